@@ -1,0 +1,37 @@
+"""The PyTorch backend of crosscast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosscast.capability import Row
+from crosscast.codes import Code
+from crosscast.emit import template_root
+from crosscast.recipe import Recipe, Section
+from crosscast.target import Dialect, Form, Lowered
+from crosscast_torch import lower as lowering
+from crosscast_torch.dialects import DIALECTS
+from crosscast_torch.overrides import TorchOverrides
+from crosscast_torch.rows import CODES, ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class TorchBackend:
+    """Emits torch.amp training scripts."""
+
+    name: str = "torch"
+    title: str = lowering.TITLE
+    distributions: tuple[str, ...] = ("torch",)
+    dialects: tuple[Dialect, ...] = DIALECTS
+    rows: tuple[Row, ...] = ROWS
+    codes: tuple[Code, ...] = CODES
+    overrides: type[Section] = TorchOverrides
+    templates: Path = template_root()
+
+    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
+        """Return plan and files for a recipe that the rows accept."""
+        return lowering.lower(recipe, self.templates, form)
+
+
+BACKEND = TorchBackend()

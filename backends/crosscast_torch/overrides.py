@@ -1,0 +1,14 @@
+"""Settings below `overrides.torch`."""
+
+from __future__ import annotations
+
+from crosscast.recipe import Section
+
+
+class TorchOverrides(Section):
+    """What only PyTorch knows."""
+
+    fused_optimizer: bool = True
+    """Use the fused kernels of the optimizer."""
+    compile: bool = False
+    """Compile the model with torch.compile."""

@@ -1,0 +1,1 @@
+"""Runs emitted scripts, one process per framework, and compares what they did."""

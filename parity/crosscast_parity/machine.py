@@ -1,0 +1,111 @@
+"""Level L0b: replay the neutral loss-scale machine and the schedule on a run's own trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from crosscast import scaling
+from crosscast.plan import Plan, Schedule, UpdateScale
+from crosscast.schedule import learning_rate
+
+from crosscast_parity.checks import Check, Deviation, judge, relative
+from crosscast_parity.inject import Fault
+from crosscast_parity.traces import Row
+
+LR_LIMIT = 2e-6
+"""Frameworks may hold the rate in float32; 1.4e-7 was measured."""
+SCALE_LIMIT = 1e-6
+"""Exact for powers of two; other factors are rounded to float32 by frameworks that hold it so."""
+
+NOTHING = "the trace is empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the machine says about one window, given which windows were skipped."""
+
+    scale: float
+    updates: int
+    lr: float
+
+
+def replay(plan: Plan, rows: Sequence[Row]) -> Iterator[Expected]:
+    """Yield the expected values of each window, following the `skipped` of the rows."""
+    update_scale, schedule = plan.find(UpdateScale), plan.find(Schedule)
+    state = scaling.initial(update_scale) if update_scale else scaling.ScaleState(1.0)
+    updates = 0
+    for attempts, row in enumerate(rows):
+        updates_before, updates = updates, updates + (not row.skipped)
+        lr = 0.0
+        if schedule:
+            lr = learning_rate(schedule, attempts if schedule.tick == "attempt" else updates_before)
+        yield Expected(state.scale, updates, lr)
+        if update_scale:
+            state = scaling.adjust(update_scale, state, not row.skipped)
+
+
+def check_machine(plan: Plan, rows: Sequence[Row]) -> tuple[Check, ...]:
+    """Check scale, updates, rate and the skip decision of one run against the plan."""
+    expected = list(zip(rows, replay(plan, rows), strict=True))
+    scaled = plan.find(UpdateScale) is not None
+    return (
+        judge(
+            "L0b",
+            "scale",
+            (
+                Deviation(r.window, relative(r.scale, e.scale), r.scale, e.scale)
+                for r, e in expected
+            ),
+            SCALE_LIMIT,
+            nothing=NOTHING,
+        ),
+        judge(
+            "L0b",
+            "updates",
+            (
+                Deviation(r.window, r.updates != e.updates, r.updates, e.updates)
+                for r, e in expected
+            ),
+            0,
+            nothing=NOTHING,
+        ),
+        judge(
+            "L0b",
+            "learning rate",
+            (Deviation(r.window, relative(r.lr, e.lr), r.lr, e.lr) for r, e in expected),
+            LR_LIMIT,
+            nothing=NOTHING,
+        ),
+        judge("L0b", "skip decision", _skips(rows, scaled), 0, nothing=NOTHING),
+    )
+
+
+def _skips(rows: Sequence[Row], scaled: bool) -> Iterator[Deviation]:
+    """With loss scaling, windows without a finite gradient norm are skipped; without it, none."""
+    for row in rows:
+        should = scaled and row.grad_norm is None
+        yield Deviation(row.window, row.skipped != should, row.skipped, should)
+
+
+def check_faults(faults: Sequence[Fault], rows: Sequence[Row]) -> Check:
+    """Check that every poisoned window of an injected run was skipped.
+
+    A fault after the last window or micro-batch that was run poisons nothing.
+    """
+    poisoned = {
+        fault.window
+        for fault in faults
+        if fault.window < len(rows) and fault.micro < rows[fault.window].n_micro
+    }
+    return judge(
+        "L0b",
+        "poisoned windows skipped",
+        (
+            Deviation(row.window, not row.skipped, row.skipped, True)
+            for row in rows
+            if row.window in poisoned
+        ),
+        0,
+        nothing="no fault was injected",
+    )

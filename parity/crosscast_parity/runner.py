@@ -1,0 +1,53 @@
+"""Run an unmodified emitted script with faults injected: `python -m crosscast_parity.runner`.
+
+Standard library only (see `crosscast_parity.inject`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from crosscast_parity.inject import CELLS, Fault, Injector, parse_fault
+
+
+def load_script(path: Path) -> ModuleType:
+    """Import a script as a module without running its main part; its folder comes first."""
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is not a Python script")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _fault(text: str) -> Fault:
+    try:
+        return parse_fault(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse the runner's own arguments, install the faults, call the script's main."""
+    parser = argparse.ArgumentParser(prog="crosscast_parity.runner", description=__doc__)
+    parser.add_argument("--framework", choices=sorted(CELLS), required=True)
+    parser.add_argument("--script", type=Path, required=True)
+    parser.add_argument("--fault", type=_fault, action="append", default=[])
+    parser.add_argument("arguments", nargs="*", help="after --: the script's own arguments")
+    options = parser.parse_args(argv)
+    sys.argv = [str(options.script), *options.arguments]
+    module = load_script(options.script.resolve())
+    Injector(options.fault, CELLS[options.framework]()).install(module)
+    code = module.main(options.arguments)
+    return 0 if code is None else int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""What the three model runners share: one framework's results for an emitted model.py.
+
+A runner is started as `run_model_<framework>.py FOLDER`. FOLDER holds plain/model.py and
+dropout/model.py (the emitted files), bert.safetensors, stress.safetensors and batch.npz. It writes
+FOLDER/<framework>.npz, with everything in canonical layout, and FOLDER/<framework>.json, which
+says in which types each operation ran: `{dtype: {operation: [types of its results]}}`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections import defaultdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+from safetensors.numpy import load_file
+
+Arrays = dict[str, np.ndarray]
+HALVES = ("float16", "bfloat16")
+STYLES = ("bert", "stress")
+
+
+class Adapter(Protocol):
+    """What differs between frameworks. `dtype` is float32, float16 or bfloat16."""
+
+    name: str
+    halves: tuple[str, ...]
+    """The half types that can be computed on this machine."""
+    typed: tuple[str, ...]
+    """The half types whose operations can be listed."""
+
+    def seed(self, number: int) -> None: ...
+
+    def build(self, module: ModuleType, dtype: str) -> Any: ...
+
+    def read(self, parameter: Any) -> np.ndarray: ...
+
+    def write(self, parameter: Any, array: np.ndarray) -> None: ...
+
+    def logits(self, model: Any, batch: Arrays, *, training: bool) -> np.ndarray: ...
+
+    def gradients(
+        self, model: Any, parameters: dict[str, Any], batch: Arrays, dtype: str
+    ) -> tuple[np.ndarray, float, Arrays]:
+        """Return logits, mean cross-entropy and gradients of a run without dropout."""
+
+    def types(self, model: Any, batch: Arrays, dtype: str) -> dict[str, set[str]]:
+        """Return the types of the results of each kind of operation in a forward pass."""
+
+
+def import_model(folder: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"model_{folder.name}", folder / "model.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(adapter: Adapter, folder: Path) -> None:
+    plain, dropout = import_model(folder / "plain"), import_model(folder / "dropout")
+    with np.load(folder / "batch.npz", allow_pickle=False) as file:
+        batch = dict(file)
+    results: Arrays = {}
+    types: dict[str, dict[str, list[str]]] = defaultdict(dict)
+
+    adapter.seed(1)
+    fresh = plain.named_parameters(adapter.build(plain, "float32"))
+    results |= {f"fresh/{n}": exchange(plain, n, adapter.read(p)) for n, p in fresh.items()}
+
+    for style in STYLES:
+        weights = load_file(folder / f"{style}.safetensors")
+        for dtype in ("float32", *adapter.halves):
+            model = adapter.build(plain, dtype)
+            results |= compute(adapter, plain, model, weights, batch, dtype, f"{style}/{dtype}")
+    for dtype in ("float32", *adapter.typed):
+        model = adapter.build(plain, dtype)
+        types[dtype] = {op: sorted(t) for op, t in adapter.types(model, batch, dtype).items()}
+
+    model = adapter.build(dropout, "float32")
+    results |= compute(adapter, dropout, model, weights, batch, "float32", "dropout")
+    results |= {
+        f"dropout/{name}": adapter.logits(model, batch, training=training)
+        for name, training in (("eval", False), ("train 1", True), ("train 2", True))
+    }
+    np.savez(folder / f"{adapter.name}.npz", **results)  # type: ignore[arg-type]
+    (folder / f"{adapter.name}.json").write_text(json.dumps(types))
+
+
+def compute(
+    adapter: Adapter,
+    module: ModuleType,
+    model: Any,
+    weights: Arrays,
+    batch: Arrays,
+    dtype: str,
+    case: str,
+) -> Arrays:
+    parameters = module.named_parameters(model)
+    for name, array in weights.items():
+        adapter.write(parameters[name], exchange(module, name, array))
+    logits, loss, gradients = adapter.gradients(model, parameters, batch, dtype)
+    held = {name: exchange(module, name, adapter.read(p)) for name, p in parameters.items()}
+    assert held.keys() == weights.keys(), held.keys() ^ weights.keys()
+    for name, array in weights.items():
+        np.testing.assert_array_equal(held[name], array, err_msg=name)
+    named = {f"{case}/grad/{n}": exchange(module, n, g) for n, g in gradients.items()}
+    return {f"{case}/logits": logits, f"{case}/loss": np.array(loss), **named}
+
+
+def exchange(module: ModuleType, name: str, array: np.ndarray) -> np.ndarray:
+    exchanged: np.ndarray = module.exchange_layout(name, array)
+    back = module.exchange_layout(name, exchanged)
+    np.testing.assert_array_equal(back, array, err_msg=f"{name}: not its own inverse")
+    return exchanged

@@ -1,0 +1,77 @@
+"""The table of diagnostic codes of the core: one stable code, one meaning, one paragraph of help.
+
+Ranges: CC0xx reading a file, CC1xx the recipe's fields, CC2xx fields against each other,
+CC3xx what a backend adapts or cannot express, CC4xx this machine, CC5xx writing files,
+CC6xx data sets, CC7xx parity, CC8xx plans. Backends bring their own CC3xx codes with their rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A diagnostic code: its identifier, a title and what a user can do about it."""
+
+    code: str
+    title: str
+    help: str
+
+
+_TABLE = (
+    Code("CC001", "file not found", "The path does not exist. Check it, or use - for stdin."),
+    Code("CC002", "not a regular file", "A recipe is read from a file or from stdin (-)."),
+    Code("CC003", "file cannot be read", "The system refused to read the file."),
+    Code("CC004", "file too large", "A recipe is a small file; this is not one."),
+    Code("CC005", "not UTF-8", "Save the file as UTF-8 without other encodings mixed in."),
+    Code("CC006", "not YAML", "The text is not well-formed YAML 1.2."),
+    Code("CC007", "duplicate key", "A key may be given once; YAML would silently keep one of two."),
+    Code("CC008", "too deep or too many nodes", "The document nests or repeats beyond any recipe."),
+    Code("CC009", "tag not allowed", "Recipes hold plain values; typed YAML tags are refused."),
+    Code("CC010", "anchor or alias not allowed", "Write the value out where it is needed."),
+    Code("CC011", "more than one document", "A recipe file holds exactly one YAML document."),
+    Code("CC012", "key is not a string", "Field names are plain strings."),
+    Code("CC013", "number out of range", "The number is not finite or not representable."),
+    Code("CC014", "control character", "The text holds a character that YAML does not allow."),
+    Code("CC015", "empty recipe", "Start from `crosscast init`."),
+    Code("CC101", "unknown field", "Unknown fields are refused; free notes go under `x-...`."),
+    Code("CC102", "missing field", "The field has no default; the recipe must say it."),
+    Code("CC103", "wrong type", 'Values are not converted: 4 is not "4".'),
+    Code("CC104", "value not allowed", "The value is outside what the field accepts."),
+    Code("CC105", "unsupported recipe version", "This crosscast reads recipe version 1."),
+    Code("CC106", "unknown backend", "`overrides` and `--to` name installed backends."),
+    Code("CC201", "batch sizes contradict", "global = micro x accumulation x processes."),
+    Code("CC202", "precision and loss scaling contradict", "See the fields named."),
+    Code("CC203", "schedule contradicts itself", "See the fields named."),
+    Code("CC204", "loss-scale bounds contradict", "min_scale <= init_scale <= max_scale."),
+    Code("CC205", "model sizes contradict", "hidden_size is a multiple of attention_heads."),
+    Code("CC206", "model and data contradict", "See the fields named."),
+    Code("CC207", "optimizer fields contradict", "See the fields named."),
+    Code("CC208", "override not understood", "The backend does not know this override."),
+    Code("CC300", "field not supported", "The target cannot express this field."),
+    Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
+    Code("CC401", "package missing", "Install the named extra."),
+    Code("CC402", "cannot run natively here", "The machine lacks what the recipe needs."),
+    Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
+    Code("CC502", "cannot write", "The system refused to write; nothing was changed."),
+    Code("CC503", "output path leaves the folder", "An output name must stay inside -o DIR."),
+    Code("CC801", "operation out of order", "The order changes the result; the reason is given."),
+    Code("CC802", "operation missing", "The training step is not complete without it."),
+    Code("CC803", "operation in the wrong part", "`micro` runs per micro-batch, `window` once."),
+    Code("CC804", "operation repeated", "Every operation occurs at most once in a plan."),
+    Code("CC805", "plan cannot be run", "The reference interpreter does not get through it."),
+    Code("CC806", "batches do not fit the plan", "Names, shapes, rows or processes disagree."),
+    Code("CC701", "trace not understood", "The script wrote a row that breaks the contract."),
+    Code("CC702", "status not understood", "The script's status.json is missing or damaged."),
+    Code("CC703", "parity needs dropout 0", "Frameworks draw other masks: set model.dropout 0."),
+    Code("CC704", "parity cannot run this recipe", "The harness runs BERT in one process."),
+    Code("CC705", "fault not understood", "A fault is WINDOW:MICRO=inf or nan, from 0."),
+    Code("CC706", "fault without loss scaling", "Only a scaled loss is checked for inf and nan."),
+    Code("CC707", "parity option makes no sense", "See the message."),
+    Code("CC708", "parity folder cannot be used", "The system refused to read or write there."),
+    Code("CC710", "weights cannot be read", "Weights are a safetensors file, as Hugging Face has."),
+    Code("CC711", "weights do not fit", "Every tensor is finite float32 and one of the model's."),
+)
+
+CODES: dict[str, Code] = {row.code: row for row in _TABLE}

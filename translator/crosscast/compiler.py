@@ -1,0 +1,129 @@
+"""Compile a recipe: judge, lower, verify, render. No framework is imported and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from crosscast import capability
+from crosscast.diagnostics import Collector, Diagnostic, Severity
+from crosscast.emit import render
+from crosscast.order import verify
+from crosscast.output import OutputFile
+from crosscast.plan import Plan
+from crosscast.recipe import Recipe
+from crosscast.target import Backend, Form, backend_names, load_backend
+from crosscast.validate import suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """One target's plan, files by relative path, and what is to be said about it."""
+
+    target: str
+    plan: Plan
+    files: dict[str, OutputFile]
+    judgements: tuple[capability.Judgement, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def compile_recipe(
+    recipe: Recipe, targets: Sequence[str], *, form: Form = "script", strict: bool = False
+) -> list[Compiled]:
+    """Return the emitted files of every target.
+
+    Args:
+        recipe: The recipe.
+        targets: Backend names.
+        form: `script` for a whole training script, `step` for the training step alone.
+        strict: Refuse whatever is not exact.
+
+    Raises:
+        DiagnosticError: Fields or overrides a target cannot express, for all targets at once.
+    """
+    collect = Collector()
+    for diagnostic in check_override_names(recipe):
+        collect.add(diagnostic)
+    backends = [load_backend(name) for name in targets]
+    judged = []
+    for backend in backends:
+        judgements = tuple(capability.judge(recipe, backend.rows))
+        found = tuple(capability.diagnose(backend.name, judgements))
+        judged.append((backend, judgements, found))
+        for diagnostic in (*check_overrides(recipe, backend), *found):
+            collect.add(diagnostic)
+        if strict:
+            _refuse_inexact(backend, found, collect)
+    collect.raise_errors()
+    return [
+        _compile_one(recipe, backend, form, judgements, found)
+        for backend, judgements, found in judged
+    ]
+
+
+def _refuse_inexact(backend: Backend, found: Sequence[Diagnostic], collect: Collector) -> None:
+    below = [d for d in found if d.severity is not Severity.ERROR]
+    if below:
+        codes = ", ".join(sorted({d.code for d in below}))
+        collect.add(
+            Diagnostic(
+                code="CC301",
+                message=f"{backend.name}: not everything is exact ({codes})",
+                hint="leave --strict out, or see `crosscast explain`",
+            )
+        )
+
+
+def _compile_one(
+    recipe: Recipe,
+    backend: Backend,
+    form: Form,
+    judgements: tuple[capability.Judgement, ...],
+    found: tuple[Diagnostic, ...],
+) -> Compiled:
+    lowered = backend.lower(recipe, backend.dialects[0], form)
+    broken = verify(lowered.plan)
+    if broken:  # a fault of the backend, never of the recipe
+        raise AssertionError(f"{backend.name}: {broken[0].code}: {broken[0].message}")
+    files = {
+        file.path: OutputFile(
+            render(backend.templates, file.template, file.view), file.executable
+        )
+        for file in lowered.files
+    }
+    return Compiled(backend.name, lowered.plan, files, judgements, found)
+
+
+def check_override_names(recipe: Recipe) -> list[Diagnostic]:
+    """Return a diagnostic for every override of a backend that is not installed."""
+    names = backend_names()
+    return [
+        Diagnostic(
+            code="CC106",
+            path=f"overrides.{name}",
+            message=f"no backend of that name; installed: {', '.join(names)}",
+            hint=f"did you mean {near!r}?" if (near := suggest(name, names)) else "",
+        )
+        for name in recipe.overrides
+        if name not in names
+    ]
+
+
+def check_overrides(recipe: Recipe, backend: Backend) -> list[Diagnostic]:
+    """Return what is wrong with the overrides of one backend."""
+    try:
+        backend.overrides.model_validate(recipe.overrides.get(backend.name, {}))
+    except ValidationError as error:
+        known = list(backend.overrides.model_fields)
+        return [
+            Diagnostic(
+                code="CC208",
+                path=f"overrides.{backend.name}.{'.'.join(map(str, detail['loc']))}",
+                message=detail["msg"],
+                hint=f"known: {', '.join(known)}",
+            )
+            for detail in error.errors(include_url=False)
+        ]
+    return []

@@ -1,0 +1,57 @@
+"""Writing the files of one command: all of them whole, or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
+
+
+def write_files(contents: Mapping[Path, bytes], *, force: bool = False) -> None:
+    """Write every file next to its place first, then move all of them there.
+
+    Folders that are missing are made. A reader never sees half a file.
+
+    Args:
+        contents: the bytes of each file by its path.
+        force: replace files that exist.
+
+    Raises:
+        DiagnosticError: CC501 for each file that exists while `force` is false; CC502 if the
+            system refuses. Without `force` nothing was changed then; the same holds with it unless
+            a move itself fails, which is the last step.
+    """
+    if not force:
+        _refuse_existing(contents)
+    pending = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
+    try:
+        for path, temporary in pending.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(contents[path])
+        for path, temporary in pending.items():
+            temporary.replace(path)
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror or error}"
+        raise DiagnosticError(Diagnostic(code="CC502", message=message)) from error
+    finally:
+        for temporary in pending.values():
+            _discard(temporary)
+
+
+def _refuse_existing(paths: Mapping[Path, bytes]) -> None:
+    found = Collector()
+    for path in paths:
+        if os.path.lexists(path):
+            message = f"{path} exists already"
+            found.add(Diagnostic(code="CC501", message=message, hint="--force replaces it"))
+    found.raise_errors()
+
+
+def _discard(temporary: Path) -> None:
+    try:
+        temporary.unlink(missing_ok=True)
+    except OSError:
+        # The folder may be a file or be gone; the first error is the one worth telling.
+        return

@@ -1,0 +1,182 @@
+"""The data set file that every emitted script reads: four int32 arrays in one `.npz`."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import warnings
+import zipfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crosscast.data.files import write_files
+from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
+
+Ints = npt.NDArray[np.int32]
+
+ARRAYS = ("input_ids", "attention_mask", "token_type_ids", "labels")
+STORED_DTYPE = np.dtype("<i4")
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+"""The earliest time stamp a zip file can hold: contents decide the bytes, not the clock."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """Encoded rows. n rows of T ids; every array is int32.
+
+    Attributes:
+        input_ids: [n, T] word ids, at least 0.
+        attention_mask: [n, T] 1 where a word stands, 0 where padding stands; one 1 a row at least.
+        token_type_ids: [n, T] number of the segment, at least 0.
+        labels: [n] number of the class, at least 0.
+    """
+
+    input_ids: Ints
+    attention_mask: Ints
+    token_type_ids: Ints
+    labels: Ints
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def arrays(self) -> dict[str, Ints]:
+        """Return the four arrays by name, in the order of the file."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def sha256(self) -> dict[str, str]:
+        """Return a hash of each array's values (little-endian, row by row), the same everywhere."""
+        return {
+            name: hashlib.sha256(array.astype(STORED_DTYPE).tobytes()).hexdigest()
+            for name, array in self.arrays().items()
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the contents of the `.npz` file; the same arrays give the same bytes.
+
+        Another zlib may compress differently; compare `sha256` across machines.
+
+        Raises:
+            DiagnosticError: CC604 or CC605 if the arrays are not a valid data set.
+        """
+        check_arrays(dict(self.arrays()), "data set")
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            for name, array in self.arrays().items():
+                entry = zipfile.ZipInfo(f"{name}.npy", ZIP_TIME)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.create_system = 3  # else the operating system would be part of the bytes
+                entry.external_attr = 0o644 << 16
+                member = io.BytesIO()
+                stored = np.ascontiguousarray(array, dtype=STORED_DTYPE)
+                np.lib.format.write_array(member, stored, version=(1, 0), allow_pickle=False)
+                archive.writestr(entry, member.getvalue())
+        return buffer.getvalue()
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the file whole or not at all.
+
+        Raises:
+            DiagnosticError: CC501 if the file exists and `force` is false, CC502 if it cannot be
+                written, CC604 or CC605 if the arrays are not a valid data set.
+        """
+        write_files({Path(path): self.to_bytes()}, force=force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Dataset:
+        """Read and check a data set file; arrays other than the four are left unread.
+
+        Raises:
+            DiagnosticError: CC601 (cannot be read), CC602 (not an `.npz` or damaged), CC603 (array
+                missing), CC604 (dtype or shape) or CC605 (values).
+        """
+        loaded = _read_arrays(Path(path))
+        check_arrays(loaded, str(path))
+        return cls(**loaded)
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _error("CC601", f"{path} cannot be read: {error.strerror or error}") from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy warns about odd headers and reads on
+            archive = np.load(io.BytesIO(content), allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it holds a single array")
+            with archive:
+                return {name: archive[name] for name in ARRAYS if name in archive.files}
+    # The bytes are untrusted, and zip, zlib, NumPy's header parser and Python's tokenizer each
+    # raise their own kinds of errors on damaged ones.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise _error(
+            "CC602",
+            f"{path} is not a readable .npz data set: {reason}",
+            "write it with `crosscast data` or with numpy.savez_compressed",
+        ) from error
+
+
+def check_arrays(arrays: dict[str, Any], name: str) -> None:
+    """Check names, dtypes, shapes and values; `name` is used in messages.
+
+    Raises:
+        DiagnosticError: with one CC603, CC604 or CC605 for each array at fault.
+    """
+    found = Collector()
+    for key in ARRAYS:
+        if key not in arrays:
+            found.add(_diagnostic("CC603", f"{name} has no array {key}"))
+        elif problem := _layout_problem(key, arrays[key]):
+            hint = f"store {key}.astype(numpy.int32)" if "dtype" in problem else ""
+            found.add(_diagnostic("CC604", f"{name}: {key} {problem}", hint))
+    found.raise_errors()
+    shapes = {key: arrays[key].shape for key in ARRAYS}
+    rows, length = shapes["input_ids"]
+    for key, shape in shapes.items():
+        expected = (rows,) if key == "labels" else (rows, length)
+        if shape != expected:
+            text = f"{name}: {key} has shape {shape}, input_ids has {(rows, length)}"
+            found.add(_diagnostic("CC604", text))
+    found.raise_errors()
+    for key in ARRAYS:
+        if problem := _value_problem(key, arrays[key]):
+            found.add(_diagnostic("CC605", f"{name}: {problem}"))
+    found.raise_errors()
+
+
+def _layout_problem(key: str, array: Any) -> str:
+    dimensions = 1 if key == "labels" else 2
+    if array.dtype != np.int32:
+        return f"has dtype {array.dtype}, not int32"
+    if array.ndim != dimensions:
+        return f"has {array.ndim} dimensions, not {dimensions}"
+    return "is empty" if array.size == 0 else ""
+
+
+def _value_problem(key: str, array: Ints) -> str:
+    if key == "attention_mask":
+        if not np.isin(array, (0, 1)).all():
+            return _at("attention_mask holds a value other than 0 and 1", ~np.isin(array, (0, 1)))
+        empty = array.sum(axis=1) == 0
+        return _at("attention_mask hides the whole row", empty) if empty.any() else ""
+    negative = array < 0
+    return _at(f"{key} holds a negative number", negative) if negative.any() else ""
+
+
+def _at(problem: str, wrong: npt.NDArray[np.bool_]) -> str:
+    row = int(np.argwhere(wrong)[0][0])
+    return f"{problem} (first in row {row}, counted from 0)"
+
+
+def _diagnostic(code: str, message: str, hint: str = "") -> Diagnostic:
+    return Diagnostic(code=code, message=message, hint=hint)
+
+
+def _error(code: str, message: str, hint: str = "") -> DiagnosticError:
+    return DiagnosticError(_diagnostic(code, message, hint))

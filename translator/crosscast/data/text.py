@@ -1,0 +1,176 @@
+"""Readers for labelled sentence pairs: XNLI files, other tab-separated files, JSON lines.
+
+Every reader goes through the whole file and reports its wrong rows together. Tab-separated means
+just that: quotes are data and there is no escape, so a row is always one line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from crosscast.data.lines import Lines
+from crosscast.data.pairs import NLI, NLI_LABELS, Columns, Labels, PairFile, Row, read_pairs
+from crosscast.data.problems import Problems
+
+
+def read_xnli(
+    path: str | Path, *, language: str | None = "en", skip_unlabelled: bool = False
+) -> PairFile:
+    """Read an XNLI file: a header with `gold_label`, `sentence1`, `sentence2`, `language`.
+
+    Args:
+        path: the file.
+        language: keep rows of this language only; None keeps all, and needs no such column.
+        skip_unlabelled: leave rows out whose label is empty or `-` instead of refusing them.
+
+    Raises:
+        DiagnosticError: as `read_tsv`.
+    """
+    columns = Columns(label="gold_label")
+    return _read_tsv(
+        Path(path), columns, Labels(NLI_LABELS, skip_unlabelled), header=True, language=language
+    )
+
+
+def read_tsv(
+    path: str | Path, columns: Columns, *, labels: Labels = NLI, header: bool = True
+) -> PairFile:
+    """Read a tab-separated file of pairs.
+
+    Args:
+        path: the file.
+        columns: names from the header, or numbers.
+        labels: the label words.
+        header: whether the first line names the columns.
+
+    Raises:
+        DiagnosticError: CC601 (cannot be read), CC626 (no rows), or together, by line: CC620
+            (not UTF-8), CC621 (number of columns), CC622 (no such column), CC623 (label), CC624
+            (empty sentence).
+    """
+    return _read_tsv(Path(path), columns, labels, header=header, language=None)
+
+
+def read_jsonl(
+    path: str | Path, columns: Columns | None = None, *, labels: Labels = NLI
+) -> PairFile:
+    """Read a file with one JSON object a line; the label may be a string or a whole number.
+
+    Raises:
+        DiagnosticError: as `read_tsv`, with CC625 for a line that is no such object.
+    """
+    names = columns or Columns()
+
+    def rows(lines: Lines) -> Iterator[Row]:
+        for line, text in lines:
+            if text.strip() and (row := _json_row(line, text, names, lines.problems)):
+                yield row
+
+    return read_pairs(Path(path), labels, rows)
+
+
+def _read_tsv(
+    path: Path, columns: Columns, labels: Labels, *, header: bool, language: str | None
+) -> PairFile:
+    def rows(lines: Lines) -> Iterator[Row]:
+        named: list[str | int] = [columns.first, columns.second, columns.label]
+        if language is not None:
+            named.append("language")
+        width = 0
+        places: list[int] = []
+        for line, text in lines:
+            cells = text.split("\t")
+            if not places:
+                if header and lines.problems.kept:
+                    return  # the header itself could not be read
+                width = len(cells)
+                places = _places(cells if header else None, width, named, line, text, lines)
+                if not places:
+                    return
+                if header:
+                    continue
+            if len(cells) != width:
+                message = f"{len(cells)} columns, the first line has {width}"
+                lines.problems.add("CC621", message, line, text=text)
+                continue
+            values = [cells[place] for place in places]
+            if language is None or values[3] == language:
+                column = sum(len(cell) + 1 for cell in cells[: places[2]]) + 1
+                yield Row(line, text, values[0], values[1], values[2].strip(), column)
+
+    wanted = "rows to use" if language is None else f"rows of language {language!r}"
+    return read_pairs(path, labels, rows, wanted)
+
+
+def _places(
+    names: list[str] | None,
+    width: int,
+    wanted: list[str | int],
+    line: int,
+    text: str,
+    lines: Lines,
+) -> list[int]:
+    """Return the position of each wanted column, or nothing after noting what is missing."""
+    places = []
+    for column in wanted:
+        hint = f"columns are {', '.join(names)[:200]}" if names else f"{width} columns"
+        if isinstance(column, int):
+            count, place = int(0 <= column < width), column
+        elif names is None:
+            count, place, hint = 0, 0, "a file without a header needs column numbers"
+        else:
+            count = names.count(column)
+            place = names.index(column) if count else 0
+        places.append(place)
+        if count != 1:
+            message = f"{count} columns {column!r}" if count else f"no column {column!r}"
+            lines.problems.add("CC622", message, line, text=text, hint=hint)
+    return [] if lines.problems.kept else places
+
+
+def _json_row(line: int, text: str, columns: Columns, problems: Problems) -> Row | None:
+    try:
+        record: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = (error.colno, error.colno + 1)
+        problems.add("CC625", f"not JSON: {error.msg}", line, text=text, columns=place)
+        return None
+    except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
+        problems.add("CC625", "not JSON that can be read", line, text=text)
+        return None
+    if not isinstance(record, dict):
+        problems.add("CC625", "not a JSON object", line, text=text)
+        return None
+    values: list[str] = []
+    for key in (columns.first, columns.second, columns.label):
+        value = record.get(str(key))
+        if key == columns.label:
+            value = _label_text(value)
+        problem = "" if isinstance(value, str) else "is not text"
+        if str(key) not in record and key != columns.label:
+            problem = "is missing"
+        elif isinstance(value, str) and not value.isascii() and not _is_unicode(value):
+            problem = "holds half of a surrogate pair"
+        if problem:
+            problems.add("CC625", f"field {key!r} {problem}", line, text=text)
+        else:
+            values.append(value)
+    return Row(line, text, *values) if len(values) == 3 else None
+
+
+def _label_text(value: Any) -> Any:
+    """A whole number is a label word too; no value is no label."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

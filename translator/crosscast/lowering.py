@@ -1,0 +1,160 @@
+"""What every backend's lowering needs: the shared part of the view and the printing of a Plan.
+
+Decisions are taken here and in the backends' `lower` modules; templates only print.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from crosscast import __version__
+from crosscast.emit import render
+from crosscast.plan import Op, Plan
+from crosscast.recipe import (
+    BertModel,
+    CustomModel,
+    DynamicLossScaling,
+    GlobalNormClipping,
+    NpzData,
+    Recipe,
+    Schedule,
+    StaticLossScaling,
+    ValueClipping,
+)
+
+OpValues = Callable[[Op], Mapping[str, Any]]
+
+
+def recipe_hash(recipe: Recipe) -> str:
+    """Return a short fingerprint of everything the recipe says."""
+    text = json.dumps(recipe.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def print_ops(templates: Path, folder: str, ops: Iterable[Op], values: OpValues, by: int) -> str:
+    """Print operations in the Plan's order, one template `<folder>/<kind>.j2` each.
+
+    Args:
+        templates: The backend's template root.
+        folder: Folder of the operation templates below it.
+        ops: The operations.
+        values: What the template of an operation sees.
+        by: Spaces to indent.
+    """
+    pieces = (render(templates, f"{folder}/{op.kind}.j2", values(op)) for op in ops)
+    return indent("".join(pieces), " " * by).rstrip("\n")
+
+
+def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, Any]:
+    """Return the part of the view that does not depend on the framework."""
+    digest = recipe_hash(recipe)
+    header = (
+        f"{recipe.name}: {'training step' if form == 'step' else 'training'} for {title}.",
+        f"Written by crosscast {__version__} from recipe {digest}.",
+        "Edit freely: nothing here imports crosscast.",
+    )
+    return {
+        "header": header,
+        "shell_header": header,
+        "form": form,
+        "name": recipe.name,
+        "recipe_hash": digest,
+        "seed": recipe.seed,
+        "micro_batch_size": recipe.batch.micro_batch_size,
+        "global_batch_size": recipe.batch.global_batch_size,
+        "accumulation_steps": recipe.accumulation.steps,
+        "processes": recipe.processes,
+        "distributed": recipe.processes > 1,
+        "windows": recipe.schedule.total_steps,
+        "tail": recipe.accumulation.tail,
+        "tf32": recipe.precision.tf32,
+        "compute_dtype": recipe.precision.compute_dtype,
+        "position": "state.updates" if recipe.schedule.tick == "update" else "state.windows",
+        "reduction": "sum" if recipe.accumulation.normalize_by == "sample" else "mean",
+        "loss_doc": _loss_doc(recipe),
+        "schedule": _schedule(recipe),
+        **_scaling(recipe),
+        **_model(recipe),
+        **_data(recipe),
+    }
+
+
+def _loss_doc(recipe: Recipe) -> str:
+    unit = "Summed" if recipe.accumulation.normalize_by == "sample" else "Mean"
+    return f"{unit} cross-entropy"
+
+
+def _schedule(recipe: Recipe) -> dict[str, Any]:
+    schedule: Schedule = recipe.schedule
+    length = schedule.total_steps - schedule.warmup_steps
+    since = "(position - WARMUP_STEPS)" if schedule.warmup_steps else "position"
+    over = "(TOTAL_STEPS - WARMUP_STEPS)" if schedule.warmup_steps else "TOTAL_STEPS"
+    return {
+        "name": schedule.name,
+        "learning_rate": recipe.optimizer.learning_rate,
+        "end_lr": schedule.end_lr,
+        "warmup_steps": schedule.warmup_steps,
+        "total_steps": schedule.total_steps,
+        "decays": schedule.name != "constant",
+        # Warm-up over the whole length leaves nothing to divide by: it ends at the end rate.
+        "progress": f"min(1.0, {since} / {over})" if length else "1.0",
+    }
+
+
+def clip_constants(recipe: Recipe, *, with_eps: bool) -> tuple[str, ...]:
+    """Return the constants of the clipping; a stock function may bring its own epsilon."""
+    clipping = recipe.clipping
+    if isinstance(clipping, GlobalNormClipping):
+        eps = (f"CLIP_EPS = {clipping.eps!r}",) if clipping.eps and with_eps else ()
+        return (f"MAX_NORM = {clipping.max_norm!r}", *eps)
+    if isinstance(clipping, ValueClipping):
+        return (f"MAX_VALUE = {clipping.max_value!r}",)
+    return ()
+
+
+def _scaling(recipe: Recipe) -> dict[str, Any]:
+    scaling = recipe.loss_scaling
+    floor = "LOSS_SCALE" if isinstance(scaling, StaticLossScaling) else "MIN_SCALE"
+    return {
+        "scaled": recipe.scaling_on,
+        "scaling": scaling.model_dump(),
+        "dynamic": isinstance(scaling, DynamicLossScaling),
+        "scale_floor": floor,
+    }
+
+
+def _model(recipe: Recipe) -> dict[str, Any]:
+    model = recipe.model
+    if isinstance(model, BertModel):
+        values = model.model_dump() | {"has_dropout": model.dropout > 0}
+        return {"bert": True, "model": values, "has_dropout": model.dropout > 0}
+    return {"bert": False, "has_dropout": True}
+
+
+def factory(recipe: Recipe, backend: str) -> dict[str, str]:
+    """Return module and function that build a custom model for a backend."""
+    assert isinstance(recipe.model, CustomModel)
+    module, _, function = recipe.model.factory[backend].partition(":")
+    return {"module": module, "function": function}
+
+
+def _data(recipe: Recipe) -> dict[str, Any]:
+    data = recipe.data
+    if isinstance(data, NpzData):
+        return {
+            "train_data": data.train,
+            "eval_data": data.eval,
+            "data_hint": "",
+            "shuffle": data.shuffle,
+        }
+    return {
+        "train_data": "data/train.npz",
+        "eval_data": "data/eval.npz",
+        "data_hint": "make it with: crosscast data nli-synthetic -o data",
+        "shuffle": data.shuffle,
+    }

@@ -1,0 +1,1 @@
+"""Readers: one module per source format, registered by the entry point `crosscast.readers`."""

@@ -1,0 +1,64 @@
+"""The neutral loss-scale machine: when the scale grows, when it backs off, when it stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from crosscast.plan import UpdateScale
+
+FLOAT32_CEILING = 2.0**128 - 2.0**103
+"""The smallest positive number that rounds to infinity in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleState:
+    """The loss scale with its two counters.
+
+    `good`: clean attempts since the last growth or overflow. `bad`: overflows in a row that have
+    not led to a back-off yet.
+    """
+
+    scale: float
+    good: int = 0
+    bad: int = 0
+
+
+def initial(op: UpdateScale) -> ScaleState:
+    """Return the state before the first attempt."""
+    return ScaleState(op.init_scale)
+
+
+def adjust(op: UpdateScale, state: ScaleState, finite: bool) -> ScaleState:
+    """Return the state after one attempt; `finite` tells whether all its gradients were finite.
+
+    Called once per attempt, for `dynamic`::
+
+        overflow: good = 0; bad += 1
+                  if bad >= hysteresis: scale = max(scale * backoff_factor, min_scale); bad = 0
+        clean:    bad = 0; good += 1
+                  if good >= growth_interval:
+                      good = 0; n = scale * growth_factor
+                      if n is finite in float32: scale = min(n, max_scale)
+
+    `static` keeps the scale and does not count.
+    """
+    if op.mode == "static":
+        return state
+    return _clean(op, state) if finite else _overflow(op, state)
+
+
+def _overflow(op: UpdateScale, state: ScaleState) -> ScaleState:
+    bad = state.bad + 1
+    if bad < op.hysteresis:
+        return replace(state, good=0, bad=bad)
+    return ScaleState(max(state.scale * op.backoff_factor, op.min_scale))
+
+
+def _clean(op: UpdateScale, state: ScaleState) -> ScaleState:
+    good = state.good + 1
+    if good < op.growth_interval:
+        return ScaleState(state.scale, good=good)
+    grown = state.scale * op.growth_factor
+    if not grown < FLOAT32_CEILING:
+        return ScaleState(state.scale)
+    return ScaleState(grown if op.max_scale is None else min(grown, op.max_scale))
