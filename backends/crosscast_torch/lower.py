@@ -61,7 +61,6 @@ def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
         "module": "state.model.module" if view["distributed"] else "state.model",
         "autocast_dtype": _half(recipe),
         "output": f"runs/{recipe.name}-torch",
-        "on_main": "if not process_rank():\n        " if view["distributed"] else "",
         "reseed": _reseed(view),
         "flags": "",
     }

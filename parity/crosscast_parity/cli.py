@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from crosscast.recipe import Recipe
+
 from crosscast_parity.checks import windows
 from crosscast_parity.harness import CompileTo, OnEnd, ignore, run_parity
 from crosscast_parity.options import Options

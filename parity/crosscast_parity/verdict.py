@@ -55,7 +55,7 @@ def judge_pair(
         fault_checks = (_end(poisoned, reference_poisoned), *compared, *poisoned.checks)
     elif poisoned:
         fault_checks = (_no_fault_reference(),)
-    verdict, wording = _conclude(checks, fault_checks, reference)
+    verdict, wording = _conclude(checks, fault_checks, (reference, reference_poisoned))
     return Pair(
         target=ours.target,
         reference=name,
@@ -110,21 +110,27 @@ def _evaluation(ours: Run, reference: Run) -> tuple[Check, ...]:
 
 
 def _conclude(
-    checks: Sequence[Check], fault_checks: Sequence[Check], reference: Run
+    checks: Sequence[Check], fault_checks: Sequence[Check], references: Sequence[Run | None]
 ) -> tuple[Verdict, str]:
     by_run = (("", checks), (" of the run with faults", fault_checks))
     for run, found in by_run:
         for check in failures(_by_level(found)):
             return "DIFFERENT", f"different at {check.level} {check.name}{run}: {check.wording}"
-    for check in failures(reference.checks):
-        name = reference.target
-        wording = f"{name} itself differs from the recipe at L0b {check.name}: {check.wording}"
-        return "DIFFERENT", wording
+    for reference in references:
+        if reference:
+            for check in failures(reference.checks):
+                return "DIFFERENT", _reference_is_wrong(reference, check)
     for run, found in by_run:
         for check in _by_level(found):
             if check.result == "unclear":
                 return "INCONCLUSIVE", f"{check.level} {check.name}{run}: {check.wording}"
     return "EQUIVALENT", "equivalent within measured rounding noise: " + _summary(checks)
+
+
+def _reference_is_wrong(reference: Run, check: Check) -> str:
+    return (
+        f"run {reference.name} itself differs from the recipe at L0b {check.name}: {check.wording}"
+    )
 
 
 def _by_level(checks: Iterable[Check]) -> list[Check]:

@@ -99,11 +99,12 @@ def indexed(tensor: Any, index: Any) -> Any:
 def record_cuda(model: Any, batch: Arrays, dtype: str) -> dict[str, set[str]]:
     """Fake tensors obey the dispatch of CUDA autocast without a GPU; they hold no values."""
     common.amp_definitely_not_available = lambda: False
-    with FakeTensorMode():
+    torch.cuda.is_bf16_supported = lambda: True
+    with FakeTensorMode(), torch.no_grad():
         for module in model.modules():
             for name, parameter in module.named_parameters(recurse=False):
                 fake = torch.empty(parameter.shape, device="cuda")
-                setattr(module, name, torch.nn.Parameter(fake))
+                setattr(module, name, torch.nn.Parameter(fake, requires_grad=False))
         tensors = [
             torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
             for tensor in inputs(batch)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from crosscast import plan as ops
 from crosscast.reference import MicroBatch, run, step
-from toy_steps import DYNAMIC, MEAN, RAMP, SGD, W, make, mb, one, weights
+from toy_steps import DYNAMIC, MEAN, RAMP, SGD, W, before, make, mb, one, weights
 
 # Normalize and Accumulate
 

@@ -72,7 +72,7 @@ class Dataset:
                 entry.external_attr = 0o644 << 16
                 member = io.BytesIO()
                 stored = np.ascontiguousarray(array, dtype=STORED_DTYPE)
-                np.lib.format.write_array(member, stored, version=(1, 0), allow_pickle=False)
+                np.save(member, stored, allow_pickle=False)
                 archive.writestr(entry, member.getvalue())
         return buffer.getvalue()
 

@@ -144,21 +144,14 @@ def _json_row(line: int, text: str, columns: Columns, problems: Problems) -> Row
     if not isinstance(record, dict):
         problems.add("CC625", "not a JSON object", line, text=text)
         return None
-    values: list[str] = []
-    for key in (columns.first, columns.second, columns.label):
-        value = record.get(str(key))
-        if key == columns.label:
-            value = _label_text(value)
-        problem = "" if isinstance(value, str) else "is not text"
-        if str(key) not in record and key != columns.label:
-            problem = "is missing"
-        elif isinstance(value, str) and not value.isascii() and not _is_unicode(value):
-            problem = "holds half of a surrogate pair"
-        if problem:
+    label = _label_text(record.get(str(columns.label)))
+    values = (record.get(str(columns.first)), record.get(str(columns.second)), label)
+    fine = True
+    for key, value in zip((columns.first, columns.second, columns.label), values, strict=True):
+        if problem := _value_problem(value):
             problems.add("CC625", f"field {key!r} {problem}", line, text=text)
-        else:
-            values.append(value)
-    return Row(line, text, *values) if len(values) == 3 else None
+            fine = False
+    return Row(line, text, str(values[0]), str(values[1]), label) if fine else None
 
 
 def _label_text(value: Any) -> Any:
@@ -168,9 +161,13 @@ def _label_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _is_unicode(value: str) -> bool:
+def _value_problem(value: Any) -> str:
+    if value is None:
+        return "is missing"
+    if not isinstance(value, str):
+        return "is not text"
     try:
         value.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return "holds half of a surrogate pair"
+    return ""
