@@ -84,9 +84,7 @@ def judge(
     over = [d for d in found if not d.size <= limit]
     value = float(len(over)) if limit == 0 else max(d.size for d in found)
     if not over:
-        words = (
-            f"equal in {windows(len(found))}" if limit == 0 else f"{value:.2g} (limit {limit:g})"
-        )
+        words = f"{value:.2g} (limit {limit:g})" if value else f"equal in {windows(len(found))}"
         return Check(level=level, name=name, result="pass", wording=words, value=value, limit=limit)
     first = over[0]
     words = (

@@ -209,7 +209,7 @@ def _doubt(check: Check, envelope: Envelope, compared: int) -> Check:
     """Say `unclear` where the envelope or the horizon carries no judgement."""
     wording = check.wording
     if check.result == "pass":
-        wording = f"{check.value:.2g} of the limit over {windows(compared)}"
+        wording = f"at {check.value:.2g} of the limit over {windows(compared)}"
     result = check.result
     if result == "fail" and envelope.twins < ENOUGH_TWINS:
         result = "unclear"

@@ -53,7 +53,8 @@ class Adapter(Protocol):
 
 def import_model(folder: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"model_{folder.name}", folder / "model.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -72,12 +73,17 @@ def run(adapter: Adapter, folder: Path) -> None:
 
     for style in STYLES:
         weights = load_file(folder / f"{style}.safetensors")
-        for dtype in ("float32", *adapter.halves):
+        for dtype in ("float32", *(adapter.halves if style == "stress" else ())):
             model = adapter.build(plain, dtype)
             results |= compute(adapter, plain, model, weights, batch, dtype, f"{style}/{dtype}")
     for dtype in ("float32", *adapter.typed):
         model = adapter.build(plain, dtype)
         types[dtype] = {op: sorted(t) for op, t in adapter.types(model, batch, dtype).items()}
+
+    model = adapter.build(plain, "float32")
+    load_weights(adapter, plain, model, weights)
+    padding = batch | {"attention_mask": np.zeros_like(batch["attention_mask"])}
+    results["padding/logits"] = adapter.logits(model, padding, training=False)
 
     model = adapter.build(dropout, "float32")
     results |= compute(adapter, dropout, model, weights, batch, "float32", "dropout")
@@ -98,16 +104,23 @@ def compute(
     dtype: str,
     case: str,
 ) -> Arrays:
-    parameters = module.named_parameters(model)
-    for name, array in weights.items():
-        adapter.write(parameters[name], exchange(module, name, array))
+    parameters = load_weights(adapter, module, model, weights)
     logits, loss, gradients = adapter.gradients(model, parameters, batch, dtype)
-    held = {name: exchange(module, name, adapter.read(p)) for name, p in parameters.items()}
-    assert held.keys() == weights.keys(), held.keys() ^ weights.keys()
-    for name, array in weights.items():
-        np.testing.assert_array_equal(held[name], array, err_msg=name)
     named = {f"{case}/grad/{n}": exchange(module, n, g) for n, g in gradients.items()}
     return {f"{case}/logits": logits, f"{case}/loss": np.array(loss), **named}
+
+
+def load_weights(
+    adapter: Adapter, module: ModuleType, model: Any, weights: Arrays
+) -> dict[str, Any]:
+    """Write the weights, check that they can be read back, and return the parameters."""
+    parameters: dict[str, Any] = module.named_parameters(model)
+    assert parameters.keys() == weights.keys(), parameters.keys() ^ weights.keys()
+    for name, array in weights.items():
+        adapter.write(parameters[name], exchange(module, name, array))
+        held = exchange(module, name, adapter.read(parameters[name]))
+        np.testing.assert_array_equal(held, array, err_msg=name)
+    return parameters
 
 
 def exchange(module: ModuleType, name: str, array: np.ndarray) -> np.ndarray:

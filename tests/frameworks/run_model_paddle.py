@@ -19,7 +19,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 class Paddle:
     name = "paddle"
     halves: tuple[str, ...] = ()  # Paddle has no half kernels on CPUs,
-    typed = ("bfloat16",)  # and its programs for CPUs know no float16 matmul
+    typed: tuple[str, ...] = ("bfloat16",)  # and its programs for CPUs know no float16 matmul
 
     def seed(self, number: int) -> None:
         paddle.seed(number)

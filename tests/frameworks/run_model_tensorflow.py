@@ -21,8 +21,8 @@ FUNCTIONS = ("matmul", "softmax", "gelu", "tanh")
 
 class TensorFlow:
     name = "tensorflow"
-    halves = HALVES
-    typed = HALVES
+    halves: tuple[str, ...] = HALVES
+    typed: tuple[str, ...] = HALVES
 
     def seed(self, number: int) -> None:
         keras.utils.set_random_seed(number)
@@ -46,7 +46,6 @@ class TensorFlow:
     ) -> tuple[np.ndarray, float, Arrays]:
         variables = [parameter.value for parameter in parameters.values()]
 
-        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 3)
         def step(*tensors: Any) -> Any:
             with tf.GradientTape() as tape:
                 logits = tf.cast(model(*tensors, training=False), tf.float32)
@@ -56,7 +55,10 @@ class TensorFlow:
             gradients = tape.gradient(loss, variables)
             return logits, loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-        logits, loss, gradients = step(*inputs(batch))
+        # A graph for batches of any shape, as in training. Halves run without: tracing is slow.
+        shapes = [tf.TensorSpec([None, None], tf.int32)] * 3
+        run_step = tf.function(step, input_signature=shapes) if dtype == "float32" else step
+        logits, loss, gradients = run_step(*inputs(batch))
         arrays = [gradient.numpy() for gradient in gradients]
         return logits.numpy(), float(loss), dict(zip(parameters, arrays, strict=True))
 

@@ -36,8 +36,8 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc]
 
 class Torch:
     name = "torch"
-    halves = HALVES
-    typed = HALVES
+    halves: tuple[str, ...] = HALVES
+    typed: tuple[str, ...] = HALVES
 
     def seed(self, number: int) -> None:
         torch.manual_seed(number)
@@ -106,8 +106,7 @@ def record_cuda(model: Any, batch: Arrays, dtype: str) -> dict[str, set[str]]:
                 fake = torch.empty(parameter.shape, device="cuda")
                 setattr(module, name, torch.nn.Parameter(fake, requires_grad=False))
         tensors = [
-            torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
-            for tensor in inputs(batch)
+            torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda") for tensor in inputs(batch)
         ]
         return record(model, tensors, "cuda", dtype)
 

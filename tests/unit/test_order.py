@@ -133,6 +133,13 @@ def test_each_operation_is_caught_when_repeated(rule: Belongs) -> None:
     assert f"{rule.op.kind} occurs 2 times" in reasons(broken)
 
 
+def test_a_repeated_operation_is_out_of_order_where_one_of_its_places_is() -> None:
+    again = ops.Clip(mode="none")
+    late_clip = ops.Plan(micro=FULL.micro, window=(*FULL.window[:-1], again, ops.Zero()))
+    assert codes(late_clip) == {"CC801", "CC804"}
+    assert "clip must come before step" in reasons(late_clip)
+
+
 def test_an_operation_in_both_parts_is_both_misplaced_and_repeated() -> None:
     broken = ops.Plan(micro=(*FULL.micro, ops.Zero()), window=FULL.window)
     assert {"CC803", "CC804"} <= codes(broken)

@@ -48,6 +48,7 @@ def test_resuming_gives_the_run_without_a_break() -> None:
     whole = run(plan, W, feed)
     head = run(plan, W, feed[:2])
     tail = resume(plan, head.state, feed[2:])
+    assert [row.window for row in whole.rows] == [0, 1, 2, 3, 4]
     assert weights(whole) == weights(head) + weights(tail)
     keys = ("window", "lr", "scale", "good", "updates", "loss")
     assert [[getattr(row, key) for key in keys] for row in whole.rows[2:]] == [

@@ -92,6 +92,11 @@ def test_growth_that_float32_cannot_hold_is_not_done() -> None:
     assert scales(replace(op, init_scale=2.0**126), "..") == [2.0**127, 2.0**127]
 
 
+def test_growth_that_float32_cannot_hold_still_restarts_the_interval() -> None:
+    op = replace(OP, init_scale=2.0**127, max_scale=None)
+    assert [state.good for state in walk(op, "....")] == [1, 2, 0, 1]
+
+
 def test_growth_that_float32_cannot_hold_is_not_cut_to_the_maximum_either() -> None:
     op = replace(OP, init_scale=2.0**126, max_scale=2.0**127, growth_interval=1, growth_factor=8.0)
     assert scales(op, ".") == [2.0**126]

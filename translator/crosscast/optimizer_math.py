@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from crosscast.plan import Step
 
 Array = npt.NDArray[Any]
@@ -41,15 +42,15 @@ def update(
         gradient = gradient + decay * weight
     if op.optimizer == "adam":
         return _adam(op, weight, gradient, slots, rate, t)
-    return _sgd(op, weight, gradient, slots, rate, t)
+    return _sgd(op, weight, gradient, slots, rate)
 
 
 def _sgd(
-    op: Step, weight: Array, gradient: Array, slots: Slots, rate: float, t: int
+    op: Step, weight: Array, gradient: Array, slots: Slots, rate: float
 ) -> tuple[Array, dict[str, Array]]:
     if not op.momentum:
         return weight - rate * gradient, {}
-    buffer = gradient if t == 1 else op.momentum * slots["momentum_buffer"] + gradient
+    buffer = op.momentum * slots["momentum_buffer"] + gradient  # zero before the first update
     direction = gradient + op.momentum * buffer if op.nesterov else buffer
     return weight - rate * direction, {"momentum_buffer": buffer}
 

@@ -28,13 +28,16 @@ class OutputFile:
     executable: bool = False
 
 
-def write_files(root: Path, files: Mapping[str, OutputFile], *, force: bool = False) -> None:
+def write_files(
+    root: Path, files: Mapping[str, OutputFile], *, force: bool = False, manifest: bool = True
+) -> None:
     """Write all files below `root` and the manifest, or change nothing.
 
     Args:
         root: Output folder; made when missing.
         files: Relative path with forward slashes to content.
         force: Replace foreign files too.
+        manifest: Remember what was written, so that it may be replaced later.
 
     Raises:
         DiagnosticError: CC501 foreign files, CC502 the system refuses, CC503 a path that leaves
@@ -47,9 +50,10 @@ def write_files(root: Path, files: Mapping[str, OutputFile], *, force: bool = Fa
         if not force:
             _refuse_foreign(root, files, known)
         contents = {path: file.text.encode() for path, file in files.items()}
-        hashes = known | {path: _sha256(data) for path, data in contents.items()}
-        manifest = {"files": dict(sorted(hashes.items()))}
-        contents[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
+        if manifest:
+            hashes = known | {path: _sha256(data) for path, data in contents.items()}
+            listing = {"files": dict(sorted(hashes.items()))}
+            contents[MANIFEST] = (json.dumps(listing, indent=2) + "\n").encode()
         executable = {path for path, file in files.items() if file.executable}
         _write_all(root, contents, executable)
     except OSError as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from crosscast import optimizer_math, plan, scaling
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.reference_data import (
@@ -112,7 +113,7 @@ def _autocast(attempt: Attempt, op: plan.Autocast) -> None:
     work = micro.work
     batch = work if isinstance(work, MicroBatch) else work.run(attempt.parameters)
     check_gradients(batch, attempt.parameters)
-    micro.batch, micro.gradients = batch, None
+    micro.batch = batch
     micro.loss, micro.factor = attempt.number(batch.loss), attempt.number(1.0)
 
 

@@ -103,7 +103,7 @@ def load_backend(name: str) -> Backend:
     """Return an installed backend.
 
     Raises:
-        DiagnosticError: CC106 when no such backend is installed.
+        DiagnosticError: CC106 when no such backend is installed, CC107 when it does not load.
     """
     entry = _entry_points().get(name)
     if entry is None:
@@ -117,5 +117,10 @@ def load_backend(name: str) -> Backend:
                 hint=f"did you mean {near!r}?" if near else "",
             )
         )
-    backend: Backend = entry.load()
+    try:
+        backend: Backend = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise DiagnosticError(
+            Diagnostic(code="CC107", message=f"backend {name!r} does not load: {error}")
+        ) from None
     return backend

@@ -40,6 +40,22 @@ _SYNONYMS = {
     "batch_size": "micro_batch_size",
 }
 
+# Fields that `crosscast.derive` fills in, and the sections it looks at.
+_BATCH = frozenset({"batch", "accumulation", "distributed"})
+_DERIVED_FROM = {
+    "micro_batch_size": _BATCH,
+    "global_batch_size": _BATCH,
+    "steps": _BATCH,
+    "layers": frozenset({"model"}),
+    "hidden_size": frozenset({"model"}),
+    "attention_heads": frozenset({"model"}),
+    "intermediate_size": frozenset({"model"}),
+}
+_DERIVED_HINTS = {
+    "model": "give model.preset (tiny, mini, small, base) or all four sizes",
+    "batch": "give micro_batch_size, or global_batch_size with accumulation.steps",
+}
+
 
 def build_recipe(document: YamlDocument) -> Recipe:
     """Validate a document.
@@ -60,15 +76,38 @@ def build_recipe(document: YamlDocument) -> Recipe:
     try:
         recipe = Recipe.model_validate(data)
     except ValidationError as error:
-        for detail in error.errors(include_url=False):
-            if detail["loc"] != ("version",):
-                collect.add(_translate(document, data, detail))
+        details = [d for d in error.errors(include_url=False) if d["loc"] != ("version",)]
+        for detail in _without_consequences(details):
+            collect.add(_translate(document, data, detail))
     if recipe is not None:
         for diagnostic in rules.check(recipe):
             collect.add(_locate(document, diagnostic))
     collect.raise_errors()
     assert recipe is not None  # a failed validation has raised above
     return recipe
+
+
+def _without_consequences(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Drop missing fields that would have been derived if another field were right.
+
+    If nothing else is wrong in their section, the fields they derive from are missing: then one
+    report, of the first of them, is enough.
+    """
+    kept: list[ErrorDetails] = []
+    derived: dict[str, ErrorDetails] = {}
+    broken = {d["loc"][0] for d in details if not _derivable(d)}
+    for detail in details:
+        if not _derivable(detail):
+            kept.append(detail)
+            continue
+        section = _DERIVED_FROM[str(detail["loc"][-1])]
+        if not broken & section:
+            derived.setdefault(min(section), detail)
+    return [*kept, *derived.values()]
+
+
+def _derivable(detail: ErrorDetails) -> bool:
+    return detail["type"] == "missing" and detail["loc"][-1] in _DERIVED_FROM
 
 
 def _without_free_keys(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,9 +158,9 @@ def _translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagn
         span = document.span(path, of_key=True)
         return Diagnostic(code="CC101", message="unknown field", path=dotted, span=span, hint=hint)
     if kind == "missing":
-        return Diagnostic(
-            code="CC102", message="missing", path=dotted, span=document.span(path, of_key=True)
-        )
+        span = document.span(path, of_key=True)
+        hint = _DERIVED_HINTS.get(str(path[0]), "") if path[-1] in _DERIVED_FROM else ""
+        return Diagnostic(code="CC102", message="missing", path=dotted, span=span, hint=hint)
     if kind == "union_tag_not_found":
         tag = str(context["discriminator"]).strip("'")
         missing = (*path, tag)

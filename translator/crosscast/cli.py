@@ -1,0 +1,58 @@
+"""The command line: one typer application, its commands spread over the `cli_*` modules.
+
+Exit codes: 0 fine, 1 findings or not equivalent, 2 usage, 3 cannot run on this machine,
+130 interrupted. Data goes to stdout, talk to stderr.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from crosscast import __version__
+from crosscast.cli_compile import check, compile_command, explain, show
+from crosscast.cli_data import data_app
+from crosscast.cli_guard import guarded
+from crosscast.cli_info import doctor, init, matrix, schema
+from crosscast.cli_parity import parity
+
+app = typer.Typer(
+    name="crosscast",
+    help="One training recipe, compiled to PyTorch, TensorFlow/Keras and Paddle.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"crosscast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """One training recipe, compiled to PyTorch, TensorFlow/Keras and Paddle."""
+
+
+app.command("compile")(guarded(compile_command))
+app.command()(guarded(check))
+app.command()(guarded(show))
+app.command()(guarded(explain))
+app.command()(guarded(parity))
+app.command()(guarded(init))
+app.command()(guarded(schema))
+app.command()(guarded(matrix))
+app.command()(guarded(doctor))
+app.add_typer(data_app, name="data")
+
+
+def run() -> None:
+    """Run the command line; ends the process."""
+    app()

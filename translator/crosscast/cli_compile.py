@@ -1,0 +1,189 @@
+"""Commands that read a recipe: compile, check, show, explain."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from crosscast.console import EXIT_FINDINGS, exit_code, print_diagnostics, print_json, print_table
+from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
+
+RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file; - for stdin.")]
+ToOption = Annotated[
+    str, typer.Option("--to", metavar="T,...", help="Targets, separated by commas.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse anything below exact.")]
+
+
+def targets_of(text: str) -> list[str]:
+    """Split a `--to` value; an unknown or repeated name is a diagnostic."""
+    from crosscast.target import load_backend
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    collect = Collector()
+    for name in names:
+        try:
+            load_backend(name)
+        except DiagnosticError as error:
+            collect.found += error.diagnostics
+    if not names or len(set(names)) != len(names):
+        message = "--to names no target" if not names else "--to names a target twice"
+        collect.add(Diagnostic(code="CC106", message=message))
+    collect.raise_errors()
+    return names
+
+
+def compile_command(
+    recipe: RecipeArgument,
+    to: ToOption,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="DIR", help="Output folder; - for stdout.")
+    ],
+    form: Annotated[
+        Literal["script", "step"],
+        typer.Option(help="A whole training script, or only the training step to import."),
+    ] = "script",
+    strict: StrictOption = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Compile a recipe to training scripts, one folder per target."""
+    from crosscast.compiler import compile_recipe
+    from crosscast.output import OutputFile, write_files
+    from crosscast.readers.recipe_yaml import load
+
+    targets = targets_of(to)
+    loaded = load(recipe)
+    compiled = compile_recipe(loaded, targets, form=form, strict=strict)
+    files = {"recipe.yaml": OutputFile(recipe_text(loaded))}
+    for one in compiled:
+        files |= {f"{one.target}/{path}": file for path, file in one.files.items()}
+    diagnostics = [d for one in compiled for d in one.diagnostics]
+    if output == "-":
+        _to_stdout(files, as_json=json)
+        return 0
+    write_files(Path(output), files, force=force)
+    if json:
+        print_json(
+            {"files": sorted(files), "diagnostics": [d.to_json() for d in diagnostics]}
+        )
+    else:
+        print_diagnostics(diagnostics)
+        for path in sorted(files):
+            print(Path(output) / path)
+    return 0
+
+
+def _to_stdout(files: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json({path: file.text for path, file in files.items()})
+        return
+    for path, file in files.items():
+        print(f"# ==> {path} <==")
+        print(file.text)
+
+
+def recipe_text(recipe: Any) -> str:
+    """Return a loaded recipe as YAML with every value written out."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedSeq
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items() if v is not None}
+        if isinstance(value, list | tuple):
+            items = CommentedSeq(plain(item) for item in value)
+            items.fa.set_flow_style()
+            return items
+        return value
+
+    data = plain(recipe.model_dump())
+    if not data["overrides"]:
+        del data["overrides"]
+    stream = io.StringIO()
+    YAML().dump(data, stream)
+    return stream.getvalue()
+
+
+def check(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="T,...", help="Also check that these can express it.")
+    ] = "",
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Check recipes and report every problem; writes nothing."""
+    from crosscast.compiler import check_override_names, compile_recipe
+    from crosscast.readers.recipe_yaml import load
+
+    targets = targets_of(to) if to else []
+    found: list[Diagnostic] = []
+    for path in recipes:
+        try:
+            recipe = load(path)
+            if targets:
+                for one in compile_recipe(recipe, targets, strict=strict):
+                    found += one.diagnostics
+            else:
+                found += check_override_names(recipe)
+        except DiagnosticError as error:
+            found += error.diagnostics
+    print_diagnostics(found, as_json=json)
+    if not json:
+        noun = "recipe" if len(recipes) == 1 else "recipes"
+        state = "fine" if not exit_code(found) else "not fine"
+        print(f"{len(recipes)} {noun} checked: {state}")
+    return exit_code(found)
+
+
+def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
+    """Print a recipe with every default and derived value written out."""
+    from crosscast.readers.recipe_yaml import load
+
+    loaded = load(recipe)
+    if json:
+        print_json(loaded.model_dump(mode="json"))
+    else:
+        print(recipe_text(loaded), end="")
+
+
+def explain(
+    recipe: RecipeArgument,
+    to: ToOption,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Say for every field what was asked, how a target realises it, and how exactly."""
+    from crosscast import capability
+    from crosscast.readers.recipe_yaml import load
+    from crosscast.target import load_backend
+
+    loaded = load(recipe)
+    result = []
+    for name in targets_of(to):
+        backend = load_backend(name)
+        for one in capability.judge(loaded, backend.rows):
+            value = one.value if not isinstance(one.value, tuple) else list(one.value)
+            result.append(
+                {
+                    "target": name,
+                    "field": one.path,
+                    "value": value,
+                    "verdict": str(one.row.verdict),
+                    "code": one.row.code,
+                    "evidence": str(one.row.evidence),
+                    "how": one.row.how,
+                }
+            )
+    if json:
+        print_json(result)
+    else:
+        columns = ("target", "field", "value", "verdict", "code", "how")
+        print_table(columns, [[str(row[c]) for c in columns] for row in result])
+    below = {"unsupported"} | ({"adapted", "approximate"} if strict else set())
+    return EXIT_FINDINGS if any(row["verdict"] in below for row in result) else 0

@@ -1,0 +1,74 @@
+"""Talk to the user: diagnostics to stderr, data to stdout, colour only where it is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from crosscast.diagnostics import Diagnostic, Severity, render, sort_key
+
+EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_USAGE_CODES = ("CC001", "CC002", "CC003", "CC106", "CC5")
+
+
+def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
+    """Return the exit code that a set of diagnostics asks for."""
+    errors = [d for d in diagnostics if d.severity is Severity.ERROR]
+    if any(d.code.startswith("CC4") for d in errors):
+        return EXIT_CANNOT_RUN
+    if any(d.code.startswith(_USAGE_CODES) and not d.path for d in errors):
+        return EXIT_USAGE
+    return EXIT_FINDINGS if errors else EXIT_OK
+
+
+def wants_colour() -> bool:
+    """Whether stderr is a terminal whose user has not asked for plain text."""
+    return sys.stderr.isatty() and "NO_COLOR" not in os.environ
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = False) -> None:
+    """Print diagnostics to stderr as text, or to stdout as one JSON document."""
+    if as_json:
+        print_json({"diagnostics": [d.to_json() for d in sorted(diagnostics, key=sort_key)]})
+        return
+    if not diagnostics:
+        return
+    text = render(diagnostics)
+    if not wants_colour():
+        print(text, file=sys.stderr)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for severity, style in _STYLES.items():
+        styled.highlight_regex(rf"(?m)(^|: ){severity} CC\d+", style)
+    styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
+    Console(stderr=True, soft_wrap=True, highlight=False).print(styled)
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON document to stdout."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table to stdout: drawn on a terminal, aligned plain text in a pipe."""
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*columns, header_style="bold", highlight=False)
+        for row in rows:
+            table.add_row(*(cell.replace("[", r"\[") for cell in row))
+        Console().print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    for row in (columns, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())

@@ -1,0 +1,27 @@
+"""Data sets for emitted scripts: a made-up task, readers for labelled pairs, WordPiece encoding.
+
+Needs NumPy, so nothing on the way of `crosscast compile` imports it.
+"""
+
+from __future__ import annotations
+
+from crosscast.data.npz import Dataset
+from crosscast.data.pairs import Columns, Labels, Pair, PairFile
+from crosscast.data.synthetic import nli_synthetic
+from crosscast.data.text import read_jsonl, read_tsv, read_xnli
+from crosscast.data.tokenize import Encoded, Vocabulary, encode_pairs
+
+__all__ = [
+    "Columns",
+    "Dataset",
+    "Encoded",
+    "Labels",
+    "Pair",
+    "PairFile",
+    "Vocabulary",
+    "encode_pairs",
+    "nli_synthetic",
+    "read_jsonl",
+    "read_tsv",
+    "read_xnli",
+]
