@@ -11,7 +11,6 @@ from typing import Any
 from crosscast.canonical import canonical_plan
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe
-
 from crosscast_parity.machine import replay
 from crosscast_parity.traces import Row
 

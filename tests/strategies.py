@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from hypothesis import strategies as st
+
 from crosscast import plan as ops
 from crosscast.reference import MicroBatch
-from hypothesis import strategies as st
 
 SHAPES = {"dense.weight": (2, 3), "dense.bias": (2,), "norm.weight": (3,)}
 ROLES = {"dense.bias": frozenset({"bias"}), "norm.weight": frozenset({"layer_norm"})}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+
 from crosscast import plan as ops
 from crosscast.reference import Forward, MicroBatch, Row, Trace, run
 

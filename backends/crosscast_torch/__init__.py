@@ -15,6 +15,8 @@ from crosscast_torch.dialects import DIALECTS
 from crosscast_torch.overrides import TorchOverrides
 from crosscast_torch.rows import CODES, ROWS
 
+TEMPLATES = template_root()
+
 
 @dataclass(frozen=True, slots=True)
 class TorchBackend:
@@ -27,7 +29,7 @@ class TorchBackend:
     rows: tuple[Row, ...] = ROWS
     codes: tuple[Code, ...] = CODES
     overrides: type[Section] = TorchOverrides
-    templates: Path = template_root()
+    templates: Path = TEMPLATES
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""

@@ -156,10 +156,8 @@ def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:
 
 
 def _divisor(op: ops.Normalize, distributed: bool) -> str:
-    if not op.renormalize:
-        count = "FULL_WINDOW"
-    else:
-        count = "rows" if op.unit == "sample" else "n_micro"
+    unit = "rows" if op.unit == "sample" else "n_micro"
+    count = unit if op.renormalize else "FULL_WINDOW"
     return f"({count} / PROCESSES)" if distributed else count
 
 
@@ -186,13 +184,9 @@ def _values(op: ops.Op, view: Mapping[str, Any], recipe: Recipe) -> dict[str, An
             return {}
 
 
-def _micro_loop(
-    templates: Path, plan: ops.Plan, view: Mapping[str, Any], recipe: Recipe
-) -> str:
+def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any], recipe: Recipe) -> str:
     by = 12 if view["distributed"] else 8
-    body = print_ops(
-        templates, "torch/ops", plan.micro, lambda op: _values(op, view, recipe), by
-    )
+    body = print_ops(templates, "torch/ops", plan.micro, lambda op: _values(op, view, recipe), by)
     copy = f"{' ' * by}batch = to_device(batch, device)"
     if not view["distributed"]:
         return f"    for batch in micro_batches:\n{copy}\n{body}"

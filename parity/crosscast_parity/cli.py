@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosscast.recipe import Recipe
-
 from crosscast_parity.checks import windows
 from crosscast_parity.harness import CompileTo, OnEnd, ignore, run_parity
 from crosscast_parity.options import Options

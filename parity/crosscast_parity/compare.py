@@ -57,13 +57,13 @@ class Column:
 
 
 COLUMNS = (
-    Column("n_micro", "L0a", 0, lambda row: row.n_micro),
+    Column("micro-batches", "L0a", 0, lambda row: row.n_micro),
     Column("rows", "L0a", 0, lambda row: row.rows),
     Column("scale", "L0a", SCALE_LIMIT, lambda row: row.scale),
     Column("updates", "L0a", 0, lambda row: row.updates),
-    Column("lr", "L0a", LR_LIMIT, lambda row: row.lr),
+    Column("learning rate", "L0a", LR_LIMIT, lambda row: row.lr),
 )
-GRAD_NORM = Column("grad_norm", "L0c", 2e-2, lambda row: row.grad_norm, updates_only=True)
+GRAD_NORM = Column("gradient norm", "L0c", 2e-2, lambda row: row.grad_norm, updates_only=True)
 
 
 @dataclass(frozen=True, slots=True)

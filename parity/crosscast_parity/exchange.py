@@ -9,7 +9,6 @@ from crosscast.data.npz import Dataset
 from crosscast.data.synthetic import Split, nli_synthetic
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import BertModel, NpzData, Recipe, SyntheticData
-
 from crosscast_parity.weights import bert_weights, perturb, save
 
 SPLITS: tuple[Split, Split] = ("train", "eval")

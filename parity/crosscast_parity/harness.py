@@ -10,7 +10,6 @@ from crosscast.canonical import canonical_plan
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe
-
 from crosscast_parity.compare import Envelope, measure_envelope
 from crosscast_parity.exchange import refuse_incomparable, write_inputs
 from crosscast_parity.inject import Fault

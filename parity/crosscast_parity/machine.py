@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from crosscast import scaling
 from crosscast.plan import Plan, Schedule, UpdateScale
 from crosscast.schedule import learning_rate
-
 from crosscast_parity.checks import Check, Deviation, judge, relative
 from crosscast_parity.inject import Fault
 from crosscast_parity.traces import Row

@@ -76,28 +76,38 @@ def draw_plots(report: ParityReport) -> list[Plot]:
     runs = [run for run in report.main_runs() if run.rows]
     if not runs:
         return []
-    plots = [_draw("Loss", "mean loss of each window", _lines(runs, lambda row: row.loss))]
+    plots = [_draw("Loss", "mean loss of each window", _lines(report, runs, lambda row: row.loss))]
     plots += _deviation(report, runs)
     plots += [
         _draw(
             "Gradient norm",
             "global norm before clipping, gaps where a window was skipped",
-            _lines(runs, lambda row: row.grad_norm),
+            _lines(report, runs, lambda row: row.grad_norm),
             log=True,
         ),
-        _draw("Learning rate", "rate used in each window", _lines(runs, lambda row: row.lr)),
+        _draw(
+            "Learning rate", "rate used in each window", _lines(report, runs, lambda row: row.lr)
+        ),
     ]
     poisoned = [run for run in report.runs if run.role == "faults" and run.rows]
-    plots += _scale("Loss scale", "scale used in each window", runs)
-    plots += _scale("Loss scale with faults", "poisoned windows back the scale off", poisoned)
-    return plots
+    plots += _scale(report, "Loss scale", "scale used in each window", runs)
+    caption = "poisoned windows back the scale off"
+    return plots + _scale(report, "Loss scale with faults", caption, poisoned)
 
 
-def _lines(runs: Iterable[Run], value: Callable[[Row], float | None]) -> list[_Line]:
+def _lines(
+    report: ParityReport, runs: Iterable[Run], value: Callable[[Row], float | None]
+) -> list[_Line]:
     return [
-        _Line(run.target, [value(row) for row in run.rows], COLORS[i % len(COLORS)], DASHES[i % 6])
-        for i, run in enumerate(runs)
+        _Line(run.target, [value(row) for row in run.rows], *_look(report, run.target))
+        for run in runs
     ]
+
+
+def _look(report: ParityReport, target: str) -> tuple[str, Any]:
+    """Return colour and dash of a target, the same in all figures."""
+    place = [run.target for run in report.main_runs()].index(target) % len(COLORS)
+    return COLORS[place], DASHES[place]
 
 
 def _deviation(report: ParityReport, runs: Sequence[Run]) -> list[Plot]:
@@ -117,24 +127,24 @@ def _deviation(report: ParityReport, runs: Sequence[Run]) -> list[Plot]:
             1.0,
         ),
     ]
-    for i, run in enumerate(runs):
+    for run in runs:
         if run is not reference:
             values = [
                 distance(a.loss, b.loss) for a, b in zip(run.rows, reference.rows, strict=False)
             ]
-            lines.append(_Line(run.target, values, COLORS[i % len(COLORS)]))
+            lines.append(_Line(run.target, values, *_look(report, run.target)))
     caption = (
-        f"distance from {reference.target}, its own noise under 1e-7 changes of the weights"
-        f" ({envelope.twins} runs), and the limit up to the horizon"
+        f"distance from {reference.target} (0 is not drawn), its own noise under 1e-7 changes of"
+        f" the weights ({envelope.twins} runs), and the limit, which counts up to the horizon"
     )
     horizon = envelope.horizon if envelope.horizon < len(envelope.spread) else None
     return [_draw("Difference of the loss", caption, lines, log=True, horizon=horizon)]
 
 
-def _scale(title: str, caption: str, runs: Sequence[Run]) -> list[Plot]:
+def _scale(report: ParityReport, title: str, caption: str, runs: Sequence[Run]) -> list[Plot]:
     if len({row.scale for run in runs for row in run.rows}) < 2:
         return []
-    lines = _lines(runs, lambda row: row.scale)
+    lines = _lines(report, runs, lambda row: row.scale)
     return [_draw(title, caption, lines, log=True, steps=True)]
 
 
@@ -161,7 +171,7 @@ def _draw(
             axes.text(horizon, 1.0, " horizon", transform=axes.get_xaxis_transform(), va="top")
         axes.set_xlabel("window")
         axes.margins(x=0.01)
-        axes.legend(loc="best", ncols=2 if len(lines) > 3 else 1)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=5, borderaxespad=0.2)
         buffer = io.StringIO()
         figure.savefig(
             buffer,
@@ -179,7 +189,7 @@ def _scale_axis(axes: Any, values: Sequence[float], *, log: bool, base: int) -> 
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_formatter(NullFormatter())
     # Plain text: with math text off, the default labels would show their markup.
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.10g}"))
 
 
 def _plot(axes: Any, line: _Line, values: Sequence[float], *, steps: bool) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Literal
 
 from crosscast.diagnostics import DiagnosticError
-
 from crosscast_parity.status import Status, StatusKind, read_status
 
 OutcomeKind = Literal["finished", "stopped", "cannot_run", "failed", "timeout", "interrupted"]

@@ -41,6 +41,8 @@ class Run:
         """Return plain data; the trace itself stays in its own file."""
         outcome = asdict(self.outcome)
         outcome["seconds"] = round(self.outcome.seconds, 2)
+        if self.outcome.complete:
+            del outcome["log_tail"]  # progress with speeds, different every time
         return {
             "name": self.name,
             "target": self.target,

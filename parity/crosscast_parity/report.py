@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.emit import template_root
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from crosscast_parity.checks import Check, number
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.emit import template_root
+from crosscast_parity.checks import LEVELS, Check, Level, number
 from crosscast_parity.plots import draw_plots
 from crosscast_parity.records import NOT_COVERED, Difference, Pair, ParityReport, Run
 

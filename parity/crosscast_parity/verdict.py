@@ -144,7 +144,7 @@ def _summary(checks: Sequence[Check]) -> str:
     parts = (
         "trace exact",
         f"first loss {named['first loss']}",
-        f"gradient norm {named['grad_norm']}",
+        f"gradient norm {named['gradient norm']}",
         f"trajectory {named['trajectory']}",
     )
     return ", ".join(parts)

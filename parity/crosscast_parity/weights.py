@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
-from crosscast.diagnostics import Diagnostic, DiagnosticError
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError
 
 Weights = dict[str, np.ndarray]
 Shapes = dict[str, tuple[int, ...]]

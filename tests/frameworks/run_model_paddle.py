@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import paddle
-from frameworks.model_job import Arrays, run
 from paddle.nn import functional as F
+
+from frameworks.model_job import Arrays, run
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 

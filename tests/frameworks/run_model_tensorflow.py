@@ -13,6 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+
 from frameworks.model_job import HALVES, Arrays, run
 
 POLICIES = {"float32": "float32", **{half: f"mixed_{half}" for half in HALVES}}

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from frameworks.model_job import HALVES, Arrays, run
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.cuda.amp import common
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
+
+from frameworks.model_job import HALVES, Arrays, run
 
 
 class Recorder(TorchFunctionMode):  # type: ignore[misc]

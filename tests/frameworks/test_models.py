@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from crosscast_parity.weights import Weights, bert_shapes, bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_model import ROOT, Model, render

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner, Result
+
 from crosscast.cli_data import data_app
 from crosscast.data import Dataset, nli_synthetic
 from crosscast.diagnostics import DiagnosticError
-from typer.testing import CliRunner, Result
 
 HERE = Path(__file__).parent / "data"
 VOCAB = str(HERE / "vocab.txt")

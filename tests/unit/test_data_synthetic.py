@@ -3,12 +3,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from crosscast.data import Dataset, nli_synthetic
 from crosscast.data.npz import ARRAYS, check_arrays
 from crosscast.data.synthetic import CLS, FIRST_WORD, LABELS, PAD, SEP, _lexicon
 from crosscast.diagnostics import DiagnosticError
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def told_label(ids: npt.NDArray[np.int32], vocab_size: int, seed: int) -> int:

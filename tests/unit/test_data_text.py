@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from crosscast.codes import CODES
 from crosscast.data import Columns, Labels, PairFile, read_jsonl, read_tsv, read_xnli
 from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity, render
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 HERE = Path(__file__).parent / "data"
 XNLI = HERE / "pairs_xnli.tsv"

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from crosscast.codes import CODES
 from crosscast.data import Pair, Vocabulary, encode_pairs
 from crosscast.diagnostics import DiagnosticError
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 VOCAB = Path(__file__).parent / "data" / "vocab.txt"
 

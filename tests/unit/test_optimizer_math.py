@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from crosscast.optimizer_math import slot_names, update
-from crosscast.plan import Step
 from hypothesis import given
 from hypothesis import strategies as st
+
+from crosscast.optimizer_math import slot_names, update
+from crosscast.plan import Step
 
 Numbers = list[float]
 

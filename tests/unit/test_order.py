@@ -5,12 +5,13 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
 from crosscast import plan as ops
 from crosscast.codes import CODES
 from crosscast.order import NEEDS, ORDER, PARTS, Before, Belongs, Needs, verify
 from crosscast.reference import MicroBatch, run
-from hypothesis import assume, given
-from hypothesis import strategies as st
 from strategies import ROLES, SHAPES, parameters, plans, windows
 
 FULL = ops.Plan(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from crosscast import plan as ops
 from crosscast.reference import MicroBatch, run, step
 from toy_steps import DYNAMIC, MEAN, RAMP, SGD, W, before, make, mb, one, weights

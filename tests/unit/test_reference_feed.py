@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+
 from crosscast import plan as ops
 from crosscast.diagnostics import DiagnosticError
 from crosscast.reference import Forward, MicroBatch, initial, resume, run, step

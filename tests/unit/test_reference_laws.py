@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from crosscast import plan as ops
-from crosscast.reference import MicroBatch, Row, run
 from hypothesis import given
 from hypothesis import strategies as st
+
+from crosscast import plan as ops
+from crosscast.reference import MicroBatch, Row, run
 from strategies import ROLES, SHAPES, parameters, plans, windows
 
 seeds = st.integers(0, 50)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from crosscast.plan import Dtype
-from crosscast.rounding import round_to
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from crosscast.plan import Dtype
+from crosscast.rounding import round_to
 
 any_float32 = hnp.arrays(
     np.float32,

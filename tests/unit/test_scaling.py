@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from crosscast.plan import UpdateScale
-from crosscast.scaling import FLOAT32_CEILING, ScaleState, adjust, initial
 from hypothesis import given
 from hypothesis import strategies as st
+
+from crosscast.plan import UpdateScale
+from crosscast.scaling import FLOAT32_CEILING, ScaleState, adjust, initial
 from strategies import update_scales
 
 OP = UpdateScale(
@@ -113,7 +114,7 @@ def test_the_ceiling_is_where_float32_rounds_to_infinity() -> None:
         assert np.isinf(np.float32(FLOAT32_CEILING))
     assert np.isfinite(np.float32(below))
     op = replace(OP, max_scale=None, growth_interval=1, growth_factor=2.0)
-    assert scales(replace(op, init_scale=below / 2), ".") == [below]
+    assert scales(replace(op, init_scale=below / 2), ".") == [float(np.float32(below))]
     assert scales(replace(op, init_scale=FLOAT32_CEILING / 2), ".") == [FLOAT32_CEILING / 2]
 
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from crosscast.plan import Schedule
-from crosscast.schedule import learning_rate
 from hypothesis import given
 from hypothesis import strategies as st
+
+from crosscast.plan import Schedule
+from crosscast.schedule import learning_rate
 from strategies import schedules
 
 LINEAR = Schedule(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+
 from crosscast.codes import CODES
 from crosscast.diagnostics import DiagnosticError
 from crosscast_parity.weights import (
@@ -17,7 +19,6 @@ from crosscast_parity.weights import (
     perturb,
     save,
 )
-from safetensors.numpy import save_file
 
 
 @dataclass(frozen=True)

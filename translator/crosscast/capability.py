@@ -104,9 +104,7 @@ def _decide(path: str, recipe: Recipe, rows: Sequence[Row]) -> Row:
         if (path == row.path or path.startswith(f"{row.path}.")) and row.when(recipe)
     ]
     if not matching:
-        return Row(
-            path=path, verdict=Verdict.UNSUPPORTED, how="no row says how", code="CC300"
-        )
+        return Row(path=path, verdict=Verdict.UNSUPPORTED, how="no row says how", code="CC300")
     return max(matching, key=lambda row: len(row.path))  # max keeps the first of equals
 
 

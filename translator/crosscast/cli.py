@@ -50,6 +50,9 @@ app.command()(guarded(init))
 app.command()(guarded(schema))
 app.command()(guarded(matrix))
 app.command()(guarded(doctor))
+for _command in data_app.registered_commands:
+    assert _command.callback is not None
+    _command.callback = guarded(_command.callback)
 app.add_typer(data_app, name="data")
 
 

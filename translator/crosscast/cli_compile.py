@@ -11,7 +11,9 @@ import typer
 from crosscast.console import EXIT_FINDINGS, exit_code, print_diagnostics, print_json, print_table
 from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
 
-RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file; - for stdin.")]
+RecipeArgument = Annotated[
+    str, typer.Argument(metavar="RECIPE", help="A recipe file; - for stdin.")
+]
 ToOption = Annotated[
     str, typer.Option("--to", metavar="T,...", help="Targets, separated by commas.")
 ]
@@ -68,9 +70,7 @@ def compile_command(
         return 0
     write_files(Path(output), files, force=force)
     if json:
-        print_json(
-            {"files": sorted(files), "diagnostics": [d.to_json() for d in diagnostics]}
-        )
+        print_json({"files": sorted(files), "diagnostics": [d.to_json() for d in diagnostics]})
     else:
         print_diagnostics(diagnostics)
         for path in sorted(files):

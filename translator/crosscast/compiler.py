@@ -88,9 +88,7 @@ def _compile_one(
     if broken:  # a fault of the backend, never of the recipe
         raise AssertionError(f"{backend.name}: {broken[0].code}: {broken[0].message}")
     files = {
-        file.path: OutputFile(
-            render(backend.templates, file.template, file.view), file.executable
-        )
+        file.path: OutputFile(render(backend.templates, file.template, file.view), file.executable)
         for file in lowered.files
     }
     return Compiled(backend.name, lowered.plan, files, judgements, found)

@@ -16,9 +16,7 @@ from crosscast.recipe import BERT_PRESETS
 
 def derive(raw: Mapping[str, Any], collect: Collector) -> dict[str, Any]:
     """Return a copy of `raw` with derived values added. Never raises on strange data."""
-    data = {
-        key: dict(value) if isinstance(value, Mapping) else value for key, value in raw.items()
-    }
+    data = {key: dict(value) if isinstance(value, Mapping) else value for key, value in raw.items()}
     _model_sizes(data)
     _precision(data)
     _batch(data)
@@ -90,7 +88,8 @@ def _warmup(data: dict[str, Any], collect: Collector) -> None:
         )
         return
     ratio, total = schedule["warmup_ratio"], _count(schedule, "total_steps")
-    if isinstance(ratio, int | float) and not isinstance(ratio, bool) and total:
-        if 0 <= ratio <= 1:
-            schedule["warmup_steps"] = math.floor(ratio * total + 1e-9)
-            del schedule["warmup_ratio"]
+    is_number = isinstance(ratio, int | float) and not isinstance(ratio, bool)
+    if is_number and total and 0 <= ratio <= 1:
+        # 0.29 * 100 is 28.999999999999996 in binary.
+        schedule["warmup_steps"] = math.floor(ratio * total + 1e-9)
+        del schedule["warmup_ratio"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -124,17 +123,17 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
             final.parent.mkdir(parents=True, exist_ok=True)
             if final.exists():
                 backup.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(final, backup)
+                final.replace(backup)
                 done.append((final, backup))
             else:
                 done.append((final, None))
-            os.replace(stage / "new" / path, final)
+            (stage / "new" / path).replace(final)
     except BaseException:
-        for final, backup in reversed(done):
-            if backup is None:
+        for final, saved in reversed(done):
+            if saved is None:
                 final.unlink(missing_ok=True)
             else:
-                os.replace(backup, final)
+                saved.replace(final)
         shutil.rmtree(root if made_root else stage, ignore_errors=True)
         raise
     shutil.rmtree(stage, ignore_errors=True)

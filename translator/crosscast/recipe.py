@@ -265,9 +265,7 @@ Data = Annotated[SyntheticData | NpzData, Field(discriminator="source")]
 LossScaling = Annotated[
     DynamicLossScaling | StaticLossScaling | NoLossScaling, Field(discriminator="mode")
 ]
-Clipping = Annotated[
-    NoClipping | GlobalNormClipping | ValueClipping, Field(discriminator="kind")
-]
+Clipping = Annotated[NoClipping | GlobalNormClipping | ValueClipping, Field(discriminator="kind")]
 Optimizer = Annotated[Sgd | Adam | AdamW, Field(discriminator="name")]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.scaling import ScaleState
 

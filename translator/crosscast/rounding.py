@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from crosscast.plan import Dtype
 
 Float32Array = npt.NDArray[np.float32]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, replace
 
 from crosscast.plan import UpdateScale
 
 FLOAT32_CEILING = 2.0**128 - 2.0**103
 """The smallest positive number that rounds to infinity in float32."""
+
+
+def float32(value: float) -> float:
+    """Round a number below `FLOAT32_CEILING` to float32, in which every framework keeps scales."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ def initial(op: UpdateScale) -> ScaleState:
 def adjust(op: UpdateScale, state: ScaleState, finite: bool) -> ScaleState:
     """Return the state after one attempt; `finite` tells whether all its gradients were finite.
 
-    Called once per attempt, for `dynamic`::
+    Called once per attempt, for `dynamic` (products rounded to float32)::
 
         overflow: good = 0; bad += 1
                   if bad >= hysteresis: scale = max(scale * backoff_factor, min_scale); bad = 0
@@ -51,7 +57,7 @@ def _overflow(op: UpdateScale, state: ScaleState) -> ScaleState:
     bad = state.bad + 1
     if bad < op.hysteresis:
         return replace(state, good=0, bad=bad)
-    return ScaleState(max(state.scale * op.backoff_factor, op.min_scale))
+    return ScaleState(max(float32(state.scale * op.backoff_factor), op.min_scale))
 
 
 def _clean(op: UpdateScale, state: ScaleState) -> ScaleState:
@@ -61,4 +67,5 @@ def _clean(op: UpdateScale, state: ScaleState) -> ScaleState:
     grown = state.scale * op.growth_factor
     if not grown < FLOAT32_CEILING:
         return ScaleState(state.scale)
+    grown = float32(grown)
     return ScaleState(grown if op.max_scale is None else min(grown, op.max_scale))

@@ -189,8 +189,8 @@ def _lookup(data: Any, path: PathKey) -> Any:
     for key in path:
         if isinstance(data, Mapping) and key in data:
             data = data[key]
-        elif isinstance(data, tuple) and isinstance(key, int) and key < len(data):
-            data = data[key]
+        elif isinstance(data, tuple) and isinstance(key, int):
+            data = data[key] if key < len(data) else None
         else:
             return None
     return data

@@ -114,9 +114,7 @@ class _Builder:
         return self._at(start.line, start.column, last)
 
     def _report(self, code: str, message: str, node: Node, hint: str = "") -> None:
-        self.collect.add(
-            Diagnostic(code=code, message=message, span=self._span(node), hint=hint)
-        )
+        self.collect.add(Diagnostic(code=code, message=message, span=self._span(node), hint=hint))
 
     def _value(self, node: Node, path: PathKey) -> Any:
         self.nodes += 1
@@ -137,6 +135,7 @@ class _Builder:
             if self._custom_tag(node, "tag:yaml.org,2002:seq"):
                 return None
             return tuple(self._value(item, (*path, i)) for i, item in enumerate(node.value))
+        assert isinstance(node, ScalarNode)  # the third and last kind of node
         return self._scalar(node)
 
     def _custom_tag(self, node: Node, plain: str) -> bool:
