@@ -141,14 +141,13 @@ def test_agrees_with_the_pseudo_code_written_out(op: UpdateScale, attempts: str)
         if attempt == "x":
             good, bad = 0, bad + 1
             if bad >= op.hysteresis:
-                scale, bad = max(scale * op.backoff_factor, op.min_scale), 0
+                scale, bad = max(float(np.float32(scale * op.backoff_factor)), op.min_scale), 0
         else:
             bad, good = 0, good + 1
             if good >= op.growth_interval:
-                good, grown = 0, scale * op.growth_factor
                 with np.errstate(over="ignore"):
-                    finite = bool(np.isfinite(np.float32(grown)))
-                if finite:
+                    good, grown = 0, float(np.float32(scale * op.growth_factor))
+                if np.isfinite(grown):
                     scale = grown if op.max_scale is None else min(grown, op.max_scale)
         seen.append(ScaleState(scale, good, bad))
     assert walk(op, attempts) == seen

@@ -1,0 +1,59 @@
+# Everything a developer or a curious user runs. `make help` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+DEMO ?= demo
+BIN := $(VENV)/bin
+# Two processes side by side is what a small machine bears; each framework process takes one core.
+JOBS ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit frameworks probes package generate bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	  || { echo "crosscast needs Python 3.11 to 3.13; choose one: make PYTHON=python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.all: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all,dev]'
+	@touch $@ $(VENV)/.all
+
+demo: $(VENV)/.all ## Train BERT-small with all three emitted scripts and write the report
+	$(BIN)/crosscast parity examples/bert-small/recipe.yaml \
+	  --to torch,tensorflow,paddle --jobs $(JOBS) --output $(DEMO)
+
+test: check unit frameworks ## Everything: lint, types, unit and framework tests
+
+check: $(VENV)/.dev ## Lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev ## Tests without frameworks, under 30 seconds
+	$(BIN)/pytest tests/unit --numprocesses $(JOBS)
+
+frameworks: $(VENV)/.dev ## Emitted scripts, examples, probes and the wheel, in the real frameworks
+	$(BIN)/pytest tests --ignore tests/unit --numprocesses $(JOBS) --dist loadfile
+
+probes: $(VENV)/.dev ## Only the probes behind the tables
+	$(BIN)/pytest tests/probes --numprocesses $(JOBS) --dist loadfile
+
+package: $(VENV)/.dev ## Build sdist and wheel
+	$(BIN)/python -m build --outdir dist
+
+generate: $(VENV)/.dev ## Write what is generated: schema, docs pages, compiled examples
+	$(BIN)/python docs/generate.py
+
+bench: $(VENV)/.dev ## Measure cold start and recipes per second
+	$(BIN)/python benchmarks/compile_speed.py
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
