@@ -137,10 +137,11 @@ def _model(recipe: Recipe) -> dict[str, Any]:
 
 
 def factory(recipe: Recipe, backend: str) -> dict[str, str]:
-    """Return module and function that build a custom model for a backend."""
+    """Return the module of a custom model's factory and how to import it as `build_model`."""
     assert isinstance(recipe.model, CustomModel)
     module, _, function = recipe.model.factory[backend].partition(":")
-    return {"module": module, "function": function}
+    imported = function if function == "build_model" else f"{function} as build_model"
+    return {"module": module, "imported": imported}
 
 
 def _data(recipe: Recipe) -> dict[str, Any]:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections.abc import Callable, Iterator
 
 from crosscast.diagnostics import Diagnostic
-from crosscast.recipe import Adam, AdamW, BertModel, DynamicLossScaling, Recipe, Sgd
+from crosscast.recipe import (
+    Adam,
+    AdamW,
+    BertModel,
+    CustomModel,
+    DynamicLossScaling,
+    Recipe,
+    Sgd,
+)
 
 Rule = Callable[[Recipe], Iterator[Diagnostic]]
 
@@ -148,6 +158,18 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
         )
 
 
+def _factory(recipe: Recipe) -> Iterator[Diagnostic]:
+    if isinstance(recipe.model, CustomModel):
+        for backend, name in recipe.model.factory.items():
+            words = [part for part in re.split(r"[.:]", name) if keyword.iskeyword(part)]
+            if words:
+                yield Diagnostic(
+                    code="CC104",
+                    path=f"model.factory.{backend}",
+                    message=f"{words[0]!r} is a word of Python and cannot name anything",
+                )
+
+
 def _optimizer(recipe: Recipe) -> Iterator[Diagnostic]:
     optimizer = recipe.optimizer
     if isinstance(optimizer, Sgd) and optimizer.nesterov and not optimizer.momentum:
@@ -173,5 +195,6 @@ _RULES: tuple[Rule, ...] = (
     _loss_scale,
     _schedule,
     _model,
+    _factory,
     _optimizer,
 )
