@@ -9,7 +9,7 @@ from typing import Any
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan
 from crosscast.emit import py_literal
-from crosscast.lowering import clip_constants, factory, print_ops, shared_view
+from crosscast.lowering import clip_constants, factory_import, print_ops, shared_view
 from crosscast.recipe import DynamicLossScaling, Recipe, Sgd
 from crosscast.target import File, Form, Lowered
 from crosscast_torch.overrides import TorchOverrides
@@ -57,7 +57,7 @@ def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
         "compile": overrides.compile,
         "optimizer": _optimizer(recipe, overrides),
         "scaler": _scaler(recipe, machine),
-        "factory": None if view["bert"] else factory(recipe, "torch"),
+        "factory_import": "" if view["bert"] else factory_import(recipe, "torch"),
         "module": "state.model.module" if view["distributed"] else "state.model",
         "autocast_dtype": _half(recipe),
         "output": f"runs/{recipe.name}-torch",

@@ -24,7 +24,8 @@ EACH = pytest.mark.parametrize(
 )
 MODEL = Model()
 # The same weights, but every LayerNorm epsilon and the number of heads show in the results.
-DROPOUT_MODEL = replace(MODEL, dropout=0.5, layer_norm_eps=0.01, attention_heads=4)
+# Paddle refuses an epsilon above 1e-3.
+DROPOUT_MODEL = replace(MODEL, dropout=0.5, layer_norm_eps=1e-3, attention_heads=4)
 STYLES = pytest.mark.parametrize("style", ["bert", "stress"])
 
 

@@ -136,12 +136,13 @@ def _model(recipe: Recipe) -> dict[str, Any]:
     return {"bert": False, "has_dropout": True}
 
 
-def factory(recipe: Recipe, backend: str) -> dict[str, str]:
-    """Return the module of a custom model's factory and how to import it as `build_model`."""
+def factory_import(recipe: Recipe, backend: str) -> str:
+    """Return the statement that imports a custom model's factory as `build_model`."""
     assert isinstance(recipe.model, CustomModel)
     module, _, function = recipe.model.factory[backend].partition(":")
-    imported = function if function == "build_model" else f"{function} as build_model"
-    return {"module": module, "imported": imported}
+    name = function if function == "build_model" else f"{function} as build_model"
+    line = f"from {module} import {name}"
+    return line if len(line) <= 88 else f"from {module} import (\n    {name},\n)"
 
 
 def _data(recipe: Recipe) -> dict[str, Any]:
