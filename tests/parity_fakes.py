@@ -1,4 +1,4 @@
-"""Stand-ins for the parity tests: a NumPy script that keeps the contract, recipes, made-up traces."""
+"""Stand-ins for the parity tests: a NumPy script that keeps the contract, recipes, traces."""
 
 from __future__ import annotations
 

@@ -1,0 +1,70 @@
+"""Faults reach a loss that TensorFlow has traced into a graph, and only the named one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosscast_parity.tasks import place_runner
+
+SCRIPT = """
+import sys
+from types import SimpleNamespace
+
+import tensorflow as tf
+
+
+def micro_batch_loss(batch):
+    return tf.reduce_mean(batch * batch)
+
+
+def make_step():
+    @tf.function
+    def step(batch):
+        with tf.GradientTape() as tape:
+            tape.watch(batch)
+            loss = micro_batch_loss(batch)
+        return loss, tape.gradient(loss, batch)
+
+    return step
+
+
+def train_window(state, micro_batches, step):
+    losses = [step(batch) for batch in micro_batches]
+    state.windows += 1
+    return [(float(loss), float(gradient[0])) for loss, gradient in losses]
+
+
+def main(argv=None):
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    state, step = SimpleNamespace(windows=0), make_step()
+    for _ in range(3):
+        print(train_window(state, [tf.constant([2.0]), tf.constant([3.0])], step))
+    print(step.experimental_get_tracing_count())
+    return 0
+"""
+
+
+@pytest.mark.tensorflow
+def test_factor_reaches_a_traced_loss(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    place_runner(tmp_path)
+    flags = ["--framework", "tensorflow", "--script", str(script), "--fault", "1:1=inf"]
+    done = subprocess.run(
+        [sys.executable, "-m", "crosscast_parity.runner", *flags, "--"],
+        capture_output=True,
+        text=True,
+        env={
+            "PYTHONPATH": str(tmp_path / "runner"),
+            "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": "1",
+        },
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    clean = "[(4.0, 4.0), (9.0, 6.0)]"
+    assert done.stdout.splitlines() == [clean, "[(4.0, 4.0), (inf, inf)]", clean, "1"]

@@ -1,0 +1,41 @@
+"""The committed examples are what crosscast emits today, and they pass the linters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_compiled_examples_are_fresh() -> None:
+    run(sys.executable, EXAMPLES / "compile.py", "--check")
+
+
+def test_every_example_is_compiled_for_every_target() -> None:
+    names = {path.parent.name for path in EXAMPLES.glob("*/recipe.yaml")}
+    assert names == {"bert-small", "apex-o1", "tf-graph-rewrite", "paddle-xnli"}
+    refused = {p.relative_to(EXAMPLES).as_posix() for p in EXAMPLES.rglob("unsupported.txt")}
+    assert refused == {"paddle-xnli/after/tensorflow/unsupported.txt"}
+    scripts = {p.relative_to(EXAMPLES).parts[0::2] for p in EXAMPLES.glob("*/after/*/train.py")}
+    assert len(scripts) == 4 * 3 - 1
+
+
+def test_emitted_examples_pass_ruff_with_its_own_settings() -> None:
+    folders = sorted(EXAMPLES.glob("*/after"))
+    run(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", *folders)
+    run(sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", *folders)
+
+
+def test_launch_scripts_pass_shellcheck() -> None:
+    scripts = sorted(EXAMPLES.glob("*/after/*/launch.sh"))
+    assert len(scripts) == 11
+    run("bash", "-n", *scripts)
+    run(Path(sys.executable).with_name("shellcheck"), *scripts)

@@ -1,0 +1,108 @@
+"""The wheel works in an empty environment: templates inside, no framework needed to compile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BACKENDS = ("torch", "tensorflow", "paddle")
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the bin folder of an environment that holds the wheel and its core dependencies."""
+    folder = tmp_path_factory.mktemp("empty") / "venv"
+    run(sys.executable, "-m", "venv", folder)
+    constraints = ROOT / "constraints.txt"
+    run(folder / "bin" / "pip", "install", "-q", "--constraint", constraints, wheel)
+    return folder / "bin"
+
+
+def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for template in (ROOT / "templates").rglob("*"):
+        if template.is_file():
+            inside = f"crosscast/templates/{template.relative_to(ROOT / 'templates').as_posix()}"
+            assert inside in names
+    tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
+    packages = {f"crosscast_{name}" for name in (*BACKENDS, "parity")}
+    assert tops == {"crosscast", *packages}
+    assert not [name for name in names if name.endswith(".pyc")]
+
+
+def test_sdist_builds_the_same_wheel_contents(wheel: Path, tmp_path: Path) -> None:
+    (sdist,) = wheel.parent.glob("*.tar.gz")
+    run(sys.executable, "-m", "tarfile", "-e", sdist, tmp_path)
+    (source,) = tmp_path.iterdir()
+    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path, source)
+    (again,) = tmp_path.glob("*.whl")
+    assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
+
+
+def test_compiles_from_the_wheel_without_any_framework(installed: Path, tmp_path: Path) -> None:
+    frozen = run(installed / "pip", "list").stdout.lower()
+    assert not [name for name in ("torch", "tensorflow", "paddlepaddle", "numpy") if name in frozen]
+    run(installed / "crosscast", "init", cwd=tmp_path)
+    targets = ",".join(BACKENDS)
+    run(
+        installed / "crosscast",
+        *("compile", "recipe.yaml", "--to", targets, "-o", "out"),
+        cwd=tmp_path,
+    )
+    for target in BACKENDS:
+        for name in ("train.py", "model.py", "launch.sh", "requirements.txt"):
+            assert (tmp_path / "out" / target / name).stat().st_size > 0
+    for command in (["schema"], ["matrix"], ["show", "recipe.yaml"], ["check", "recipe.yaml"]):
+        run(installed / "crosscast", *command, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        (["data", "nli-synthetic", "-o", "data"], "numpy"),
+        (["parity", "recipe.yaml", "--to", "torch", "-o", "p"], "crosscast[parity]"),
+    ],
+)
+def test_a_missing_extra_is_named(
+    installed: Path, tmp_path: Path, command: list[str], missing: str
+) -> None:
+    run(installed / "crosscast", "init", cwd=tmp_path)
+    done = subprocess.run(
+        [str(installed / "crosscast"), *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "CC401" in done.stderr and missing in done.stderr.lower()
+    assert "Traceback" not in done.stderr
+
+
+def test_doctor_says_that_nothing_is_installed(installed: Path) -> None:
+    done = subprocess.run(
+        [str(installed / "crosscast"), "doctor"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert done.stdout.count("not installed") == 3

@@ -1,0 +1,191 @@
+"""Fault injection: from outside, into the one micro-batch that was named."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from crosscast.diagnostics import DiagnosticError
+from crosscast_parity.inject import EagerCell, Fault, Injector, parse_fault
+from crosscast_parity.options import make_options
+from crosscast_parity.tasks import place_runner
+
+
+def test_faults_are_read_and_written() -> None:
+    assert parse_fault("2:1=inf") == Fault(2, 1, "inf")
+    assert str(parse_fault("5:0=nan")) == "5:0=nan"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2=inf", "2:1", "2:1=0", "2:1=-inf", "-2:1=inf", "2:1=inf ", "2:1=inf\n", "٢:1=inf"],
+)
+def test_other_texts_are_no_fault(text: str) -> None:
+    with pytest.raises(ValueError, match="is not WINDOW:MICRO"):
+        parse_fault(text)
+
+
+def losses(faults: Sequence[Fault], windows: int, start: int = 0) -> list[list[float]]:
+    """The losses a script would see, per window; it looks at the micro-batches twice."""
+    seen: list[list[float]] = []
+
+    def train_window(state: Any, micro_batches: Sequence[float], loss_fn: Any) -> int:
+        assert len(micro_batches) == 3
+        assert sum(micro_batches) == 6.0
+        assert micro_batches[-1] == 3.0
+        seen.append([loss_fn(batch) for batch in micro_batches])
+        state.windows += 1
+        return 7
+
+    module = SimpleNamespace(micro_batch_loss=lambda batch: batch * 1.5, train_window=train_window)
+    Injector(faults, EagerCell()).install(module)
+    state = SimpleNamespace(windows=start)
+    for _ in range(windows):
+        assert module.train_window(state, [1.0, 2.0, 3.0], module.micro_batch_loss) == 7
+        assert module.micro_batch_loss(1.0) == 1.5  # as in an evaluation between windows
+    return seen
+
+
+def test_only_the_named_micro_batch_is_poisoned() -> None:
+    clean = [1.5, 3.0, 4.5]
+    found = losses([Fault(1, 2, "inf"), Fault(2, 0, "nan")], 4)
+    assert found[0] == found[3] == clean
+    assert found[1] == [1.5, 3.0, math.inf]
+    assert math.isnan(found[2][0])
+    assert found[2][1:] == clean[1:]
+    assert losses([], 1) == [clean]
+
+
+def test_windows_count_from_where_the_run_starts() -> None:
+    found = losses([Fault(11, 0, "inf")], 3, start=10)
+    assert [math.isinf(window[0]) for window in found] == [False, True, False]
+
+
+def test_the_factor_is_one_again_after_an_error() -> None:
+    def train_window(state: Any, micro_batches: Sequence[float]) -> None:
+        for _ in micro_batches:
+            raise RuntimeError
+
+    module = SimpleNamespace(micro_batch_loss=lambda batch: batch, train_window=train_window)
+    Injector([Fault(0, 0, "inf")], EagerCell()).install(module)
+    with pytest.raises(RuntimeError):
+        module.train_window(SimpleNamespace(windows=0), [1.0])
+    assert module.micro_batch_loss(2.0) == 2.0
+
+
+SCRIPT = """
+import sys
+from helper import NAME
+from types import SimpleNamespace
+
+def micro_batch_loss(batch):
+    return batch
+
+def train_window(state, micro_batches):
+    return [micro_batch_loss(b) for b in micro_batches]
+
+def main(argv=None):
+    print(NAME, argv, train_window(SimpleNamespace(windows=0), [1.0, 2.0]))
+    return 3
+
+if __name__ == "__main__":
+    sys.exit("the main part must not run")
+"""
+
+
+def runner(tmp_path: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Run the copied runner in an interpreter that sees nothing else of crosscast."""
+    script = tmp_path / "target" / "train.py"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(SCRIPT)
+    (script.parent / "helper.py").write_text("NAME = 'mine'\n")
+    place_runner(tmp_path)
+    command = [
+        sys.executable,
+        "-S",
+        "-m",
+        "crosscast_parity.runner",
+        "--script",
+        str(script),
+        *flags,
+    ]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(tmp_path / "runner")},
+        cwd=tmp_path,
+        timeout=30,
+    )
+
+
+def test_runner_calls_main_of_the_unchanged_script(tmp_path: Path) -> None:
+    flags = ("--framework", "torch", "--fault", "0:1=inf", "--", "--windows", "4", "--resume")
+    done = runner(tmp_path, *flags)
+    assert done.stderr == ""
+    assert done.stdout == "mine ['--windows', '4', '--resume'] [1.0, inf]\n"
+    assert done.returncode == 3
+
+
+def test_runner_refuses_what_it_does_not_understand(tmp_path: Path) -> None:
+    done = runner(tmp_path, "--framework", "torch", "--fault", "0:1=7")
+    assert done.returncode == 2
+    assert "WINDOW:MICRO" in done.stderr
+    assert runner(tmp_path, "--framework", "abacus").returncode == 2
+
+
+def refused(**options: Any) -> str:
+    with pytest.raises(DiagnosticError) as caught:
+        make_options(options.pop("targets", ["torch", "paddle"]), Path("x"), **options)
+    return caught.value.diagnostics[0].code
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"targets": []},
+        {"targets": ["torch", "torch"]},
+        {"windows": 0},
+        {"threads": 0},
+        {"jobs": 0},
+        {"twins": -1},
+        {"timeout": 0.0},
+        {"timeout": math.nan},
+        {"reference": "tensorflow"},
+        {"python": ["torch"]},
+        {"python": ["torch="]},
+        {"python": ["tensorflow=/bin/python"]},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
+    assert refused(**bad) == "CC707"
+
+
+def test_faults_on_the_command_line() -> None:
+    assert refused(faults=["1:1=big"]) == "CC705"
+    assert refused(faults=["none", "1:1=inf"]) == "CC705"
+    assert refused(faults=["9999:1=inf"]) == "CC705"
+    given = make_options(["torch"], Path("x"), faults=["1:1=inf"])
+    assert given.faults == (Fault(1, 1, "inf"),)
+    assert make_options(["torch"], Path("x"), faults=["none"]).faults == ()
+    assert make_options(["torch"], Path("x")).faults is None
+
+
+def test_options_are_completed() -> None:
+    found = make_options(
+        ["paddle", "torch"], Path("x"), python=["paddle=some/python"], threads=1000
+    )
+    assert found.workdir.is_absolute()
+    assert found.reference == "torch"
+    assert found.jobs == 1
+    assert found.interpreter("paddle") == str(Path.cwd() / "some/python")
+    assert found.interpreter("torch") == sys.executable
+    assert make_options(["paddle"], Path("x")).reference == "paddle"
+    assert make_options(["torch"], Path("x"), python=["torch=py3"]).interpreter("torch") == "py3"
