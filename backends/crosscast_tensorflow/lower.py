@@ -9,16 +9,12 @@ from typing import Any
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan
 from crosscast.emit import py_literal
-from crosscast.lowering import clip_constants, factory, print_ops, shared_view
-from crosscast.recipe import Recipe, Sgd
+from crosscast.lowering import clip_constants, factory_import, print_ops, shared_view
+from crosscast.recipe import Adam, AdamW, Recipe, Sgd
 from crosscast.target import File, Form, Lowered
 from crosscast_tensorflow.overrides import TensorflowOverrides
 
 TITLE = "TensorFlow 2.16 or newer (Keras 3)"
-
-# The Plan is printed into three functions; these operations are where two of them end.
-_TAPE = (ops.Autocast, ops.Normalize, ops.Scale)
-_GRAPH = (ops.Unscale, ops.CheckFinite, ops.Clip, ops.Step)
 
 # A bias of a layer normalization is both, as in the other frameworks.
 _ROLE_NAMES = {
@@ -43,7 +39,7 @@ def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
         "policy": policy,
         "decorator": _decorator(overrides),
         "optimizer": _optimizer(recipe),
-        "factory": None if view["bert"] else factory(recipe, "tensorflow"),
+        "factory_import": "" if view["bert"] else factory_import(recipe, "tensorflow"),
         "inputs": "**inputs" if view["bert"] else "inputs",
         "output": f"runs/{recipe.name}-tensorflow",
         "reseed": "reseed(state)" if view["has_dropout"] else "",
@@ -57,23 +53,25 @@ def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
     view["divisor"] = _divisor(normalize)
     if not normalize.renormalize:
         view["clip_constants"] = (*view["clip_constants"], f"FULL_WINDOW = {normalize.full}")
-    arguments = ["state", "loss_fn", "batch", "divisor", *(["scale_tensor"] if view["scaled"] else [])]
-    view["micro_arguments"] = ", ".join(arguments)
+    scale = ("scale_tensor",) if view["scaled"] else ()
+    view["micro_arguments"] = ", ".join(("state", "loss_fn", "batch", "divisor", *scale))
     view |= _code(plan, templates, view)
     return Lowered(plan=plan, files=_files(view, form))
 
 
 def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str, str]:
-    """Print the operations: below the tape, after it, in the compiled step, after that."""
+    """Print the operations: recorded by the tape or not, compiled for the window or not."""
 
     def text(part: tuple[ops.Op, ...], by: int) -> str:
         return print_ops(templates, "tensorflow/ops", part, lambda op: _values(op, view), by)
 
+    taped = next(i for i, op in enumerate(plan.micro) if isinstance(op, ops.Backward))
+    stepped = next(i for i, op in enumerate(plan.window) if isinstance(op, ops.Step)) + 1
     return {
-        "tape_code": text(tuple(op for op in plan.micro if isinstance(op, _TAPE)), 8),
-        "micro_code": text(tuple(op for op in plan.micro if not isinstance(op, _TAPE)), 4),
-        "graph_code": text(tuple(op for op in plan.window if isinstance(op, _GRAPH)), 4),
-        "host_code": text(tuple(op for op in plan.window if not isinstance(op, _GRAPH)), 4),
+        "tape_code": text(plan.micro[:taped], 8),
+        "micro_code": text(plan.micro[taped:], 4),
+        "graph_code": text(plan.window[:stepped], 4),
+        "host_code": text(plan.window[stepped:], 4),
     }
 
 
@@ -99,36 +97,83 @@ def _optimizer(recipe: Recipe) -> dict[str, Any]:
     optimizer = recipe.optimizer
     decoupled = optimizer.name == "adamw"
     coupled = not decoupled and optimizer.weight_decay > 0
-    decays = decoupled or coupled
     roles = _role_names(optimizer.no_decay) if optimizer.weight_decay else ()
-    decay = "Decoupled" if decoupled else "Coupled (L2)"
-    where = "where `decays` says so" if roles else "on every parameter"
-    doc = f"{decay} weight decay {where}." if optimizer.weight_decay else "No weight decay."
-    values: dict[str, Any]
-    if isinstance(optimizer, Sgd):
-        form = "momentum" if optimizer.momentum else "sgd"
-        values = {"momentum": optimizer.momentum} if optimizer.momentum else {}
-        cls = "Momentum" if optimizer.momentum else "keras.optimizers.SGD"
-        kind = "SGD with Nesterov momentum" if optimizer.nesterov else "SGD with momentum"
-        slots = ("momentum_buffer",) if optimizer.momentum else ()
-    else:
-        form = "adam"
-        values = {"betas": optimizer.betas, "eps": optimizer.eps}
-        cls = kind = "AdamW" if decoupled else "Adam"
-        slots = ("exp_avg", "exp_avg_sq")
-    lines = [f"{name.upper()} = {py_literal(value)}" for name, value in values.items()]
-    if decays:
-        lines.append(f"WEIGHT_DECAY = {optimizer.weight_decay!r}")
+    constants, own = _sgd(optimizer) if isinstance(optimizer, Sgd) else _adam(optimizer)
+    if decoupled or coupled:
+        constants = (*constants, f"WEIGHT_DECAY = {optimizer.weight_decay!r}")
     return {
-        "form": form,
-        "cls": cls,
-        "kind": kind if form != "sgd" else "SGD",
-        "doc": doc,
-        "call": f"{cls}(LEARNING_RATE{', weight_decay=WEIGHT_DECAY' if decoupled else ''})",
-        "constants": tuple(lines),
+        "constants": constants,
+        "doc": _optimizer_doc(own["kind"], optimizer.name, optimizer.weight_decay, roles),
+        "call": f"{own['cls']}(LEARNING_RATE{', weight_decay=WEIGHT_DECAY' if decoupled else ''})",
         "roles": roles,
         "coupled": coupled,
         "excludes": decoupled and bool(roles),
-        "direction": "gradient + MOMENTUM * buffer" if _nesterov(recipe) else "buffer.value",
-        "slots": slots,
+        **own,
     }
+
+
+def _sgd(optimizer: Sgd) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the constants of SGD and what its part of the template prints."""
+    if not optimizer.momentum:
+        return (), {"form": "sgd", "cls": "keras.optimizers.SGD", "kind": "SGD", "slots": ()}
+    return (f"MOMENTUM = {optimizer.momentum!r}",), {
+        "form": "momentum",
+        "cls": "Momentum",
+        "kind": "SGD with Nesterov momentum" if optimizer.nesterov else "SGD with momentum",
+        "direction": "gradient + MOMENTUM * buffer" if optimizer.nesterov else "buffer",
+        "slots": ("momentum_buffer",),
+    }
+
+
+def _adam(optimizer: Adam | AdamW) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the constants of Adam or AdamW and what their part of the template prints."""
+    cls = "AdamW" if optimizer.name == "adamw" else "Adam"
+    constants = (f"BETAS = {py_literal(optimizer.betas)}", f"EPS = {optimizer.eps!r}")
+    slots = ("exp_avg", "exp_avg_sq")
+    return constants, {"form": "adam", "cls": cls, "kind": cls, "slots": slots}
+
+
+def _optimizer_doc(kind: str, name: str, decay: float, roles: tuple[str, ...]) -> str:
+    if not decay:
+        return f"{kind}. No weight decay."
+    where = "where `decays` says so" if roles else "on every weight"
+    return f"{kind}. {'Decoupled' if name == 'adamw' else 'Coupled (L2)'} weight decay {where}."
+
+
+def _role_names(roles: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what Keras calls the variables of these roles, each once."""
+    return tuple(dict.fromkeys(name for role in roles for name in _ROLE_NAMES[role]))
+
+
+def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the template of one operation prints."""
+    scaled = view["scaled"]
+    match op:
+        case ops.Autocast():
+            return {"dtype": op.compute_dtype}
+        case ops.Backward():
+            return {"loss": "scaled_loss" if scaled else "loss"}
+        case ops.Clip():
+            denominator = "(grad_norm + CLIP_EPS)" if op.eps else "grad_norm"
+            return {"mode": op.mode, "denominator": denominator}
+        case ops.Step():
+            return {"scaled": scaled, "coupled": view["optimizer"]["coupled"]}
+        case ops.Schedule():
+            return {"scaled": scaled}
+        case ops.UpdateScale():
+            return {"dynamic": op.mode == "dynamic"}
+        case _:
+            return {}
+
+
+def _files(view: dict[str, Any], form: Form) -> tuple[File, ...]:
+    wrapped = {"view": view}
+    if form == "step":
+        return (File(path="step.py", template="tensorflow/step.py.j2", view=wrapped),)
+    names = ["train.py", "launch.sh", "requirements.txt"]
+    if view["bert"]:
+        names.insert(1, "model.py")
+    return tuple(
+        File(path=n, template=f"tensorflow/{n}.j2", view=wrapped, executable=n == "launch.sh")
+        for n in names
+    )

@@ -103,7 +103,7 @@ def _run(
     runs = _execute(tasks.first(), plan, faults, options.jobs, on_end)
     reference = choose_reference(runs, options.reference)
     twins: list[Run] = []
-    if reference and all(run.outcome.kind != "interrupted" for run in runs):
+    if reference and _worth_twins(runs):
         twins = _execute(tasks.twins(reference.target), plan, (), options.jobs, on_end)
     envelope = _envelope(reference, twins)
     return ParityReport(
@@ -164,6 +164,12 @@ def choose_reference(runs: Sequence[Run], wanted: str) -> Run | None:
     whole = [run for run in runs if run.role == "main" and run.outcome.complete]
     order = sorted(whole, key=lambda r: (r.target != wanted, r.outcome.kind != "finished"))
     return order[0] if order else None
+
+
+def _worth_twins(runs: Sequence[Run]) -> bool:
+    """Whether there is something to compare with the reference, and nobody pressed Ctrl-C."""
+    whole = [run for run in runs if run.role == "main" and run.outcome.complete]
+    return len(whole) > 1 and all(run.outcome.kind != "interrupted" for run in runs)
 
 
 def _envelope(reference: Run | None, twins: Sequence[Run]) -> Envelope | None:

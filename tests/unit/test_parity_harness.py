@@ -16,6 +16,7 @@ from crosscast.recipe import Recipe
 from crosscast_parity.cli import parity_command
 from crosscast_parity.harness import run_parity
 from crosscast_parity.options import make_options
+from crosscast_parity.process import Outcome
 from crosscast_parity.records import Pair, ParityReport, Run
 from parity_fakes import make_recipe, write_fakes
 
@@ -169,6 +170,27 @@ def test_another_reference_is_taken_when_the_wanted_one_fails(lab: Lab) -> None:
     assert pair(report, "torch").verdict == "ERROR"
     assert pair(report).verdict == "EQUIVALENT"
     assert {r.target for r in report.runs if r.role == "twin"} == {"tensorflow"}
+
+
+def test_perturbed_runs_are_left_out_when_there_is_nothing_to_compare(lab: Lab) -> None:
+    report = lab.compare({"torch": "", "paddle": "crash"}, faults=["none"])
+    assert {r.role for r in report.runs} == {"main"}
+
+
+def test_interrupt_leaves_a_report(lab: Lab) -> None:
+    def interrupt(name: str, outcome: Outcome) -> None:
+        raise KeyboardInterrupt
+
+    code = parity_command(
+        make_recipe(),
+        options=make_options(["torch", "paddle"], lab.folder, windows=24, jobs=1),
+        compile_to=lab.compiler({"torch": "", "paddle": ""}),
+        echo=lab.printed.append,
+        on_end=interrupt,
+    )
+    assert code == 130
+    assert lab.printed[0] == "paddle against torch: NOT TESTED: interrupted"
+    assert json.loads((lab.folder / "report.json").read_text())["reference"] == "torch"
 
 
 def test_old_results_of_a_run_are_not_taken_for_new_ones(lab: Lab) -> None:
