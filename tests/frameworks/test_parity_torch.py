@@ -47,6 +47,7 @@ def only_pair(report: ParityReport) -> Pair:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_the_same_script_twice_is_bit_equal_and_survives_faults(tmp_path: Path) -> None:
     recipe = make_recipe(precision=HALF, optimizer=ADAMW)
     report = compare(tmp_path, recipe, windows=22, faults=["2:1=inf", "5:0=nan"])
@@ -59,6 +60,7 @@ def test_the_same_script_twice_is_bit_equal_and_survives_faults(tmp_path: Path) 
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_wrong_epsilon_is_different(tmp_path: Path) -> None:
     recipe = make_recipe(scaled=False, optimizer=ADAMW)
     report = compare(tmp_path, recipe, ("EPS = 1e-08", "EPS = 0.001"), windows=24)

@@ -6,6 +6,8 @@ Exit codes: 0 fine, 1 findings or not equivalent, 2 usage, 3 cannot run on this 
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -58,4 +60,6 @@ app.add_typer(data_app, name="data")
 
 def run() -> None:
     """Run the command line; ends the process."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may not fit its encoding
+        sys.stdout.reconfigure(errors="backslashreplace")
     app()

@@ -56,17 +56,21 @@ def compile_command(
     """Compile a recipe to training scripts, one folder per target."""
     from crosscast.compiler import compile_recipe
     from crosscast.output import OutputFile, write_files
-    from crosscast.readers.recipe_yaml import load
+    from crosscast.readers.recipe_yaml import load_placed
 
     targets = targets_of(to)
-    loaded = load(recipe)
-    compiled = compile_recipe(loaded, targets, form=form, strict=strict)
-    files = {"recipe.yaml": OutputFile(recipe_text(loaded))}
+    loaded = load_placed(recipe)
+    try:
+        compiled = compile_recipe(loaded.recipe, targets, form=form, strict=strict)
+    except DiagnosticError as error:
+        raise loaded.placed(error) from None
+    files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe))}
     for one in compiled:
         files |= {f"{one.target}/{path}": file for path, file in one.files.items()}
     diagnostics = [d for one in compiled for d in one.diagnostics]
     if output == "-":
         _to_stdout(files, as_json=json)
+        print_diagnostics(diagnostics)
         return 0
     write_files(Path(output), files, force=force)
     if json:
@@ -118,19 +122,11 @@ def check(
     json: JsonOption = False,
 ) -> int:
     """Check recipes and report every problem; writes nothing."""
-    from crosscast.compiler import check_override_names, compile_recipe
-    from crosscast.readers.recipe_yaml import load
-
     targets = targets_of(to) if to else []
     found: list[Diagnostic] = []
     for path in recipes:
         try:
-            recipe = load(path)
-            if targets:
-                for one in compile_recipe(recipe, targets, strict=strict):
-                    found += one.diagnostics
-            else:
-                found += check_override_names(recipe)
+            found += _check_one(path, targets, strict)
         except DiagnosticError as error:
             found += error.diagnostics
     print_diagnostics(found, as_json=json)
@@ -139,6 +135,19 @@ def check(
         state = "fine" if not exit_code(found) else "not fine"
         print(f"{len(recipes)} {noun} checked: {state}")
     return exit_code(found)
+
+
+def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
+    from crosscast.compiler import check_all_overrides, compile_recipe
+    from crosscast.readers.recipe_yaml import load_placed
+
+    loaded = load_placed(path)
+    try:
+        check_all_overrides(loaded.recipe)
+        compiled = compile_recipe(loaded.recipe, targets, strict=strict)
+    except DiagnosticError as error:
+        raise loaded.placed(error) from None
+    return [diagnostic for one in compiled for diagnostic in one.diagnostics]
 
 
 def show(recipe: RecipeArgument, json: JsonOption = False) -> None:

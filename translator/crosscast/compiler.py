@@ -44,8 +44,7 @@ def compile_recipe(
         DiagnosticError: Fields or overrides a target cannot express, for all targets at once.
     """
     collect = Collector()
-    for diagnostic in check_override_names(recipe):
-        collect.add(diagnostic)
+    collect.found += check_override_names(recipe)
     backends = [load_backend(name) for name in targets]
     judged = []
     for backend in backends:
@@ -107,6 +106,20 @@ def check_override_names(recipe: Recipe) -> list[Diagnostic]:
         for name in recipe.overrides
         if name not in names
     ]
+
+
+def check_all_overrides(recipe: Recipe) -> None:
+    """Check the overrides of every backend that the recipe names.
+
+    Raises:
+        DiagnosticError: CC106 and CC208; CC107 if one of the backends does not load.
+    """
+    collect = Collector()
+    collect.found += check_override_names(recipe)
+    for name in recipe.overrides:
+        if name in backend_names():
+            collect.found += check_overrides(recipe, load_backend(name))
+    collect.raise_errors()
 
 
 def check_overrides(recipe: Recipe, backend: Backend) -> list[Diagnostic]:

@@ -53,8 +53,8 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
 
 
 def print_json(data: Any) -> None:
-    """Print one JSON document to stdout."""
-    print(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+    """Print one JSON document to stdout, in ASCII whatever the terminal's encoding."""
+    print(json.dumps(data, indent=2, default=str))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

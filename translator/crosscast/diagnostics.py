@@ -93,16 +93,22 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
 def _render_one(diagnostic: Diagnostic) -> str:
     place = f"{diagnostic.span}: " if diagnostic.span else ""
     path = f"{diagnostic.path}: " if diagnostic.path else ""
-    lines = [f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"]
+    said = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
+    lines = [_printable(said, keep="\n")]
     if diagnostic.span and diagnostic.span.text:
         lines += _underline(diagnostic.span)
     if diagnostic.hint:
-        lines.append(f"  Hint: {diagnostic.hint}")
+        lines.append(_printable(f"  Hint: {diagnostic.hint}", keep="\n"))
     return "\n".join(lines)
 
 
+def _printable(text: str, keep: str = "") -> str:
+    """Replace what could steer a terminal: messages quote keys and paths of untrusted files."""
+    return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def _underline(span: Span, width: int = 160) -> Sequence[str]:
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in span.text)
+    text = _printable(span.text)
     start = span.column - 1
     end = max(start + 1, min(span.end_column - 1 if span.end_column else start + 1, len(text)))
     if len(text) > width:  # keep the marked part in view on very long lines

@@ -63,6 +63,7 @@ def examine(backend: Backend) -> Examination:
             [sys.executable, "-P", str(probe)],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=TIMEOUT_SECONDS,
             stdin=subprocess.DEVNULL,
             check=False,

@@ -59,15 +59,10 @@ def py_literal(value: object) -> str:
 
 
 def _string_literal(text: str) -> str:
-    body = ascii(text)
-    quote, body = body[0], body[1:-1]
-    if quote == "'":
-        # repr chose single quotes: the text holds no single quote that needs escaping, or none
-        # at all; double quotes are as good unless the text has some.
-        if '"' in text and "'" not in text:
-            return f"'{body}'"
-        body = body.replace("\\'", "'").replace('"', '\\"')
-    return f'"{body}"'
+    """Write a string with the quotes that need fewer escapes, double ones in a draw."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    pieces = (f"\\{c}" if c == quote else c if c in "'\"" else ascii(c)[1:-1] for c in text)
+    return f"{quote}{''.join(pieces)}{quote}"
 
 
 def assign(name: str, value: object, width: int = 88) -> str:

@@ -29,6 +29,9 @@ from crosscast.recipe import (
 
 OpValues = Callable[[Op], Mapping[str, Any]]
 
+MACHINE_RULE = ("growth_factor", "backoff_factor", "growth_interval", "hysteresis")
+"""What the emitted LossScale decides by: constants of the script unless a backend says else."""
+
 
 def recipe_hash(recipe: Recipe) -> str:
     """Return a short fingerprint of everything the recipe says."""
@@ -77,6 +80,7 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "position": "state.updates" if recipe.schedule.tick == "update" else "state.windows",
         "reduction": "sum" if recipe.accumulation.normalize_by == "sample" else "mean",
         "loss_doc": _loss_doc(recipe),
+        "state_arguments": "device",
         "schedule": _schedule(recipe),
         **_scaling(recipe),
         **_model(recipe),
@@ -124,7 +128,10 @@ def _scaling(recipe: Recipe) -> dict[str, Any]:
         "scaled": recipe.scaling_on,
         "scaling": scaling.model_dump(),
         "dynamic": isinstance(scaling, DynamicLossScaling),
-        "scale_floor": floor,
+        "hopeless": f'row["skipped"] and row["scale"] <= {floor}',
+        "scaling_optional": False,
+        "machine_fields": (),
+        "machine_rule": {name: name.upper() for name in MACHINE_RULE},
     }
 
 

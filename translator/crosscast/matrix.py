@@ -59,8 +59,12 @@ def markdown_page(backends: Sequence[Backend]) -> str:
             if row.verdict is not Verdict.EXACT:
                 cell = _cells(backend.name, row)
                 keys = ("target", "field", "when", "how", "code", "probe")
-                lines.append(f"| {' | '.join(cell[key] for key in keys)} |")
+                lines.append(f"| {' | '.join(_escaped(cell[key]) for key in keys)} |")
     return "\n".join([*lines, ""])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def codes_page(backends: Sequence[Backend]) -> str:

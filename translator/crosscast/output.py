@@ -6,6 +6,7 @@ edited since, is foreign: it is only replaced with `force`.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -42,7 +43,7 @@ def write_files(
         DiagnosticError: CC501 foreign files, CC502 the system refuses, CC503 a path that leaves
             the folder.
     """
-    for path in files:
+    for path in (*files, MANIFEST):
         _check_path(root, path)
     try:
         known = _read_manifest(root)
@@ -66,11 +67,14 @@ def _fail(code: str, message: str, hint: str = "") -> DiagnosticError:
 
 def _check_path(root: Path, path: str) -> None:
     parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts or not parts.parts or "\\" in path:
+    outside = parts.is_absolute() or ".." in parts.parts or not parts.parts
+    if outside or "\\" in path or "\0" in path:
         raise _fail("CC503", f"{path!r} leaves the output folder")
     for parent in [parts, *parts.parents]:
         if (root / parent).is_symlink() and parent.parts:
             raise _fail("CC503", f"{root / parent} is a symbolic link")
+    if (root / path).is_dir():  # not even with --force: nobody means a whole folder
+        raise _fail("CC502", f"{root / path} is a folder")
 
 
 def _sha256(data: bytes) -> str:
@@ -82,7 +86,7 @@ def _read_manifest(root: Path) -> dict[str, str]:
     try:
         entries = json.loads((root / MANIFEST).read_bytes())["files"]
         return {str(path): str(value) for path, value in entries.items()}
-    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
 
 
@@ -108,11 +112,12 @@ def _refuse_foreign(root: Path, files: Mapping[str, OutputFile], known: Mapping[
 
 def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) -> None:
     """Stage everything beside the target, then move it in; undo on failure."""
-    made_root = not root.exists()
-    root.mkdir(parents=True, exist_ok=True)
-    stage = Path(tempfile.mkdtemp(prefix=".crosscast-", dir=root))
-    done: list[tuple[Path, Path | None]] = []
+    made: list[Path] = []
+    moves: list[tuple[Path, Path | None]] = []
+    stage: Path | None = None
     try:
+        _make_folder(root, made)
+        stage = Path(tempfile.mkdtemp(prefix=".crosscast-", dir=root))
         for path, data in contents.items():
             staged = stage / "new" / path
             staged.parent.mkdir(parents=True, exist_ok=True)
@@ -120,20 +125,40 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
             staged.chmod(0o755 if path in executable else 0o644)
         for path in contents:
             final, backup = root / path, stage / "old" / path
-            final.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(final.parent, made)
             if final.exists():
                 backup.parent.mkdir(parents=True, exist_ok=True)
+                moves.append((final, backup))
                 final.replace(backup)
-                done.append((final, backup))
             else:
-                done.append((final, None))
+                moves.append((final, None))
             (stage / "new" / path).replace(final)
     except BaseException:
-        for final, saved in reversed(done):
-            if saved is None:
-                final.unlink(missing_ok=True)
-            else:
-                saved.replace(final)
-        shutil.rmtree(root if made_root else stage, ignore_errors=True)
+        restored = all([_undo(final, backup) for final, backup in reversed(moves)])
+        if stage is not None and restored:  # what could not be put back stays in the stage
+            shutil.rmtree(stage, ignore_errors=True)
+        for folder in reversed(made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
         raise
     shutil.rmtree(stage, ignore_errors=True)
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    """Make a folder with its parents and note which of them are new."""
+    for path in reversed([folder, *folder.parents]):
+        if not path.exists():
+            path.mkdir()
+            made.append(path)
+
+
+def _undo(final: Path, backup: Path | None) -> bool:
+    """Take one move back; return whether that succeeded."""
+    try:
+        if backup is None:
+            final.unlink(missing_ok=True)
+        elif backup.exists():
+            backup.replace(final)
+    except OSError:
+        return False
+    return True

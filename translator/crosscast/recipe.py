@@ -30,7 +30,11 @@ Fraction = Annotated[float, Field(ge=0, lt=1)]
 # The largest power of two below float32's maximum: 1/scale stays a normal float32 number.
 LossScale = Annotated[float, Field(gt=0, le=2.0**126)]
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-FilePath = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+# No control characters and no line separators: the path is printed in scripts and messages.
+FilePath = Annotated[
+    str,
+    Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$"),
+]
 FactoryName = Annotated[
     str,
     Field(

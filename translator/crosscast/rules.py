@@ -149,6 +149,13 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
                 f"model.max_positions {model.max_positions}"
             ),
         )
+    if recipe.data.source == "synthetic" and model.type_vocab_size < 2:
+        yield Diagnostic(
+            code="CC206",
+            path="model.type_vocab_size",
+            message="the synthetic data has 2 segments, the model 1",
+            hint="set model.type_vocab_size: 2",
+        )
     if recipe.data.source == "synthetic" and model.labels != 3:
         yield Diagnostic(
             code="CC206",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from crosscast.recipe import Recipe
@@ -54,9 +55,14 @@ def schema_text() -> str:
     return json.dumps(recipe_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+@cache
+def _raw_schema() -> dict[str, Any]:
+    return Recipe.model_json_schema()
+
+
 def field_names(path: PathKey, data: Any) -> list[str]:
     """Return the fields that exist at a path, following the tags that `data` chooses."""
-    schema = Recipe.model_json_schema()
+    schema = _raw_schema()
     node: dict[str, Any] = schema
     for key in path:
         data = data.get(key) if isinstance(data, Mapping) else None

@@ -28,6 +28,8 @@ def read_source(path: str, *, max_bytes: int) -> Source:
     name = "<stdin>" if path == STDIN else path
     try:
         if path == STDIN:
+            if sys.stdin is None:  # started with stdin closed
+                raise _fail("CC003", f"{name}: closed")
             data = sys.stdin.buffer.read(max_bytes + 1)
         else:
             file = Path(path)

@@ -119,7 +119,7 @@ def load_backend(name: str) -> Backend:
         )
     try:
         backend: Backend = entry.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever a stranger's package raises while it is imported
         raise DiagnosticError(
             Diagnostic(code="CC107", message=f"backend {name!r} does not load: {error}")
         ) from None

@@ -57,6 +57,11 @@ _DERIVED_HINTS = {
 }
 
 
+_UNIONS = frozenset(
+    name for name, field in Recipe.model_fields.items() if field.discriminator is not None
+)
+
+
 def build_recipe(document: YamlDocument) -> Recipe:
     """Validate a document.
 
@@ -71,7 +76,7 @@ def build_recipe(document: YamlDocument) -> Recipe:
     derived = Collector()
     data = derive(_without_free_keys(document.data), derived)
     for diagnostic in derived.found:
-        collect.add(_locate(document, diagnostic))
+        collect.add(locate(document, diagnostic))
     recipe: Recipe | None = None
     try:
         recipe = Recipe.model_validate(data)
@@ -81,7 +86,7 @@ def build_recipe(document: YamlDocument) -> Recipe:
             collect.add(_translate(document, data, detail))
     if recipe is not None:
         for diagnostic in rules.check(recipe):
-            collect.add(_locate(document, diagnostic))
+            collect.add(locate(document, diagnostic))
     collect.raise_errors()
     assert recipe is not None  # a failed validation has raised above
     return recipe
@@ -141,14 +146,15 @@ def _place(
     )
 
 
-def _locate(document: YamlDocument, diagnostic: Diagnostic) -> Diagnostic:
+def locate(document: YamlDocument, diagnostic: Diagnostic) -> Diagnostic:
     """Add the place in the file to a diagnostic that only has a path."""
     path = tuple(diagnostic.path.split(".")) if diagnostic.path else ()
-    return replace(diagnostic, span=document.span(path))
+    of_key = isinstance(_lookup(document.data, path), Mapping) or path[:1] == ("overrides",)
+    return replace(diagnostic, span=document.span(path, of_key=of_key))
 
 
 def _translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagnostic:
-    path = _without_union_tags(data, detail)
+    path = _without_union_tag(detail["loc"])
     kind = detail["type"]
     context = detail.get("ctx", {})
     dotted = ".".join(map(str, path))
@@ -196,23 +202,9 @@ def _lookup(data: Any, path: PathKey) -> Any:
     return data
 
 
-def _without_union_tags(data: Any, detail: ErrorDetails) -> PathKey:
-    """Drop the tags that pydantic puts into locations of discriminated unions.
-
-    An element that does not lead into the data is a tag, unless it is the last one of a missing
-    field.
-    """
-    path: list[str | int] = []
-    location = detail["loc"]
-    for index, element in enumerate(location):
-        last = index == len(location) - 1
-        present = (isinstance(data, Mapping) and element in data) or isinstance(element, int)
-        if present:
-            data = _lookup(data, (element,))
-        elif not last or detail["type"] not in ("missing", "extra_forbidden"):
-            continue
-        path.append(element)
-    return tuple(path)
+def _without_union_tag(location: PathKey) -> PathKey:
+    """Drop the tag that pydantic puts behind the name of a discriminated union."""
+    return location[:1] + location[2:] if location[0] in _UNIONS else location
 
 
 def suggest(word: str, choices: Iterable[str]) -> str | None:

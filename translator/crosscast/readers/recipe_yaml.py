@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crosscast.diagnostics import DiagnosticError, Severity
 from crosscast.recipe import Recipe
 from crosscast.source import Source, read_source
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import MAX_BYTES, parse
+from crosscast.validate import build_recipe, locate
+from crosscast.yaml_source import MAX_BYTES, YamlDocument, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,36 @@ class RecipeReader:
 READER = RecipeReader()
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A recipe and the file it came from."""
+
+    recipe: Recipe
+    document: YamlDocument
+
+    def placed(self, error: DiagnosticError) -> DiagnosticError:
+        """Return the error of a later pass with the places of what it complains about."""
+        return DiagnosticError(
+            *(
+                locate(self.document, one)
+                if one.path and one.span is None and one.severity is Severity.ERROR
+                else one
+                for one in error.diagnostics
+            )
+        )
+
+
+def load_placed(path: str) -> Loaded:
+    """As `load`, keeping the places of all fields."""
+    source = read_source(path, max_bytes=MAX_BYTES)
+    document = parse(source.text, source.name)
+    return Loaded(build_recipe(document), document)
+
+
 def load(path: str) -> Recipe:
     """Read and validate a recipe file; `-` reads stdin.
 
     Raises:
         DiagnosticError: CC0xx for the file, CC1xx for fields, CC2xx for contradictions.
     """
-    return READER.read(read_source(path, max_bytes=MAX_BYTES))
+    return load_placed(path).recipe
