@@ -15,7 +15,7 @@ from crosscast.output import OutputFile
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe
 from crosscast.target import Backend, Form, backend_names, load_backend
-from crosscast.validate import suggest
+from crosscast.suggest import suggest
 
 
 @dataclass(frozen=True, slots=True)

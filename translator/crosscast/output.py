@@ -134,8 +134,8 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
                 moves.append((final, None))
             (stage / "new" / path).replace(final)
     except BaseException:
-        restored = all([_undo(final, backup) for final, backup in reversed(moves)])
-        if stage is not None and restored:  # what could not be put back stays in the stage
+        lost = [final for final, backup in reversed(moves) if not _undo(final, backup)]
+        if stage is not None and not lost:  # what could not be put back stays in the stage
             shutil.rmtree(stage, ignore_errors=True)
         for folder in reversed(made):
             with contextlib.suppress(OSError):

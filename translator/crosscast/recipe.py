@@ -29,19 +29,13 @@ NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 # The largest power of two below float32's maximum: 1/scale stays a normal float32 number.
 LossScale = Annotated[float, Field(gt=0, le=2.0**126)]
-Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-# No control characters and no line separators: the path is printed in scripts and messages.
-FilePath = Annotated[
-    str,
-    Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$"),
-]
-FactoryName = Annotated[
-    str,
-    Field(
-        max_length=200,
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$",
-    ),
-]
+SLUG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+# No control characters and no line separators: paths are printed in scripts and messages.
+PATH_PATTERN = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$"
+FACTORY_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"
+Slug = Annotated[str, Field(pattern=SLUG_PATTERN)]
+FilePath = Annotated[str, Field(min_length=1, max_length=255, pattern=PATH_PATTERN)]
+FactoryName = Annotated[str, Field(max_length=200, pattern=FACTORY_PATTERN)]
 HalfDtype = Literal["float16", "bfloat16"]
 Role = Literal["bias", "layer_norm", "embedding"]
 

@@ -72,7 +72,7 @@ def _precision(recipe: Recipe) -> Iterator[Diagnostic]:
             path="loss_scaling.mode",
             message=(
                 f"loss scaling is {recipe.loss_scaling.mode}, but {precision.compute_dtype} "
-                "has the exponent range of float32 and needs none"
+                "has a wide exponent range and needs none"
             ),
             hint="remove loss_scaling, or compute in float16",
         )

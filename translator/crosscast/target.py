@@ -107,7 +107,7 @@ def load_backend(name: str) -> Backend:
     """
     entry = _entry_points().get(name)
     if entry is None:
-        from crosscast.validate import suggest
+        from crosscast.suggest import suggest
 
         near = suggest(name, backend_names())
         raise DiagnosticError(

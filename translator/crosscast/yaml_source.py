@@ -23,7 +23,6 @@ from ruamel.yaml.events import (
     DocumentStartEvent,
     Event,
     MappingStartEvent,
-    NodeEvent,
     ScalarEvent,
 )
 from ruamel.yaml.reader import ReaderError
@@ -145,16 +144,16 @@ class _Builder:
         if isinstance(event, AliasEvent):
             self._report("CC010", f"alias *{event.anchor}", event, "write the value out")
             return None
+        assert isinstance(event, ScalarEvent | CollectionStartEvent)  # by the parser's grammar
         self._refuse_properties(event)
         if isinstance(event, MappingStartEvent):
             return self._mapping(event, path)
         if isinstance(event, CollectionStartEvent):
-            items = []
+            items: list[Any] = []
             while not isinstance(item := next(self.events), CollectionEndEvent):
                 items.append(self._value(item, (*path, len(items))))
             self.document.values[path] = self._span(event, item)
             return tuple(items)
-        assert isinstance(event, ScalarEvent)  # the parser's grammar knows nothing else
         return self._scalar(event)
 
     def _count(self, event: Event, path: PathKey) -> None:
@@ -165,7 +164,7 @@ class _Builder:
             message = f"nested deeper than {MAX_DEPTH} levels"
             raise self._fail("CC008", message, self._span(event))
 
-    def _refuse_properties(self, event: NodeEvent) -> None:
+    def _refuse_properties(self, event: ScalarEvent | CollectionStartEvent) -> None:
         if event.anchor:
             hint = "write the value out where it is needed"
             self._report("CC010", f"anchor &{event.anchor}", event, hint)

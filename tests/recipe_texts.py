@@ -1,0 +1,47 @@
+"""Recipe files as text, for tests that read them."""
+
+from __future__ import annotations
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe import Recipe
+from crosscast.validate import build_recipe
+from crosscast.yaml_source import parse
+
+BASE = {
+    "version": "1",
+    "name": "toy",
+    "model": "{kind: bert, preset: tiny, labels: 3, dropout: 0.0}",
+    "data": "{source: synthetic}",
+    "batch": "{micro_batch_size: 4}",
+    "accumulation": "{steps: 2}",
+    "optimizer": "{name: adamw, learning_rate: 1e-3}",
+    "schedule": "{name: linear, total_steps: 10}",
+}
+"""A good recipe, one field a line: what comes first is line 1."""
+
+FLOAT16 = "{mode: mixed, compute_dtype: float16}"
+
+
+def text_of(**changes: str | None) -> str:
+    """Return `BASE` as a file with other or more fields; None takes a field out."""
+    fields = BASE | changes
+    return "".join(f"{name}: {value}\n" for name, value in fields.items() if value is not None)
+
+
+def build(text: str) -> Recipe:
+    """Return the recipe of a text."""
+    return build_recipe(parse(text, "r.yaml"))
+
+
+def recipe_of(**changes: str | None) -> Recipe:
+    """Return `BASE` with changes."""
+    return build(text_of(**changes))
+
+
+def problems_of(text: str) -> tuple[Diagnostic, ...]:
+    """Return what is wrong with a text; empty if nothing is."""
+    try:
+        build(text)
+    except DiagnosticError as error:
+        return error.diagnostics
+    return ()
