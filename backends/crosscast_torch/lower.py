@@ -81,6 +81,12 @@ def needs_machine(recipe: Recipe) -> bool:
     return isinstance(scaling, DynamicLossScaling) and scaling.hysteresis > 1
 
 
+def scaled_momentum(recipe: Recipe) -> bool:
+    """Whether fused SGD would go on from uninitialised momentum after a skipped first step."""
+    optimizer = recipe.optimizer
+    return isinstance(optimizer, Sgd) and optimizer.momentum > 0 and recipe.scaling_on
+
+
 def _half(recipe: Recipe) -> str:
     return recipe.precision.compute_dtype if recipe.precision.mode == "mixed" else ""
 
@@ -95,7 +101,7 @@ def _reseed(view: Mapping[str, Any]) -> str:
 
 def _optimizer(recipe: Recipe, overrides: TorchOverrides) -> dict[str, Any]:
     optimizer = recipe.optimizer
-    fused = overrides.fused_optimizer
+    fused = overrides.fused_optimizer and not scaled_momentum(recipe)
     exempt = _exempt(recipe)
     constants, arguments = ["lr=LEARNING_RATE"], []
     if isinstance(optimizer, Sgd):
@@ -116,6 +122,8 @@ def _optimizer(recipe: Recipe, overrides: TorchOverrides) -> dict[str, Any]:
     doc = f"{cls}. {decay} weight decay on every parameter."
     if exempt:
         doc = f"{cls}. {decay} weight decay where `decays` says so."
+    elif not optimizer.weight_decay:
+        doc = f"{cls} without weight decay."
     return {
         "cls": cls,
         "constants": tuple(lines),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.capability import Row, Verdict
 from crosscast.codes import Code
-from crosscast.recipe import CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe
+from crosscast.recipe import CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe, Sgd
 
 CODES = (
     Code(
@@ -32,6 +32,11 @@ CODES = (
         "custom model without a factory",
         "Name a function under model.factory.torch that returns the model.",
     ),
+    Code(
+        "CC315",
+        "no fused momentum under loss scaling",
+        "Fused SGD goes on from uninitialised memory when its first step was skipped.",
+    ),
 )
 
 
@@ -46,6 +51,11 @@ def _hysteresis(recipe: Recipe) -> bool:
 
 def _static(recipe: Recipe) -> bool:
     return recipe.loss_scaling.mode == "static"
+
+
+def _scaled_momentum(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    return isinstance(optimizer, Sgd) and optimizer.momentum > 0 and recipe.scaling_on
 
 
 def _own_clip(recipe: Recipe) -> bool:
@@ -115,6 +125,14 @@ ROWS = (
         when=_own_clip,
     ),
     Row(path="optimizer", how="torch.optim, the neutral formulas"),
+    Row(
+        path="optimizer.momentum",
+        verdict=Verdict.ADAPTED,
+        how="SGD without fused kernels, whose momentum is uninitialised after a skipped first step",
+        code="CC315",
+        probe="torch/test_scaler.py::test_fused_momentum_starts_uninitialised",
+        when=_scaled_momentum,
+    ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),
     Row(path="schedule", how="a formula in the script, set on the parameter groups"),
     Row(path="distributed", how="DistributedDataParallel, no_sync within a window, torchrun"),

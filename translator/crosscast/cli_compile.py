@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,17 +16,17 @@ RecipeArgument = Annotated[
     str, typer.Argument(metavar="RECIPE", help="A recipe file; - for stdin.")
 ]
 ToOption = Annotated[
-    str, typer.Option("--to", metavar="T,...", help="Targets, separated by commas.")
+    list[str], typer.Option("--to", metavar="T,...", help="Targets, separated by commas.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse anything below exact.")]
 
 
-def targets_of(text: str) -> list[str]:
-    """Split a `--to` value; an unknown or repeated name is a diagnostic."""
+def targets_of(texts: Sequence[str]) -> list[str]:
+    """Split the `--to` values; an unknown or repeated name is a diagnostic."""
     from crosscast.target import load_backend
 
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     collect = Collector()
     for name in names:
         try:
@@ -116,8 +117,9 @@ def recipe_text(recipe: Any) -> str:
 def check(
     recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files.")],
     to: Annotated[
-        str, typer.Option("--to", metavar="T,...", help="Also check that these can express it.")
-    ] = "",
+        list[str] | None,
+        typer.Option("--to", metavar="T,...", help="Also check that these can express it."),
+    ] = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> int:

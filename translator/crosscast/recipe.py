@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from crosscast.scaling import float32
 
 VERSION = 1
 
@@ -27,8 +29,9 @@ CountOrZero = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
-# The largest power of two below float32's maximum: 1/scale stays a normal float32 number.
-LossScale = Annotated[float, Field(gt=0, le=2.0**126)]
+# Every framework keeps scales in float32: they are rounded to it here, once, so that all show the
+# same. Within these bounds both scale and 1/scale are normal float32 numbers.
+LossScale = Annotated[float, Field(ge=2.0**-126, le=2.0**126), AfterValidator(float32)]
 SLUG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 # No control characters and no line separators: paths are printed in scripts and messages.
 PATH_PATTERN = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$"

@@ -83,7 +83,7 @@ def _tag_name(detail: ErrorDetails) -> str:
 def _unknown(path: PathKey, data: Any) -> str:
     near = suggest_field(path, data)
     if near:
-        return f"did you mean {near.rpartition('.')[2] if len(path) > 1 else near!s}?"
+        return f"did you mean {near}?"
     known = ", ".join(field_names(path[:-1], data))
     return f"known here: {known}; free notes go under a key that starts with x-"
 
@@ -106,10 +106,12 @@ def _sentence(detail: ErrorDetails, value: Any) -> str:
         return f"must be a mapping, got {given}"
     if kind == "tuple_type":
         return f"must be a list, got {given}"
+    if kind == "string_too_short":
+        return "must not be empty"
     if kind in ("too_long", "too_short"):
         bound = context.get("max_length", context.get("min_length"))
         limit = "at most" if kind == "too_long" else "at least"
-        return f"must have {limit} {bound} items, got {context['actual_length']}"
+        return f"must have {limit} {bound} of them, got {context['actual_length']}"
     if kind == "string_pattern_mismatch":
         return f"must be {_PATTERNS[context['pattern']]}"
     text = detail["msg"]

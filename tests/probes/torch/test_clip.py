@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from frameworks.subprocesses import need, run_python
+from frameworks.subprocesses import run_python
 
 pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")
 def facts() -> dict[str, Any]:
-    need("torch")
-    found: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "clip")
+    found: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "torch", "clip")
     return found
 
 

@@ -1,0 +1,76 @@
+"""The whole way: one recipe, three emitted scripts, one report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.slow]
+
+TARGETS = ("torch", "tensorflow", "paddle")
+RECIPE = """\
+version: 1
+name: tiny
+seed: 11
+model: {kind: bert, layers: 2, hidden_size: 32, attention_heads: 2, intermediate_size: 64,
+        vocab_size: 256, max_positions: 32, labels: 3, dropout: 0.0}
+data: {source: synthetic, sequence_length: 24, train_rows: 300, eval_rows: 64}
+batch: {micro_batch_size: 4, global_batch_size: 16}
+precision: PRECISION
+clipping: {kind: global_norm, max_norm: 0.35}
+optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.1}
+schedule: {name: linear, warmup_steps: 6, total_steps: 48}
+"""
+FLOAT32 = "{mode: none}"
+FLOAT16 = """{mode: mixed, compute_dtype: float16}
+loss_scaling: {mode: dynamic, init_scale: 1024, growth_interval: 5}"""
+
+
+def parity(folder: Path, precision: str, *options: str) -> tuple[int, dict[str, Any]]:
+    path = folder / "recipe.yaml"
+    path.write_text(RECIPE.replace("PRECISION", precision))
+    command = [sys.executable, "-m", "crosscast", "parity", path, "--to", ",".join(TARGETS)]
+    done = subprocess.run(
+        [*map(str, command), "-o", str(folder / "out"), "--jobs", "1", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, json.loads((folder / "out" / "report.json").read_text())
+
+
+def test_float32_is_equivalent_on_all_three(tmp_path: Path) -> None:
+    code, report = parity(tmp_path, FLOAT32)
+    verdicts = {pair["target"]: pair["verdict"] for pair in report["pairs"]}
+    assert verdicts == {"tensorflow": "EQUIVALENT", "paddle": "EQUIVALENT"}
+    assert code == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.count("EQUIVALENT") >= 2
+    # 300 rows are 18 full windows and one of 12 rows: the tail was really exercised.
+    for target in TARGETS:
+        trace = (tmp_path / "out" / "runs" / target / "trace.jsonl").read_text().splitlines()
+        rows = [json.loads(line)["rows"] for line in trace]
+        assert rows[18] == 12 and set(rows) == {16, 12}
+
+
+def test_float16_with_overflows_agrees_and_paddle_says_it_cannot(tmp_path: Path) -> None:
+    faults = ("--fault", "2:1=inf", "--fault", "3:0=nan", "--fault", "9:3=inf")
+    code, report = parity(tmp_path, FLOAT16, "--windows", "24", *faults)
+    verdicts = {pair["target"]: pair["verdict"] for pair in report["pairs"]}
+    assert verdicts == {"tensorflow": "EQUIVALENT", "paddle": "NOT TESTED"}
+    assert code == 3
+    wording = next(pair["wording"] for pair in report["pairs"] if pair["target"] == "paddle")
+    assert "AMP is not native on CPU" in wording
+    for target in ("torch", "tensorflow"):
+        trace = (tmp_path / "out" / "runs" / f"{target}-faults" / "trace.jsonl").read_text()
+        rows = [json.loads(line) for line in trace.splitlines()]
+        assert [row["window"] for row in rows if row["skipped"]] == [2, 3, 9]
+        # Halved by each overflow; doubled after five clean windows, 4 to 8.
+        scales = [row["scale"] for row in rows[:12]]
+        assert scales == [1024.0] * 3 + [512.0] + [256.0] * 5 + [512.0] + [256.0] * 2

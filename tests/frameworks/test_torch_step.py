@@ -1,0 +1,196 @@
+"""The emitted PyTorch step is the reference interpreter's, for every way to configure it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.compiler import compile_recipe
+from crosscast.recipe import Recipe
+from crosscast.reference import Trace
+from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
+from frameworks.subprocesses import run_python
+from frameworks.toy_training import FAULTS, make_toy
+
+pytestmark = pytest.mark.torch
+
+SGD = {"name": "sgd", "learning_rate": 0.05}
+MOMENTUM = SGD | {"momentum": 0.9}
+NESTEROV = MOMENTUM | {"nesterov": True}
+L2 = {"weight_decay": 0.1, "no_decay": ["bias", "layer_norm"]}
+ADAM = {"name": "adam", "learning_rate": 0.05, "eps": 1e-3}
+ADAMW = {"name": "adamw", "learning_rate": 0.05, "weight_decay": 0.1}
+NORM = {"kind": "global_norm", "max_norm": 1.0}
+VALUE = {"kind": "value", "max_value": 0.2}
+DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14, "growth_interval": 3}
+BOUNDS = DYNAMIC | {"min_scale": 6000.0, "max_scale": 2.0**15}
+ODD = DYNAMIC | {"growth_factor": 1.5, "backoff_factor": 0.7}
+FALLING = DYNAMIC | {"init_scale": 2.0**20}  # the first windows overflow by themselves
+HYSTERESIS = DYNAMIC | {"hysteresis": 2, "min_scale": 2.0**13, "max_scale": 2.0**15}
+PATIENT = FALLING | {"hysteresis": 3, "growth_factor": 1.5, "backoff_factor": 0.7}
+INEXACT = DYNAMIC | {"init_scale": 9000.1, "min_scale": 5000.3, "max_scale": 20000.7}
+STATIC = {"mode": "static", "scale": 1000.1}
+COSINE = {"name": "cosine", "warmup_steps": 4, "total_steps": 25, "end_lr": 0.01}
+ATTEMPTS = {"name": "linear", "warmup_steps": 2, "total_steps": 25, "tick": "attempt"}
+FLAT = {"name": "constant", "total_steps": 30}
+BY_BATCH = {"normalize_by": "microbatch"}
+FLUSH = {"tail": "flush"}
+PLAIN = {"torch": {"fused_optimizer": False}}
+
+
+def half(scaling: dict[str, Any], **sections: Any) -> dict[str, Any]:
+    return {"precision": FLOAT16, "loss_scaling": scaling, **sections}
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "sgd": {"optimizer": SGD},
+    "sgd-l2-flush": {"optimizer": SGD | L2, "accumulation": FLUSH, "clipping": NORM},
+    "sgd-l2-everywhere": {"optimizer": SGD | {"weight_decay": 0.1}, "schedule": FLAT},
+    "sgd-dynamic-value": half(DYNAMIC, optimizer=SGD, clipping=VALUE),
+    "sgd-bounds": half(BOUNDS, optimizer=SGD),
+    "momentum-cosine": {"optimizer": MOMENTUM, "schedule": COSINE, "accumulation": BY_BATCH},
+    "momentum-falling": half(FALLING, optimizer=MOMENTUM, schedule=FLAT),
+    "momentum-hysteresis": half(HYSTERESIS, optimizer=MOMENTUM | L2, clipping=NORM),
+    "momentum-static": half(STATIC, optimizer=MOMENTUM, schedule=ATTEMPTS),
+    "nesterov": {"optimizer": NESTEROV | L2, "schedule": COSINE},
+    "nesterov-falling": half(FALLING, optimizer=NESTEROV | L2, clipping=NORM | {"eps": 0.0}),
+    "adam": {"optimizer": ADAM, "schedule": FLAT, "clipping": VALUE},
+    "adam-l2-everywhere": {"optimizer": ADAM | {"weight_decay": 0.1}, "clipping": NORM},
+    "adam-l2-odd": half(ODD, optimizer=ADAM | L2, accumulation=FLUSH | BY_BATCH),
+    "adam-patient": half(PATIENT, optimizer=ADAM, clipping=VALUE, schedule=COSINE),
+    "adamw": {"optimizer": ADAMW, "clipping": NORM | {"eps": 1e-3}},
+    "adamw-everywhere": {"optimizer": ADAMW | {"no_decay": []}, "schedule": COSINE},
+    "adamw-kernels-only": {"optimizer": ADAMW | {"no_decay": ["embedding", "bias", "layer_norm"]}},
+    "adamw-no-decay": {"optimizer": ADAMW | {"weight_decay": 0.0}, "schedule": FLAT},
+    "adamw-attempts": half(DYNAMIC, optimizer=ADAMW, clipping=NORM, schedule=ATTEMPTS),
+    "adamw-falling": half(FALLING, optimizer=ADAMW, schedule=COSINE),
+    "adamw-hysteresis": half(HYSTERESIS, optimizer=ADAMW, clipping=NORM | {"eps": 1e-3}),
+    "adamw-inexact": half(INEXACT, optimizer=ADAMW),
+    "adamw-inexact-patient": half(INEXACT | {"hysteresis": 2}, optimizer=ADAMW),
+    "adamw-static": half(STATIC, optimizer=ADAMW, clipping=VALUE),
+    "adamw-bfloat16": {"precision": BFLOAT16, "optimizer": ADAMW, "clipping": NORM},
+    "stock": half(
+        DYNAMIC, optimizer=ADAMW | {"no_decay": []}, clipping=NORM, schedule=FLAT, overrides=PLAIN
+    ),
+}
+for _name in ("sgd-bounds", "nesterov-falling", "adam-l2-odd", "adamw", "adamw-hysteresis"):
+    CASES[f"{_name}-plain"] = CASES[_name] | {"overrides": PLAIN}
+SCALED = [name for name, sections in CASES.items() if "loss_scaling" in sections]
+EACH = pytest.mark.parametrize("name", CASES)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One case: what the emitted step did, and what the reference says."""
+
+    rows: list[dict[str, Any]]
+    arrays: dict[str, np.ndarray]
+    expected: Trace
+    stock: list[dict[str, Any]]
+
+
+def make_recipe(name: str) -> Recipe:
+    batch = {"micro_batch_size": 2, "global_batch_size": 8}
+    return tiny_recipe(**{"name": name, "batch": batch, **CASES[name]})
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """All cases, run in one process."""
+    root = tmp_path_factory.mktemp("steps")
+    recipes = {name: make_recipe(name) for name in CASES}
+    toys = {name: make_toy(recipe) for name, recipe in recipes.items()}
+    for name, recipe in recipes.items():
+        toys[name].save(emit(recipe, "torch", root / name, form="step"))
+    program = Path(__file__).with_name("run_steps_torch.py")
+    found = run_python(program, "torch", *(root / name for name in CASES))
+    results = {}
+    for name, recipe in recipes.items():
+        with np.load(root / name / "steps.npz", allow_pickle=False) as file:
+            arrays = dict(file)
+        one = found[str(root / name)]
+        expected = toys[name].expected(recipe)
+        results[name] = Ran(one["rows"], arrays, expected, one.get("stock", []))
+    return results
+
+
+@EACH
+def test_counts_scales_and_rates_are_exact(ran: dict[str, Ran], name: str) -> None:
+    case = ran[name]
+    for key in ("window", "n_micro", "rows", "skipped", "updates", "scale", "lr"):
+        expected = [getattr(row, key) for row in case.expected.rows]
+        assert [row[key] for row in case.rows] == expected, key
+
+
+@EACH
+def test_losses_and_norms(ran: dict[str, Ran], name: str) -> None:
+    case = ran[name]
+    for key in ("loss", "grad_norm"):
+        found = np.array([row[key] for row in case.rows])
+        expected = np.array([getattr(row, key) for row in case.expected.rows])
+        finite = np.isfinite(expected)  # of an overflow one says inf, the other nan
+        assert (np.isfinite(found) == finite).all()
+        np.testing.assert_allclose(found[finite], expected[finite], rtol=2e-6, atol=2e-6)
+
+
+@EACH
+def test_parameters_and_moments_after_every_window(ran: dict[str, Ran], name: str) -> None:
+    case = ran[name]
+    rows = case.expected.rows
+    kept = {f"{slot}/{n}": n for slot, tensors in rows[0].moments.items() for n in tensors}
+    for key, found in case.arrays.items():
+        slot, parameter = key.split("/")
+        if slot != "parameters" and key not in kept:
+            assert np.isnan(found).all(), f"{key}: a moment the optimizer does not need"
+            continue
+        tensors = [row.parameters if slot == "parameters" else row.moments[slot] for row in rows]
+        expected = np.stack([one[parameter] for one in tensors])
+        # Moments are made by the first update, or at the first attempt; until then they are 0.
+        early = np.array([row.updates == 0 for row in rows])
+        early &= np.isnan(found).reshape(len(rows), -1).all(axis=1)
+        found[early] = 0.0
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * size, err_msg=key)
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_nothing_moves_in_a_skipped_window(ran: dict[str, Ran], name: str) -> None:
+    case = ran[name]
+    skipped = [row["window"] for row in case.rows if row["skipped"]]
+    assert {window for window, _ in FAULTS} <= set(skipped)
+    for window in skipped:
+        if case.rows[window]["updates"]:
+            for key, array in case.arrays.items():
+                assert array[window].tobytes() == array[window - 1].tobytes(), (window, key)
+
+
+def test_the_cases_reach_the_edges_of_the_scale(ran: dict[str, Ran]) -> None:
+    scales = {name: [row["scale"] for row in ran[name].rows] for name in SCALED}
+    assert (min(scales["sgd-bounds"]), max(scales["sgd-bounds"])) == (6000.0, 2.0**15)
+    assert (min(scales["adamw-hysteresis"]), max(scales["adamw-hysteresis"])) == (2.0**13, 2.0**15)
+    assert len(set(scales["momentum-static"])) == 1
+    assert [row["skipped"] for row in ran["momentum-falling"].rows][:3] == [True] * 3
+    assert ran["momentum-falling"].rows[-1]["updates"] > 10
+
+
+def test_a_stock_recipe_is_bit_equal_to_a_loop_written_by_hand(ran: dict[str, Ran]) -> None:
+    case = ran["stock"]
+    assert len(case.stock) == len(case.rows)
+    for number, (row, stock) in enumerate(zip(case.rows, case.stock, strict=True)):
+        assert row["scale"] == stock["scale"]
+        assert repr(row["grad_norm"]) == repr(stock["grad_norm"])
+        for name, values in stock["weights"].items():
+            found = case.arrays[f"parameters/{name}"][number]
+            np.testing.assert_array_equal(found, np.array(values, np.float32))
+
+
+@EACH
+def test_the_plan_of_the_backend_means_what_the_canonical_one_does(name: str) -> None:
+    recipe = make_recipe(name)
+    toy = make_toy(recipe)
+    (compiled,) = compile_recipe(recipe, ["torch"], form="step")
+    assert repr(toy.expected(recipe, compiled.plan).rows) == repr(toy.expected(recipe).rows)
