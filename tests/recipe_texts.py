@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from typing import Any
+
+import pytest
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, sort_key
 from crosscast.recipe import Recipe
 from crosscast.validate import build_recipe
 from crosscast.yaml_source import parse
@@ -45,3 +49,20 @@ def problems_of(text: str) -> tuple[Diagnostic, ...]:
     except DiagnosticError as error:
         return error.diagnostics
     return ()
+
+
+def found(text: str) -> list[tuple[str, str, str]]:
+    """Return (code, line:column, path) of every problem of a text."""
+    return [
+        (one.code, f"{one.span.line}:{one.span.column}" if one.span else "", one.path)
+        for one in sorted(problems_of(text), key=sort_key)
+    ]
+
+
+def bad(field: str, value: str | None, code: str, place: str, path: str = "", **more: str) -> Any:
+    """A table row: a field of `BASE` is replaced, or added as line 9.
+
+    The path is one below the field, or after a slash one of its own.
+    """
+    path = path[1:] if path.startswith("/") else field + path
+    return pytest.param({field: value, **more}, (code, place, path), id=f"{field}: {value}")

@@ -13,6 +13,7 @@ from crosscast.lowering import clip_constants, factory_import, print_ops, shared
 from crosscast.recipe import DynamicLossScaling, Recipe, Sgd
 from crosscast.target import File, Form, Lowered
 from crosscast_torch.overrides import TorchOverrides
+from crosscast_torch.rows import scaled_momentum
 
 TITLE = "PyTorch 2.4 or newer"
 STOCK_CLIP_EPS = 1e-6  # what torch.nn.utils.clip_grad_norm_ adds to the norm
@@ -79,12 +80,6 @@ def needs_machine(recipe: Recipe) -> bool:
     """Whether torch's GradScaler alone cannot follow the recipe: it knows no hysteresis."""
     scaling = recipe.loss_scaling
     return isinstance(scaling, DynamicLossScaling) and scaling.hysteresis > 1
-
-
-def scaled_momentum(recipe: Recipe) -> bool:
-    """Whether fused SGD would go on from uninitialised momentum after a skipped first step."""
-    optimizer = recipe.optimizer
-    return isinstance(optimizer, Sgd) and optimizer.momentum > 0 and recipe.scaling_on
 
 
 def _half(recipe: Recipe) -> str:

@@ -53,7 +53,8 @@ def _static(recipe: Recipe) -> bool:
     return recipe.loss_scaling.mode == "static"
 
 
-def _scaled_momentum(recipe: Recipe) -> bool:
+def scaled_momentum(recipe: Recipe) -> bool:
+    """Whether momentum could meet a skipped first step."""
     optimizer = recipe.optimizer
     return isinstance(optimizer, Sgd) and optimizer.momentum > 0 and recipe.scaling_on
 
@@ -131,7 +132,7 @@ ROWS = (
         how="SGD without fused kernels, whose momentum is uninitialised after a skipped first step",
         code="CC315",
         probe="torch/test_scaler.py::test_fused_momentum_starts_uninitialised",
-        when=_scaled_momentum,
+        when=scaled_momentum,
     ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),
     Row(path="schedule", how="a formula in the script, set on the parameter groups"),

@@ -30,7 +30,7 @@ DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14, "growth_interval": 3}
 BOUNDS = DYNAMIC | {"min_scale": 6000.0, "max_scale": 2.0**15}
 ODD = DYNAMIC | {"growth_factor": 1.5, "backoff_factor": 0.7}
 FALLING = DYNAMIC | {"init_scale": 2.0**20}  # the first windows overflow by themselves
-HYSTERESIS = DYNAMIC | {"hysteresis": 2, "min_scale": 2.0**13, "max_scale": 2.0**15}
+HYSTERESIS = DYNAMIC | {"hysteresis": 2, "min_scale": 1e4, "max_scale": 3e4}
 PATIENT = FALLING | {"hysteresis": 3, "growth_factor": 1.5, "backoff_factor": 0.7}
 INEXACT = DYNAMIC | {"init_scale": 9000.1, "min_scale": 5000.3, "max_scale": 20000.7}
 STATIC = {"mode": "static", "scale": 1000.1}
@@ -171,7 +171,8 @@ def test_nothing_moves_in_a_skipped_window(ran: dict[str, Ran], name: str) -> No
 def test_the_cases_reach_the_edges_of_the_scale(ran: dict[str, Ran]) -> None:
     scales = {name: [row["scale"] for row in ran[name].rows] for name in SCALED}
     assert (min(scales["sgd-bounds"]), max(scales["sgd-bounds"])) == (6000.0, 2.0**15)
-    assert (min(scales["adamw-hysteresis"]), max(scales["adamw-hysteresis"])) == (2.0**13, 2.0**15)
+    assert (min(scales["adamw-hysteresis"]), max(scales["adamw-hysteresis"])) == (15e3, 3e4)
+    assert min(scales["adam-patient"]) < 2.0**19
     assert len(set(scales["momentum-static"])) == 1
     assert [row["skipped"] for row in ran["momentum-falling"].rows][:3] == [True] * 3
     assert ran["momentum-falling"].rows[-1]["updates"] > 10

@@ -190,8 +190,9 @@ REFUSED = {
     " \n\n": ["CC015"],
     "null": ["CC015"],
     # several at once, in the order of the text
-    "a: .nan\n1: x\nb: !t y\nb: *z\n": ["CC013 1:4-8", "CC012 2:1-2", "CC009 3:4-8"]
-    + ["CC007 4:1-2", "CC010 4:4-6"],
+    "a: .nan\n1: x\nb: !t y\nb: *z\n": [
+        *("CC013 1:4-8", "CC012 2:1-2", "CC009 3:4-8", "CC007 4:1-2", "CC010 4:4-6")
+    ],
 }
 
 
@@ -270,10 +271,10 @@ def only_a_diagnostic(text: str) -> None:
     start = time.process_time()
     try:
         parse(text, "f")
+        found: tuple[Diagnostic, ...] = ()
     except DiagnosticError as error:
-        assert error.diagnostics
-        rendered = render(error.diagnostics)
-        assert all(c.isprintable() or c == "\n" for c in rendered)
+        found = error.diagnostics or (Diagnostic(code="none", message="an error without one\0"),)
+    assert all(c.isprintable() or c == "\n" for c in render(found))
     assert time.process_time() - start < 2
 
 
@@ -283,13 +284,14 @@ def test_any_text_gives_data_or_diagnostics(text: str) -> None:
     only_a_diagnostic(text)
 
 
-YAML_PIECES = st.sampled_from(
-    [*"[]{}:,-?#&*!|>'\"%@` \n\t\r~", "a", "b: ", "- ", "? ", "---\n", "...\n", "&a ", "*a"]
-    + ["!!int ", "!t ", "<<: ", "1", "0x", "\\x", "%YAML 1.2\n", "|2-\n", "\u2028", "\x85", "é"]
+YAML_PIECES = (
+    *"[]{}:,-?#&*!|>'\"%@` \n\t\r~a1é\u2028\x85",
+    *("b: ", "- ", "? ", "---\n", "...\n", "&a ", "*a", "!!int ", "!t ", "<<: ", "0x", "\\x"),
+    *("%YAML 1.2\n", "|2-\n"),
 )
 
 
 @settings(max_examples=150)
-@given(st.lists(YAML_PIECES, max_size=25).map("".join))
+@given(st.lists(st.sampled_from(YAML_PIECES), max_size=25).map("".join))
 def test_any_almost_yaml_gives_data_or_diagnostics(text: str) -> None:
     only_a_diagnostic(text)

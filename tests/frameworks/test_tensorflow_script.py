@@ -1,0 +1,251 @@
+"""The emitted TensorFlow script as a user runs it: training, resuming, wrong input."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from crosscast.recipe import BertModel, Recipe
+from crosscast_parity.weights import bert_shapes, bert_weights, save
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
+from frameworks.subprocesses import run_python, start
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+
+DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 4}
+DROPOUT = {"model": TINY["model"] | {"dropout": 0.1}}
+SGD = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.01}
+ROW = "window n_micro rows loss lr grad_norm scale skipped updates".split()
+VARIANTS: dict[str, dict[str, Any]] = {
+    "float32": DROPOUT | {"clipping": {"kind": "global_norm", "max_norm": 1.0}},
+    "float16": {"precision": FLOAT16, "loss_scaling": DYNAMIC, "optimizer": SGD},
+    "bfloat16": {"precision": BFLOAT16, "overrides": {"tensorflow": {"jit_compile": True}}},
+}
+EACH = pytest.mark.parametrize("name", VARIANTS)
+
+
+class Runs:
+    """A folder with a script and its data, and what came of calling its main()."""
+
+    def __init__(self, folder: Path, recipe: Recipe, target: str = "tensorflow") -> None:
+        self.target = target
+        folder.mkdir(exist_ok=True)
+        self.script = emit(recipe, target, folder / "script") / "train.py"
+        self.folder = folder
+        self.train = write_rows(folder / "train.npz", 72)
+        self.eval = write_rows(folder / "eval.npz", 20, seed=1)
+
+    def arguments(self, output: str, *more: object) -> list[str]:
+        flags = ("--train", self.train, "--eval", self.eval, "--output", self.folder / output)
+        return [*map(str, flags), *map(str, more), "--threads", "1", "--device", "cpu"]
+
+    def call(self, *runs: list[str]) -> list[dict[str, Any]]:
+        program = Path(__file__).with_name("run_main.py")
+        found: list[dict[str, Any]] = run_python(
+            program, self.target, self.script, json.dumps(runs)
+        )
+        assert [one["traceback"] for one in found] == [""] * len(runs)
+        return found
+
+    def trace(self, output: str) -> list[dict[str, Any]]:
+        text = (self.folder / output / "trace.jsonl").read_text("utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def status(self, output: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / output / "status.json").read_text())
+        return found
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Runs]:
+    """Every variant trained in one go, and again with a break after window 7."""
+    variants = {}
+    for name, sections in VARIANTS.items():
+        runs = Runs(tmp_path_factory.mktemp(name), tiny_recipe(**sections))
+        whole, part = runs.arguments("whole"), runs.arguments("parts", "--windows", 7)
+        found = runs.call(whole, part, runs.arguments("parts", "--resume"))
+        assert [one["code"] for one in found] == [0, 0, 0], found
+        variants[name] = runs
+    return variants
+
+
+@EACH
+def test_a_run_leaves_trace_weights_and_status(trained: dict[str, Runs], name: str) -> None:
+    rows, status = trained[name].trace("whole"), trained[name].status("whole")
+    assert [row["window"] for row in rows] == list(range(20))
+    assert all(list(row) == ROW for row in rows)
+    assert [row["rows"] for row in rows[:5]] == [16, 16, 16, 16, 8]  # 72 rows an epoch
+    assert [row["n_micro"] for row in rows[:5]] == [4, 4, 4, 4, 2]
+    assert (status["status"], status["exit_code"], status["windows"]) == ("finished", 0, 20)
+    assert status["updates"] == rows[-1]["updates"] == sum(not row["skipped"] for row in rows)
+    assert status["device"] == "cpu"
+    assert {"tensorflow", "keras", "numpy"} <= set(status["versions"])
+    assert 0 < status["eval"]["loss"] < 2
+    weights = load_file(trained[name].folder / "whole" / "model.safetensors")
+    model = tiny_recipe(**VARIANTS[name]).model
+    assert isinstance(model, BertModel)
+    assert {n: a.shape for n, a in weights.items()} == bert_shapes(model)
+    assert {a.dtype for a in weights.values()} == {np.dtype(np.float32)}
+
+
+def test_float16_backs_off_and_grows(trained: dict[str, Runs]) -> None:
+    rows = trained["float16"].trace("whole")
+    assert rows[0]["skipped"] and rows[0]["grad_norm"] is None and rows[0]["scale"] == 2.0**24
+    assert rows[0]["loss"] == pytest.approx(math.log(3), rel=0.05)  # the loss itself is fine
+    assert rows[-1]["updates"] > 5
+    scales = [row["scale"] for row in rows]
+    expected, good = [2.0**24], 0
+    for row in rows[:-1]:
+        good = 0 if row["skipped"] else good + 1
+        factor = 0.5 if row["skipped"] else 2.0 if good % 4 == 0 else 1.0
+        expected.append(expected[-1] * factor)
+    assert scales == expected
+
+
+@EACH
+def test_resuming_changes_nothing(trained: dict[str, Runs], name: str) -> None:
+    folder = trained[name].folder
+    for file in ("trace.jsonl", "checkpoint.safetensors", "model.safetensors"):
+        assert (folder / "parts" / file).read_bytes() == (folder / "whole" / file).read_bytes()
+    assert trained[name].status("parts") == trained[name].status("whole")
+
+
+def test_dropout_differs_from_window_to_window(trained: dict[str, Runs], tmp_path: Path) -> None:
+    runs = trained["float32"]
+    dropped = Runs(tmp_path, tiny_recipe(**(VARIANTS["float32"] | {"model": TINY["model"]})))
+    weights = runs.folder / "whole" / "model.safetensors"
+    few = ("--weights", weights, "--windows", 3)
+    assert [r["code"] for r in runs.call(runs.arguments("with", *few))] == [0]
+    assert [r["code"] for r in dropped.call(dropped.arguments("without", *few))] == [0]
+    pairs = zip(runs.trace("with"), dropped.trace("without"), strict=True)
+    ratios = {with_dropout["loss"] / without["loss"] for with_dropout, without in pairs}
+    assert len(ratios) == 3 and 1.0 not in ratios
+    assert runs.status("with")["eval"] != dropped.status("without")["eval"]
+
+
+def test_wrong_input_is_told_and_not_traced(trained: dict[str, Runs]) -> None:
+    runs = trained["float32"]
+    folder, weights = runs.folder, runs.folder / "whole" / "model.safetensors"
+    (folder / "text.npz").write_text("not an npz file")
+    np.savez(folder / "unlabelled.npz", input_ids=np.zeros((4, 8), np.int32))
+    np.savez(folder / "uneven.npz", input_ids=np.zeros((4, 8)), labels=np.zeros(3))
+    arrays = load_file(weights)
+    save_file({n: a for n, a in arrays.items() if "pooler" not in n}, folder / "few.safetensors")
+    save_file(
+        arrays | {"bert.pooler.dense.bias": np.zeros(3, np.float32)}, folder / "odd.safetensors"
+    )
+    (folder / "foreign").mkdir()
+    shutil.copy(weights, folder / "foreign" / "checkpoint.safetensors")
+    cases: list[tuple[tuple[object, ...], int, str]] = [
+        (("--train", folder / "none.npz"), 2, "none.npz"),
+        (("--train", folder / "text.npz"), 2, "text.npz"),
+        (("--eval", folder / "unlabelled.npz"), 2, "labels"),
+        (("--train", folder / "uneven.npz"), 2, "equal length"),
+        (("--weights", folder / "text.npz"), 2, "text.npz"),
+        (("--weights", folder / "few.safetensors"), 2, "bert.pooler.dense"),
+        (("--weights", folder / "odd.safetensors"), 2, "bert.pooler.dense.bias"),
+        (("--resume",), 2, "checkpoint.safetensors"),
+        (("--windows", 0), 2, "--windows"),
+        (("--device", "tpu"), 2, "--device"),
+    ]
+    found = runs.call(
+        *(runs.arguments(f"wrong-{i}", *more) for i, (more, _, _) in enumerate(cases)),
+        runs.arguments("foreign", "--resume"),
+        [*runs.arguments("gpu"), "--device", "gpu"],
+    )
+    expected = [*cases, ((), 2, "another recipe"), ((), 3, "GPU")]
+    for (more, code, words), one in zip(expected, found, strict=True):
+        assert (one["code"], words in one["stderr"]) == (code, True), (more, one)
+    assert runs.status("gpu")["status"] == "cannot_run"
+    assert runs.status("wrong-0")["exit_code"] == 2
+
+
+def test_the_command_line(trained: dict[str, Runs], tmp_path: Path) -> None:
+    script = trained["float32"].script
+    shown = start(script, "tensorflow", "--help")
+    assert shown.returncode == 0
+    for flag in ("--train", "--weights", "--resume", "--device {auto,cpu,gpu}", "--threads"):
+        assert flag in shown.stdout
+    failed = start(script, "tensorflow", "--output", tmp_path, "--device", "cpu")
+    assert failed.returncode == 2
+    assert "cannot read train.npz" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("optimizer", [TINY["optimizer"], SGD], ids=["adamw", "momentum"])
+@pytest.mark.torch
+def test_float32_is_what_torch_does_and_checkpoints_are_exchanged(
+    optimizer: dict[str, Any], tmp_path: Path
+) -> None:
+    recipe = tiny_recipe(optimizer=optimizer, clipping={"kind": "global_norm", "max_norm": 0.3})
+    assert isinstance(recipe.model, BertModel)
+    save(tmp_path / "weights.safetensors", bert_weights(recipe.model, 3, 0.02))
+    initial = ("--weights", tmp_path / "weights.safetensors")
+    both = {name: Runs(tmp_path / name, recipe, name) for name in ("torch", "tensorflow")}
+    for runs in both.values():
+        found = runs.call(
+            runs.arguments("whole", *initial),
+            runs.arguments("parts", *initial, "--windows", 7),
+        )
+        assert [one["code"] for one in found] == [0, 0], found
+    parts = {name: runs.folder / "parts" / "checkpoint.safetensors" for name, runs in both.items()}
+    for name, other in (("torch", "tensorflow"), ("tensorflow", "torch")):
+        both[name].folder.joinpath("taken").mkdir()
+        shutil.copy(parts[other], both[name].folder / "taken" / "checkpoint.safetensors")
+        assert both[name].call(both[name].arguments("taken", "--resume"))[0]["code"] == 0
+    rows = both["torch"].trace("whole")
+    assert_same(both["tensorflow"].trace("whole"), rows)
+    assert_same(both["tensorflow"].trace("taken"), rows[7:])
+    assert_same(both["torch"].trace("taken"), rows[7:])
+
+
+def assert_same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    for key in ROW:
+        pair = [[row[key] for row in rows] for rows in (found, expected)]
+        if key in ("loss", "lr", "grad_norm"):
+            np.testing.assert_allclose(*pair, rtol=1e-5, err_msg=key)
+        else:
+            assert pair[0] == pair[1], key
+
+
+FACTORY = """\
+import keras
+from keras import layers
+
+
+def build():
+    ids = keras.Input((8,), dtype="int32", name="input_ids")
+    mask = keras.Input((8,), dtype="int32", name="attention_mask")
+    types = keras.Input((8,), dtype="int32", name="token_type_ids")
+    x = layers.Embedding(128, 16)(ids) + layers.Embedding(2, 16)(types)
+    x = layers.LayerNormalization()(layers.Dropout(0.1)(x))
+    x = layers.GlobalAveragePooling1D()(x, mask=mask)
+    logits = layers.Dense(3)(x)
+    return keras.Model({"input_ids": ids, "attention_mask": mask, "token_type_ids": types}, logits)
+"""
+
+
+def test_a_model_of_the_users_own(tmp_path: Path) -> None:
+    model = {"kind": "custom", "factory": {"tensorflow": "my_models.classifier:build"}}
+    recipe = tiny_recipe(model=model, precision=FLOAT16, optimizer=TINY["optimizer"])
+    runs = Runs(tmp_path, recipe)
+    package = runs.script.parent / "my_models"
+    package.mkdir()
+    (package / "classifier.py").write_text(FACTORY)
+    found = runs.call(runs.arguments("whole"))
+    # A second model in one process would get other names from Keras.
+    found += runs.call(runs.arguments("parts", "--windows", 5))
+    found += runs.call(runs.arguments("parts", "--resume"))
+    assert [one["code"] for one in found] == [0, 0, 0], found
+    rows = runs.trace("whole")
+    assert rows == runs.trace("parts")
+    assert [row["skipped"] for row in rows] == [False] * 20
+    names = load_file(tmp_path / "whole" / "model.safetensors")
+    assert len(names) == 6 and all("/" in name for name in names)

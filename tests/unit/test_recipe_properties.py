@@ -1,0 +1,168 @@
+"""What holds for every recipe: it survives being written out, and every target means the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crosscast import rules
+from crosscast.canonical import canonical_plan
+from crosscast.capability import Verdict, judge, leaves
+from crosscast.cli_compile import recipe_text
+from crosscast.compiler import compile_recipe
+from crosscast.diagnostics import DiagnosticError
+from crosscast.emit import py_literal
+from crosscast.lowering import recipe_hash
+from crosscast.order import verify
+from crosscast.plan import AllReduce, Plan
+from crosscast.recipe import Recipe
+from crosscast.reference import MicroBatch, Trace, run
+from crosscast.target import Backend, Form, load_backend
+from recipe_strategies import TARGETS, loadable_backends, recipes
+from recipe_texts import build
+from strategies import ROLES, micro_batch, parameters
+
+BACKENDS = [one.name for one in loadable_backends()]
+FORMS: tuple[Form, ...] = ("script", "step")
+slow_to_draw = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_backend_loads(name: str) -> None:
+    assert load_backend(name).name == name
+
+
+@settings(slow_to_draw, max_examples=60)
+@given(recipes())
+def test_a_recipe_written_out_loads_back_as_the_same(recipe: Recipe) -> None:
+    assert rules.check(recipe) == []
+    text = recipe_text(recipe)
+    again = build(text)
+    assert again == recipe
+    assert recipe_text(again) == text
+    assert recipe_hash(again) == recipe_hash(recipe)
+
+
+@settings(slow_to_draw, max_examples=30)
+@given(recipes(), recipes())
+def test_the_hash_tells_recipes_apart(one: Recipe, other: Recipe) -> None:
+    assert (recipe_hash(one) == recipe_hash(other)) == (one == other)
+    assert recipe_hash(one.model_copy(update={"seed": one.seed ^ 1})) != recipe_hash(one)
+
+
+@settings(slow_to_draw, max_examples=60)
+@given(recipes())
+def test_the_canonical_plan_keeps_the_order_rules(recipe: Recipe) -> None:
+    plan = canonical_plan(recipe)
+    assert verify(plan) == []
+    assert (plan.find(AllReduce) is not None) == (recipe.processes > 1)
+
+
+@pytest.mark.parametrize("backend", loadable_backends(), ids=lambda one: str(one.name))
+@settings(slow_to_draw, max_examples=15)
+@given(recipe=recipes())
+def test_every_field_has_a_verdict_from_a_row(backend: Backend, recipe: Recipe) -> None:
+    judged = judge(recipe, backend.rows)
+    assert [one.path for one in judged] == [path for path, _ in leaves(recipe)]
+    forgotten = [one.path for one in judged if one.row.code == "CC300"]
+    assert forgotten == []
+    assert all(one.row.how for one in judged)
+
+
+def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str]] | None:
+    """Return plan and texts, None if the target says it cannot."""
+    try:
+        (one,) = compile_recipe(recipe, [name], form=form)
+    except DiagnosticError:
+        return None
+    return one.plan, {path: file.text for path, file in one.files.items()}
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@settings(slow_to_draw, max_examples=20)
+@given(recipe=recipes(), form=st.sampled_from(FORMS))
+def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form) -> None:
+    result = compiled(recipe, name, form)
+    judged = judge(recipe, load_backend(name).rows)
+    unsupported = [one for one in judged if one.row.verdict is Verdict.UNSUPPORTED]
+    assert (result is None) == bool(unsupported)
+    if result is None:
+        return
+    _, files = result
+    main = "train.py" if form == "script" else "step.py"
+    assert main in files
+    for path, text in files.items():
+        if path.endswith(".py"):
+            compile(text, path, "exec")
+        assert text.endswith("\n")
+        assert not any(line != line.rstrip() for line in text.splitlines())
+        for path_given in (
+            (recipe.data.train, recipe.data.eval) if recipe.data.source == "npz" else ()
+        ):
+            text = text.replace(py_literal(path_given), "")
+        assert not any(mark in text for mark in ("{%", "%}", "{#", "{{ ", "Undefined"))
+    assert compiled(recipe, name, form) == result
+
+
+@cache
+def gradients(seed: int, micro_batches: int, processes: int) -> list[list[list[MicroBatch]]]:
+    """Four windows of random micro-batches for `strategies.SHAPES`, some of them not finite."""
+    rng = np.random.default_rng(seed)
+    windows = []
+    for number in range(4):
+        ranks = []
+        for rank in range(processes):
+            work = [
+                micro_batch(seed + 100 * number + 10 * rank + i, rows=int(rng.integers(1, 4)))
+                for i in range(micro_batches)
+            ]
+            ranks.append(work)
+        if rng.random() < 0.4:
+            poison = rng.choice((math.inf, -math.inf, math.nan))
+            ranks[-1][-1].gradients["dense.weight"][0, 0] = poison
+        windows.append(ranks)
+    return windows
+
+
+def comparable(trace: Trace) -> list[dict[str, object]]:
+    """Return rows as plain data in which nan equals nan."""
+    rows = []
+    for row in trace.rows:
+        plain: dict[str, object] = {
+            name: repr(getattr(row, name))
+            for name in row.__dataclass_fields__
+            if name not in ("parameters", "moments")
+        }
+        for slot, tensors in {"parameters": row.parameters, **row.moments}.items():
+            for name, array in tensors.items():
+                plain[f"{slot}/{name}"] = array.tobytes()
+        rows.append(plain)
+    return rows
+
+
+def traced(
+    plan: Plan, windows: Sequence[Sequence[Sequence[MicroBatch]]]
+) -> list[dict[str, object]]:
+    return comparable(run(plan, parameters(), windows, ROLES))
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@settings(slow_to_draw, max_examples=25)
+@given(recipe=recipes(), seed=st.integers(0, 5))
+def test_the_plan_of_a_target_means_what_the_recipe_means(
+    name: str, recipe: Recipe, seed: int
+) -> None:
+    backend = load_backend(name)
+    result = compiled(recipe, name, "step")
+    if result is None:
+        return
+    plan, _ = result
+    assert verify(plan) == []
+    windows = gradients(seed, recipe.accumulation.steps, recipe.processes)
+    assert traced(plan, windows) == traced(canonical_plan(recipe), windows), backend.name

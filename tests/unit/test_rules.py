@@ -1,0 +1,161 @@
+"""Recipes whose fields contradict each other, and recipes that only look as if."""
+
+from __future__ import annotations
+
+import pytest
+
+from recipe_texts import FLOAT16, bad, found, problems_of, text_of
+
+CUSTOM = "{kind: custom, factory: {torch: 'a:b', tensorflow: 'a.b:c'}}"
+NPZ = "{source: npz, train: a, eval: b}"
+
+RULES = [
+    bad(
+        "batch",
+        "{micro_batch_size: 4, global_batch_size: 9}",
+        "CC201",
+        "5:49",
+        ".global_batch_size",
+    ),
+    bad("batch", "{global_batch_size: 9}", "CC201", "5:28", ".global_batch_size"),
+    bad("distributed", "{processes_per_node: 2}", "CC201", "9:35", ".processes_per_node"),
+    bad("precision", "{mode: mixed}", "CC202", "9:1", ".compute_dtype"),
+    bad("precision", "{mode: mixed, compute_dtype: float32}", "CC202", "9:41", ".compute_dtype"),
+    bad("precision", "{compute_dtype: float16}", "CC202", "9:28", ".compute_dtype"),
+    bad("loss_scaling", "{mode: dynamic}", "CC202", "9:22", ".mode"),
+    bad("loss_scaling", "{mode: static, scale: 1}", "CC202", "9:22", ".mode"),
+    bad(
+        "loss_scaling",
+        "{mode: dynamic}",
+        "CC202",
+        "9:22",
+        ".mode",
+        precision="{mode: mixed, compute_dtype: bfloat16}",
+    ),
+    bad("schedule", "{total_steps: 9, warmup_steps: 10}", "CC203", "8:42", ".warmup_steps"),
+    bad(
+        "schedule",
+        "{total_steps: 9, warmup_steps: 1, warmup_ratio: 0.1}",
+        "CC203",
+        "8:59",
+        ".warmup_ratio",
+    ),
+    bad("schedule", "{total_steps: 9, end_lr: 0.1}", "CC203", "8:36", ".end_lr"),
+    bad("schedule", "{name: cosine, total_steps: 9, end_lr: 0.1}", "CC203", "8:50", ".end_lr"),
+    bad(
+        "loss_scaling",
+        "{mode: dynamic, init_scale: 0.5}",
+        "CC204",
+        "9:43",
+        ".init_scale",
+        precision=FLOAT16,
+    ),
+    bad(
+        "loss_scaling",
+        "{mode: dynamic, max_scale: 2}",
+        "CC204",
+        "9:1",
+        ".init_scale",
+        precision=FLOAT16,
+    ),
+    bad(
+        "model",
+        "{kind: bert, preset: tiny, labels: 3, hidden_size: 129}",
+        "CC205",
+        "3:59",
+        ".hidden_size",
+    ),
+    bad("model", "{kind: bert, preset: tiny, labels: 2}", "CC206", "3:43", ".labels"),
+    bad(
+        "model",
+        "{kind: bert, preset: tiny, labels: 3, type_vocab_size: 1}",
+        "CC206",
+        "3:63",
+        ".type_vocab_size",
+    ),
+    bad("model", CUSTOM, "CC206", "4:16", "/data.source"),
+    bad(
+        "model",
+        "{kind: custom, factory: {torch: 'a.class:b'}}",
+        "CC104",
+        "3:40",
+        ".factory.torch",
+        data=NPZ,
+    ),
+    bad(
+        "model",
+        "{kind: custom, factory: {torch: 'a.b:None'}}",
+        "CC104",
+        "3:40",
+        ".factory.torch",
+        data=NPZ,
+    ),
+    bad("data", "{source: synthetic, sequence_length: 513}", "CC206", "4:44", ".sequence_length"),
+    bad("optimizer", "{name: sgd, learning_rate: 1, nesterov: true}", "CC207", "7:52", ".nesterov"),
+    bad("optimizer", "{name: adam, learning_rate: 1, betas: [0, 0.9]}", "CC207", "7:50", ".betas"),
+    bad(
+        "optimizer",
+        "{name: adam, learning_rate: 1, no_decay: [bias, bias]}",
+        "CC207",
+        "7:53",
+        ".no_decay",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), RULES)
+def test_one_contradiction_is_one_diagnostic(
+    changes: dict[str, str | None], expected: tuple[str, str, str]
+) -> None:
+    assert found(text_of(**changes)) == [expected]
+
+
+GOOD: list[dict[str, str | None]] = [
+    {},
+    {"optimizer": "{name: sgd, learning_rate: 1}"},
+    {"optimizer": "{name: adam, learning_rate: 1, betas: [1e-9, 0.5], weight_decay: 0}"},
+    {"model": "{kind: bert, preset: base, layers: 2, labels: 3}"},
+    {
+        "model": "{kind: bert, layers: 1, hidden_size: 8, attention_heads: 8, intermediate_size: 1, "
+        "labels: 3}"
+    },
+    {"model": CUSTOM, "data": NPZ},
+    {"data": "{source: npz, train: ' a b ', eval: '-x/../é'}"},
+    {"precision": FLOAT16},
+    {"precision": FLOAT16, "loss_scaling": "{mode: none}"},
+    {"precision": FLOAT16, "loss_scaling": "{mode: static, scale: 128}"},
+    {"precision": "{mode: mixed, compute_dtype: bfloat16}", "loss_scaling": "{mode: none}"},
+    {"precision": FLOAT16, "loss_scaling": "{mode: dynamic, max_scale: null}"},
+    {"clipping": "{kind: none}"},
+    {"distributed": "{strategy: data_parallel}"},
+    {"distributed": "{strategy: data_parallel, processes_per_node: 3}"},
+    {"schedule": "{total_steps: 1, warmup_steps: 1}"},
+    {"schedule": "{name: constant, total_steps: 1, end_lr: 0}"},
+    {"schedule": "{name: cosine, total_steps: 1, end_lr: 1e-3}"},
+    {"seed": "2147483647", "name": "a" * 64},
+]
+
+
+@pytest.mark.parametrize("changes", GOOD, ids=str)
+def test_good_recipes_have_no_problems(changes: dict[str, str | None]) -> None:
+    assert problems_of(text_of(**changes)) == ()
+
+
+def test_the_product_is_shown_where_batch_sizes_contradict() -> None:
+    (one,) = problems_of(
+        text_of(
+            batch="{micro_batch_size: 4, global_batch_size: 9}",
+            distributed="{strategy: data_parallel, processes_per_node: 3}",
+        )
+    )
+    assert "micro_batch_size 4 x accumulation.steps 2 x processes 3 = 24" in one.message
+    assert "global_batch_size is 9" in one.message
+
+
+def test_several_contradictions_are_found_at_once() -> None:
+    text = text_of(
+        batch="{global_batch_size: 7}",
+        precision="{mode: mixed}",
+        schedule="{total_steps: 1, warmup_steps: 2, end_lr: 1}",
+    )
+    assert [code for code, _, _ in found(text)] == ["CC201", "CC203", "CC203", "CC202"]
