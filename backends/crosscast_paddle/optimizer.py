@@ -7,12 +7,10 @@ from typing import Any
 from crosscast.emit import py_literal
 from crosscast.recipe import Adam, AdamW, Sgd
 
-_EXEMPTIONS = {
-    "bias": 'name != "bias"',
-    "layer_norm": "not isinstance(layer, nn.LayerNorm)",
-    "embedding": "not isinstance(layer, nn.Embedding)",
-}
-_GROUPS = 'parameters=[{"params": list(p.values()), "weight_decay": d} for d, p in groups.items()]'
+_EXEMPT_LAYERS = {"layer_norm": "nn.LayerNorm", "embedding": "nn.Embedding"}
+_GROUPS = """parameters=[
+            {"params": list(p.values()), "weight_decay": d} for d, p in groups.items()
+        ]"""
 
 
 def optimizer_view(optimizer: Sgd | Adam | AdamW) -> dict[str, Any]:
@@ -29,7 +27,7 @@ def optimizer_view(optimizer: Sgd | Adam | AdamW) -> dict[str, Any]:
     arguments.append(_GROUPS if form == "groups" else "parameters=model.parameters()")
     constants = view["constants"]
     if optimizer.weight_decay or decoupled:  # AdamW's own default is not 0
-        constants = (*constants, f"WEIGHT_DECAY = {optimizer.weight_decay!r}")
+        constants = (*constants, f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}")
         if form != "groups":
             arguments.append("weight_decay=WEIGHT_DECAY")
     if form == "names":
@@ -50,7 +48,7 @@ def _sgd(optimizer: Sgd) -> dict[str, Any]:
     nesterov = ("use_nesterov=True",) if optimizer.nesterov else ()
     return view | {
         "cls": "Momentum",
-        "constants": (f"MOMENTUM = {optimizer.momentum!r}",),
+        "constants": (f"MOMENTUM = {py_literal(optimizer.momentum)}",),
         "arguments": ("momentum=MOMENTUM", *nesterov),
         "slots": '{"momentum_buffer": "velocity_0"}',
     }
@@ -59,7 +57,10 @@ def _sgd(optimizer: Sgd) -> dict[str, Any]:
 def _adam(optimizer: Adam | AdamW) -> dict[str, Any]:
     return {
         "cls": "AdamW" if isinstance(optimizer, AdamW) else "Adam",
-        "constants": (f"BETAS = {py_literal(optimizer.betas)}", f"EPS = {optimizer.eps!r}"),
+        "constants": (
+            f"BETAS = {py_literal(optimizer.betas)}",
+            f"EPS = {py_literal(optimizer.eps)}",
+        ),
         "arguments": ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS"),
         "counts_steps": True,
         "slots": '{"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}',
@@ -70,7 +71,12 @@ def _exempt(optimizer: Sgd | Adam | AdamW) -> str:
     """Return the condition on `layer` and `name` under which weight decay applies."""
     if not optimizer.weight_decay:
         return ""
-    return " and ".join(text for role, text in _EXEMPTIONS.items() if role in optimizer.no_decay)
+    names = ['name != "bias"'] if "bias" in optimizer.no_decay else []
+    layers = [layer for role, layer in _EXEMPT_LAYERS.items() if role in optimizer.no_decay]
+    if layers:
+        types = layers[0] if len(layers) == 1 else f"({', '.join(layers)})"
+        names.append(f"not isinstance(layer, {types})")
+    return " and ".join(names)
 
 
 def _doc(cls: str, optimizer: Sgd | Adam | AdamW, exempt: bool) -> str:

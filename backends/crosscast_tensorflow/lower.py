@@ -100,7 +100,7 @@ def _optimizer(recipe: Recipe) -> dict[str, Any]:
     roles = _role_names(optimizer.no_decay) if optimizer.weight_decay else ()
     constants, own = _sgd(optimizer) if isinstance(optimizer, Sgd) else _adam(optimizer)
     if decoupled or coupled:
-        constants = (*constants, f"WEIGHT_DECAY = {optimizer.weight_decay!r}")
+        constants = (*constants, f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}")
     return {
         "constants": constants,
         "doc": _optimizer_doc(own["kind"], optimizer.name, optimizer.weight_decay, roles),
@@ -116,7 +116,7 @@ def _sgd(optimizer: Sgd) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the constants of SGD and what its part of the template prints."""
     if not optimizer.momentum:
         return (), {"form": "sgd", "cls": "keras.optimizers.SGD", "kind": "SGD", "slots": ()}
-    return (f"MOMENTUM = {optimizer.momentum!r}",), {
+    return (f"MOMENTUM = {py_literal(optimizer.momentum)}",), {
         "form": "momentum",
         "cls": "Momentum",
         "kind": "SGD with Nesterov momentum" if optimizer.nesterov else "SGD with momentum",
@@ -128,7 +128,7 @@ def _sgd(optimizer: Sgd) -> tuple[tuple[str, ...], dict[str, Any]]:
 def _adam(optimizer: Adam | AdamW) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the constants of Adam or AdamW and what their part of the template prints."""
     cls = "AdamW" if optimizer.name == "adamw" else "Adam"
-    constants = (f"BETAS = {py_literal(optimizer.betas)}", f"EPS = {optimizer.eps!r}")
+    constants = (f"BETAS = {py_literal(optimizer.betas)}", f"EPS = {py_literal(optimizer.eps)}")
     slots = ("exp_avg", "exp_avg_sq")
     return constants, {"form": "adam", "cls": cls, "kind": cls, "slots": slots}
 

@@ -18,11 +18,7 @@ from crosscast_torch.rows import scaled_momentum
 TITLE = "PyTorch 2.4 or newer"
 STOCK_CLIP_EPS = 1e-6  # what torch.nn.utils.clip_grad_norm_ adds to the norm
 _NEVER = "2**31 - 1"
-_EXEMPTIONS = {
-    "bias": 'name != "bias"',
-    "layer_norm": "not isinstance(module, (nn.LayerNorm, nn.RMSNorm))",
-    "embedding": "not isinstance(module, nn.Embedding)",
-}
+_EXEMPT_MODULES = {"layer_norm": ("nn.LayerNorm", "nn.RMSNorm"), "embedding": ("nn.Embedding",)}
 
 
 def torch_plan(recipe: Recipe) -> ops.Plan:
@@ -108,7 +104,7 @@ def _optimizer(recipe: Recipe, overrides: TorchOverrides) -> dict[str, Any]:
         cls = "AdamW" if optimizer.name == "adamw" else "Adam"
     arguments = [*constants, *(f"{name}={name.upper()}" for name in values)]
     lines = [f"{name.upper()} = {py_literal(value)}" for name, value in values.items()]
-    lines.append(f"WEIGHT_DECAY = {optimizer.weight_decay!r}")
+    lines.append(f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}")
     if not exempt:
         arguments.append("weight_decay=WEIGHT_DECAY")
     if fused:
@@ -131,11 +127,21 @@ def _optimizer(recipe: Recipe, overrides: TorchOverrides) -> dict[str, Any]:
     }
 
 
-def _exempt(recipe: Recipe) -> str:
+def _exempt(recipe: Recipe) -> tuple[str, ...]:
+    """Return the body of `decays`, empty where weight decay applies to everything or nothing."""
     optimizer = recipe.optimizer
-    if not optimizer.weight_decay:
-        return ""
-    return " and ".join(text for role, text in _EXEMPTIONS.items() if role in optimizer.no_decay)
+    if not optimizer.weight_decay or not optimizer.no_decay:
+        return ()
+    conditions = ['name != "bias"'] if "bias" in optimizer.no_decay else []
+    exempt = [names for role, names in _EXEMPT_MODULES.items() if role in optimizer.no_decay]
+    modules = [name for names in exempt for name in names]
+    types = f"({', '.join(modules)})" if len(modules) > 1 else "".join(modules)
+    if len(modules) > 2:  # too long for one line
+        conditions.append("not isinstance(module, exempt)")
+        return f"exempt = {types}", f"return {' and '.join(conditions)}"
+    if modules:
+        conditions.append(f"not isinstance(module, {types})")
+    return (f"return {' and '.join(conditions)}",)
 
 
 def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:

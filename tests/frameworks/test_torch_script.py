@@ -52,7 +52,12 @@ def test_a_run_leaves_trace_weights_and_status(lab: Lab) -> None:
     rows, status = run.trace, run.status
     assert all(list(row) == ROW for row in rows)
     assert [row["window"] for row in rows] == list(range(20))
-    assert [(row["rows"], row["n_micro"]) for row in rows[:4]] == [(16, 4), (16, 4), (12, 3), (16, 4)]
+    assert [(row["rows"], row["n_micro"]) for row in rows[:4]] == [
+        (16, 4),
+        (16, 4),
+        (12, 3),
+        (16, 4),
+    ]
     assert {(row["scale"], row["skipped"]) for row in rows} == {(1.0, False)}
     assert [row["updates"] for row in rows] == list(range(1, 21))
     assert {n: a.shape for n, a in run.weights.items()} == bert_shapes(recipe.model)
@@ -71,7 +76,9 @@ def test_a_run_leaves_trace_weights_and_status(lab: Lab) -> None:
         order = np.random.default_rng([recipe.seed, 0]).permutation(44)[:16]
         first = {name: file[name][order] for name in file.files}
     logits = bert_oracle.logits(start, first, layers=2, heads=2, eps=1e-12)
-    assert rows[0]["loss"] == pytest.approx(bert_oracle.cross_entropy(logits, first["labels"]), 1e-6)
+    assert rows[0]["loss"] == pytest.approx(
+        bert_oracle.cross_entropy(logits, first["labels"]), 1e-6
+    )
 
 
 @pytest.mark.parametrize(

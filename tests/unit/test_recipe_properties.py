@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import subprocess
+import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from crosscast import rules
@@ -108,6 +112,29 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
             text = text.replace(py_literal(path_given), "")
         assert not any(mark in text for mark in ("{%", "%}", "{#", "{{ ", "Undefined"))
     assert compiled(recipe, name, form) == result
+
+
+def test_emitted_files_pass_linter_and_formatter(tmp_path: Path) -> None:
+    written = 0
+
+    @settings(slow_to_draw, max_examples=12, phases=[Phase.generate], database=None)
+    @given(recipes())
+    def write(recipe: Recipe) -> None:
+        nonlocal written
+        for name, form in itertools.product(BACKENDS, FORMS):
+            result = compiled(recipe, name, form)
+            if result is not None:
+                folder = tmp_path / f"{written}-{name}-{form}"
+                folder.mkdir()
+                for path, text in result[1].items():
+                    (folder / path).write_text(text)
+        written += 1
+
+    write()
+    for command in (["check"], ["format", "--diff"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", "--quiet"]
+        done = subprocess.run([*ruff, tmp_path], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @cache

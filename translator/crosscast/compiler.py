@@ -14,8 +14,8 @@ from crosscast.order import verify
 from crosscast.output import OutputFile
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe
-from crosscast.target import Backend, Form, backend_names, load_backend
 from crosscast.suggest import suggest
+from crosscast.target import Backend, Form, backend_names, load_backend
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def py_literal(value: object) -> str:
     if value is None or isinstance(value, bool | int):
         return repr(value)
     if isinstance(value, float) and math.isfinite(value):
-        return repr(value)
+        return repr(value).replace("e+", "e")  # a formatter writes 1e16
     if isinstance(value, tuple):
         inner = ", ".join(py_literal(item) for item in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"

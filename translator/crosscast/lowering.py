@@ -13,7 +13,7 @@ from textwrap import indent
 from typing import Any
 
 from crosscast import __version__
-from crosscast.emit import render
+from crosscast.emit import py_literal, render
 from crosscast.plan import Op, Plan
 from crosscast.recipe import (
     BertModel,
@@ -114,10 +114,10 @@ def clip_constants(recipe: Recipe, *, with_eps: bool) -> tuple[str, ...]:
     """Return the constants of the clipping; a stock function may bring its own epsilon."""
     clipping = recipe.clipping
     if isinstance(clipping, GlobalNormClipping):
-        eps = (f"CLIP_EPS = {clipping.eps!r}",) if clipping.eps and with_eps else ()
-        return (f"MAX_NORM = {clipping.max_norm!r}", *eps)
+        eps = (f"CLIP_EPS = {py_literal(clipping.eps)}",) if clipping.eps and with_eps else ()
+        return (f"MAX_NORM = {py_literal(clipping.max_norm)}", *eps)
     if isinstance(clipping, ValueClipping):
-        return (f"MAX_VALUE = {clipping.max_value!r}",)
+        return (f"MAX_VALUE = {py_literal(clipping.max_value)}",)
     return ()
 
 

@@ -73,7 +73,8 @@ def field_names(path: PathKey, data: Any) -> list[str]:
 def _resolve(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[str, Any]:
     if "discriminator" in node:
         tag = data.get(node["discriminator"]["propertyName"]) if isinstance(data, Mapping) else None
-        node = {"$ref": node["discriminator"]["mapping"].get(tag, "#/$defs/")}
+        known = node["discriminator"]["mapping"]
+        node = {"$ref": known.get(tag, "") if isinstance(tag, str) else ""}
     name = str(node.get("$ref", "")).removeprefix("#/$defs/")
     found: dict[str, Any] = schema["$defs"].get(name, node)
     return found

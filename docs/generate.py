@@ -1,0 +1,50 @@
+"""Write everything in the repository that is generated: schema, docs pages, compiled examples.
+
+With --check nothing is written; the exit code is 1 if a file is not what would be written now.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from crosscast.matrix import codes_page, markdown_page
+from crosscast.recipe_page import recipe_page
+from crosscast.schema import schema_text
+from crosscast.target import backend_names, load_backend
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def expected() -> dict[Path, str]:
+    """Return path to text of the schema and of the generated docs pages."""
+    backends = [load_backend(name) for name in backend_names()]
+    return {
+        ROOT / "schema" / "recipe-v1.json": schema_text(),
+        ROOT / "docs" / "support-matrix.md": markdown_page(backends),
+        ROOT / "docs" / "diagnostics.md": codes_page(backends),
+        ROOT / "docs" / "recipe.md": recipe_page(),
+    }
+
+
+def main() -> int:
+    """Write or check."""
+    wanted = expected()
+    stale = [
+        path
+        for path, text in wanted.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    for path in stale:
+        if "--check" in sys.argv:
+            print(f"stale: {path.relative_to(ROOT)} (run: make generate)")
+        else:
+            path.write_text(wanted[path], encoding="utf-8")
+    examples = [sys.executable, str(ROOT / "examples" / "compile.py"), *sys.argv[1:]]
+    failed = subprocess.run(examples, check=False).returncode
+    return 1 if failed or (stale and "--check" in sys.argv) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

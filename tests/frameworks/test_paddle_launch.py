@@ -1,0 +1,227 @@
+"""How the emitted Paddle script is launched: its flags, launch.sh, several processes, no GPU."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from crosscast import scaling
+from crosscast.plan import UpdateScale
+from frameworks.emitted_script import BFLOAT16, FLOAT16, tiny_recipe
+from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished
+
+pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+
+STATIC = {"precision": FLOAT16, "loss_scaling": {"mode": "static", "scale": 512.0}}
+HALF = {"precision": BFLOAT16}
+UNSCALED = {"precision": FLOAT16, "loss_scaling": {"mode": "none"}}
+FAULTS = tuple(f"{window}:0=inf" for window in (1, 2, 3, 9, 10))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def flags_of(script: Path) -> list[str]:
+    text = script.with_name("launch.sh").read_text()
+    return re.findall(r"^  (--use\S+|--(?:init|incr|decr)\S+) \\$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({}, ["--use_fp16=false"]),
+        (HALF, ["--use_bf16=true"]),
+        (UNSCALED, ["--use_fp16=true"]),
+        (
+            STATIC,
+            ["--use_fp16=true", "--use_dynamic_loss_scaling=false", "--init_loss_scaling=512.0"],
+        ),
+        (
+            SCALED,
+            [
+                "--use_fp16=true",
+                "--use_dynamic_loss_scaling=true",
+                "--init_loss_scaling=1024.0",
+                "--incr_every_n_steps=3",
+                "--decr_every_n_nan_or_inf=1",
+                "--incr_ratio=2.0",
+                "--decr_ratio=0.5",
+            ],
+        ),
+    ],
+    ids=["float32", "bfloat16", "unscaled", "static", "dynamic"],
+)
+def test_launch_script_spells_the_flags_out(
+    lab: Lab, sections: dict[str, Any], expected: list[str]
+) -> None:
+    script = lab.script("run", **sections)
+    assert flags_of(script) == expected
+    off = [re.sub(r"=true$", "=false", flag) for flag in expected[:1]]
+    (run,) = lab.ended(script, ("out", *expected, *off, "--windows", 2))
+    assert [(row["scale"], row["skipped"]) for row in run.trace] == [(1.0, False)] * 2
+
+
+SETTINGS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "the recipe's": ((), {}),
+    "all other": (
+        (
+            "--init_loss_scaling=4096",
+            "--incr_every_n_steps=2",
+            "--decr_every_n_nan_or_inf=2",
+            "--incr_ratio=4",
+            "--decr_ratio=0.25",
+        ),
+        {
+            "init_scale": 4096.0,
+            "growth_interval": 2,
+            "hysteresis": 2,
+            "growth_factor": 4.0,
+            "backoff_factor": 0.25,
+        },
+    ),
+    "constant": (
+        ("--use_dynamic_loss_scaling=F", "--init_loss_scaling=64"),
+        {"init_scale": 64.0, "mode": "static"},
+    ),
+}
+
+
+def test_flags_take_effect(lab: Lab) -> None:
+    script = lab.script("run", **SCALED)
+    orders = [(str(i), *flags) for i, (flags, _) in enumerate(SETTINGS.values())]
+    runs = finished(lab.with_scaler(script, *orders, ("again", "--use_fp16=T"), faults=FAULTS))
+    for run, (_, settings) in zip(runs, SETTINGS.values(), strict=False):
+        machine = UpdateScale(**(DYNAMIC | {"min_scale": 1.0} | settings))  # type: ignore[arg-type]
+        state = scaling.initial(machine)
+        for row in run.trace:
+            assert row["scale"] == state.scale
+            state = scaling.adjust(machine, state, finite=not row["skipped"])
+        assert [row["window"] for row in run.trace if row["skipped"]] == [1, 2, 3, 9, 10]
+    assert runs[0].trace == runs[-1].trace
+
+
+@pytest.mark.parametrize(
+    ("sections", "flag"),
+    [
+        (SCALED, "--use_fp16=maybe"),
+        (SCALED, "--use_fp16="),
+        (SCALED, "--init_loss_scaling=0.5"),  # below min_scale
+        (SCALED, "--init_loss_scaling=nan"),
+        (SCALED, "--init_loss_scaling=1e39"),
+        (SCALED, "--incr_every_n_steps=0"),
+        (SCALED, "--decr_every_n_nan_or_inf=1.5"),
+        (SCALED, "--incr_ratio=1"),
+        (SCALED, "--incr_ratio=inf"),
+        (SCALED, "--decr_ratio=1"),
+        (SCALED, "--decr_ratio=0"),
+        (STATIC, "--use_dynamic_loss_scaling=true"),
+        (STATIC, "--init_loss_scaling=0"),
+        (STATIC, "--incr_ratio=2.0"),
+        (HALF, "--use_bf16=yes"),
+        (HALF, "--use_fp16=true"),
+        ({}, "--use_fp16=true"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(
+    lab: Lab, sections: dict[str, Any], flag: str
+) -> None:
+    (run,) = lab.main(lab.script("run", **sections), ("out", flag))
+    run.refused(flag.split("=")[0])
+
+
+@pytest.mark.parametrize(
+    ("sections", "flag"),
+    [(SCALED, "--use_fp16"), (STATIC, "--use_fp16"), (HALF, "--use_bf16")],
+    ids=["dynamic", "static", "bfloat16"],
+)
+def test_mixed_precision_is_not_pretended_on_cpu(
+    lab: Lab, sections: dict[str, Any], flag: str
+) -> None:
+    (run,) = lab.main(lab.script("run", **sections), ("out",))
+    assert (run.code, run.traceback) == (3, "")
+    assert "AMP is not native on CPU in Paddle" in run.stderr
+    assert f"run on a GPU or pass {flag}=false" in run.stderr
+    assert (run.status["status"], run.status["exit_code"]) == ("cannot_run", 3)
+    assert run.status["message"] in run.stderr
+    assert not (run.output / "trace.jsonl").exists()
+
+
+def test_there_is_no_gpu_here(lab: Lab) -> None:
+    (run,) = lab.main(lab.script("run"), ("out", "--device", "gpu"))
+    assert (run.code, run.status["status"]) == (3, "cannot_run")
+    assert "Paddle sees no GPU" in run.stderr
+
+
+def test_launch_script_and_help(lab: Lab) -> None:
+    script = lab.script("run", **SCALED)
+    launch = script.with_name("launch.sh")
+    flags = (*lab.flags, "--output", lab.folder / "out", "--windows", 3, "--log-every", 2)
+    done = lab.shell(launch, *flags, "--use_fp16=false")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines[:2]] == ["window 2/3", "window 3/3"]
+    assert lines[2].startswith("finished: {")
+    done = lab.shell(launch, *flags)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1].startswith("cannot_run: AMP is not native on CPU")
+    shown = lab.shell(launch, "--help")
+    assert shown.returncode == 0
+    for flag in ("--train", "--resume", "--device {auto,cpu,gpu}", *(flags_of(script))):
+        assert flag.split("=")[0] in shown.stdout
+
+
+TWO = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
+BATCH = {"batch": {"micro_batch_size": 2, "global_batch_size": 16}}
+NORM = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
+
+
+def test_two_processes_train_as_one(lab: Lab) -> None:
+    start = lab.folder / "start.safetensors"
+    one = lab.script("one", **NORM)
+    (first,) = lab.ended(one, ("fresh", "--windows", 1))
+    first.output.joinpath("model.safetensors").rename(start)
+    (whole,) = lab.ended(one, ("out", "--weights", start, "--windows", 12))
+    launch = lab.script("two", **TWO, **BATCH, **NORM).with_name("launch.sh")
+    output = lab.folder / "two" / "out"
+    flags = (*lab.flags, "--device", "cpu", "--output", output, "--weights", start)
+    for more in (("--windows", 6), ("--windows", 12, "--resume")):
+        done = lab.shell("bash", launch, *flags, *more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("finished: {") == 1
+    rows = [json.loads(line) for line in (output / "trace.jsonl").read_text().splitlines()]
+    for key in ("window", "rows", "lr", "updates", "scale", "skipped"):
+        assert [row[key] for row in rows] == [row[key] for row in whole.trace], key
+    for key in ("loss", "grad_norm"):
+        pair = [[row[key] for row in some] for some in (rows, whole.trace)]
+        np.testing.assert_allclose(*pair, rtol=1e-5, err_msg=key)
+    for name, array in load_file(output / "model.safetensors").items():
+        np.testing.assert_allclose(array, whole.weights[name], rtol=0, atol=1e-5, err_msg=name)
+    assert (lab.folder / "runs" / "tiny-paddle" / "log" / "workerlog.1").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "words"),
+    [(("--device", "gpu"), 3, "sees no GPU"), (("--train", "none.npz"), 2, "none.npz")],
+)
+def test_processes_fail_together(
+    lab: Lab, flags: tuple[str, ...], code: int, words: str
+) -> None:
+    launch = lab.script("two", **TWO, **BATCH).with_name("launch.sh")
+    output = lab.folder / "out"
+    done = lab.shell("bash", launch, *lab.flags, "--output", output, *flags)
+    assert done.returncode == code, done.stdout + done.stderr
+    status = json.loads((output / "status.json").read_text())
+    assert status["exit_code"] == code and words in status["message"]
+
+
+def test_one_process_of_two_is_refused(lab: Lab) -> None:
+    (run,) = lab.main(lab.script("two", **TWO, **BATCH), ("out",))
+    run.refused("made for 2 processes: start launch.sh")

@@ -1,0 +1,32 @@
+"""Stock paddle.nn.utils still clips as the rows of the Paddle backend claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frameworks.subprocesses import run_python
+
+pytestmark = pytest.mark.paddle
+
+
+@pytest.fixture(scope="module")
+def facts() -> dict[str, Any]:
+    found: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "paddle", "clip")
+    return found
+
+
+def test_clip_adds_a_fixed_epsilon(facts: dict[str, Any]) -> None:
+    assert "eps" not in facts["parameters"]
+    assert facts["above"] == {"norm": 5.0, "factor": pytest.approx(1 / (5 + 1e-6), rel=1e-7)}
+    assert facts["at"]["factor"] == pytest.approx(1 / (1 + 1e-6), rel=1e-7)
+    assert facts["at"]["factor"] < 1.0
+    assert facts["below"]["factor"] == 1.0
+    assert facts["tiny"]["factor"] == pytest.approx(1 / 1.1, rel=1e-6)
+
+
+def test_value_clipping_hides_infinities_but_not_nan(facts: dict[str, Any]) -> None:
+    assert facts["values"] == [-1.0, 0.5, 1.0]
+    assert facts["nan_stays"]

@@ -1,0 +1,239 @@
+"""A hostile recipe produces an error or a constant, never code.
+
+Every place where a recipe holds free text is filled with values that end strings, comments,
+docstrings, templates or shell words. What is emitted then must be the program of a harmless recipe
+but for that one constant.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import shlex
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from crosscast.cli_compile import recipe_text
+from crosscast.compiler import check_all_overrides, compile_recipe
+from crosscast.diagnostics import DiagnosticError, render
+from crosscast.lowering import recipe_hash
+from crosscast.recipe import Recipe
+from crosscast.target import Form
+from recipe_strategies import TARGETS
+from recipe_texts import build, text_of
+
+HARMLESS = ("harmless_train", "harmless_eval")
+HOSTILE = (
+    *("'", '"', "'''", '"""', "\\", "\\'", '\\"', "a\\", "\\n", "\\N{BULLET}", "\\x00"),
+    *('"; import os; os.system("touch x") #', "'''\nimport os\n'''", '"""\nimport os\n"""'),
+    *("a\nimport os", "a\r\nimport os", "a\rb", "\n", "\t", "a\x0cb", "a\x0bb", "\0", "a\x1b[31m"),
+    *("a\x85b", "a\u2028import os", "a\u2029b", "\u202eabc", "\ufeff", "\ud800", "é", "\U0001f600"),
+    *("`touch x`", "$(touch x)", "${HOME}", "$HOME", "; touch x", "| touch x", "> x", "& x", "!x"),
+    *("{{ 7 * 7 }}", "{% raw %}", "{% include 'x' %}", "{# x", "{", "}", "{0}", "%s", "%(x)s"),
+    *("#", "# x", " # x", "-rf", "--output=/", "../../etc/passwd", "/etc/passwd", "~root", "*"),
+    *("", " ", "a b", "C:\\x\\", "con", "x" * 300, "x" * 100_000, "'" * 200, "null", "yes", "1"),
+)
+
+
+@cache
+def harmless(target: str, form: Form) -> tuple[str, dict[str, str]]:
+    recipe = build(recipe_source(data=HARMLESS))
+    return recipe_hash(recipe), emitted(recipe, target, form)
+
+
+def recipe_source(
+    name: str = "toy",
+    data: tuple[str, str] | None = None,
+    factory: str = "",
+    override: str = "",
+    key: str = "",
+) -> str:
+    """Return a recipe's text with free text at one place, written as a JSON string."""
+    changes: dict[str, str | None] = {"name": json.dumps(name)}
+    if data:
+        train, evaluate = map(json.dumps, data)
+        changes["data"] = f"{{source: npz, train: {train}, eval: {evaluate}}}"
+    if factory:
+        named = ", ".join(f"{target}: {json.dumps(factory)}" for target in TARGETS)
+        changes["model"] = f"{{kind: custom, factory: {{{named}}}}}"
+        changes["data"] = "{source: npz, train: a, eval: b}"
+    if override:
+        changes["overrides"] = f"{{torch: {{compile: {json.dumps(override)}}}}}"
+    if key:
+        changes[f'"x-{json.dumps(key)[1:-1]}"'] = json.dumps(key)
+    return text_of(**changes)
+
+
+def emitted(recipe: Recipe, target: str, form: Form) -> dict[str, str]:
+    (compiled,) = compile_recipe(recipe, [target], form=form)
+    return {path: file.text for path, file in compiled.files.items()}
+
+
+def accepted(source: str) -> Recipe | None:
+    """Return the recipe, None if it is refused with diagnostics that can be printed anywhere."""
+    try:
+        recipe = build(source)
+        check_all_overrides(recipe)
+    except DiagnosticError as error:
+        text = render(error.diagnostics)
+        assert all(c.isprintable() or c == "\n" for c in text)
+        return None
+    return recipe
+
+
+def comments(text: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def nodes(text: str) -> Iterator[tuple[str, object]]:
+    """Yield the syntax tree flat: node type with its plain fields, and constants by value."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant):
+            yield "constant", node.value
+        else:
+            plain = {
+                name: value
+                for name, value in ast.iter_fields(node)
+                if not isinstance(value, ast.AST | list)
+            }
+            yield type(node).__name__, repr(plain)
+
+
+def assert_only_the_text_differs(
+    hostile: tuple[str, str], files: dict[str, str], good_files: dict[str, str]
+) -> None:
+    assert files.keys() == good_files.keys()
+    for path, text in files.items():
+        good = good_files[path]
+        if path.endswith(".py"):
+            assert comments(text) == comments(good)
+            pairs = zip(nodes(text), nodes(good), strict=True)
+        else:
+            split = (shlex.split(one, comments=path.endswith(".sh")) for one in (text, good))
+            pairs = zip(*([("word", word) for word in words] for words in split), strict=True)
+        for (kind, value), (good_kind, good_value) in pairs:
+            assert kind == good_kind
+            if value != good_value:
+                assert isinstance(good_value, str)
+                for harmless_text, hostile_text in zip(HARMLESS, hostile, strict=True):
+                    good_value = good_value.replace(harmless_text, hostile_text)
+                assert value == good_value
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("form", ["script", "step"])
+def test_paths_of_data_reach_the_script_as_constants(target: str, form: Form) -> None:
+    digest, good = harmless(target, form)
+    values = [text for text in HOSTILE if accepted(recipe_source(data=(text, text)))]
+    assert len(values) > 40
+    for pair in zip(values[::2], values[1::2], strict=False):
+        recipe = accepted(recipe_source(data=pair))
+        assert recipe is not None
+        files = emitted(recipe, target, form)
+        files = {path: text.replace(recipe_hash(recipe), digest) for path, text in files.items()}
+        assert_only_the_text_differs(pair, files, good)
+
+
+def test_launch_scripts_are_whole() -> None:
+    for target in TARGETS:
+        text = harmless(target, "script")[1]["launch.sh"]
+        done = subprocess.run(
+            ["bash", "-n"], input=text, text=True, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("value", [text for text in HOSTILE if text not in ("con", "1")], ids=ascii)
+def test_names_are_letters_digits_and_few_marks(value: str) -> None:
+    name = accepted(recipe_source(name=value))
+    assert name is None or value in ("null", "yes")  # as JSON strings, these are just words
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda text: ascii(text[:30]))
+def test_factories_are_dotted_names(value: str) -> None:
+    for text in (value, f"a:{value}", f"{value}:b", f"a.{value}:b", f"a:b{value}"):
+        recipe = accepted(recipe_source(factory=text)) if text else None
+        if recipe is not None:
+            assert text.replace(".", "").replace(":", "").isidentifier()
+            assert text.isascii()
+
+
+@pytest.mark.parametrize("word", ["import", "None", "class", "lambda", "True", "async"])
+def test_words_of_python_are_no_factories(word: str) -> None:
+    for text in (f"{word}:f", f"a.{word}:f", f"a:{word}"):
+        assert accepted(recipe_source(factory=text)) is None
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("build_model:build_model", "model:main", "np:train_window", "os:system", "m:torch"),
+        *("sys:exit", "m:named_parameters", "m:exchange_layout", "m:paddle", "m:keras", "m:tf"),
+    ],
+)
+def test_a_factory_shadows_no_name_of_the_script(target: str, value: str) -> None:
+    recipe = accepted(recipe_source(factory=value))
+    assert recipe is not None
+    tree = ast.parse(emitted(recipe, target, "script")["train.py"])
+    function = value.partition(":")[2]
+    bound = [
+        (alias.asname or alias.name, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert ("build_model", function) in bound
+    names = [name for name, _ in bound]
+    assert names.count("build_model") == 1
+    assert not defined & set(names)
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda text: ascii(text[:30]))
+def test_overrides_are_checked(value: str) -> None:
+    assert not value or accepted(recipe_source(override=value)) is None
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_free_keys_are_nowhere_in_the_output(target: str) -> None:
+    plain = build(recipe_source())
+    keys = [value for value in HOSTILE if value and len(value) < 100]
+    seen = 0
+    for value in keys:
+        recipe = accepted(recipe_source(key=value))
+        if recipe is not None:
+            seen += 1
+            assert recipe == plain
+            assert recipe_text(recipe) == recipe_text(plain)
+    assert seen > 50
+    assert emitted(plain, target, "script") == harmless_plain(target)
+
+
+@cache
+def harmless_plain(target: str) -> dict[str, str]:
+    return emitted(build(text_of(**{"x-note": "{{ 7 * 7 }}".join('""')})), target, "script")
+
+
+def test_keys_of_overrides_and_factories_are_backend_names() -> None:
+    for value in HOSTILE:
+        if not value:
+            continue
+        text = text_of(overrides=f"{{{json.dumps(value)}: {{}}}}")
+        assert accepted(text) is None
+
+
+@pytest.mark.parametrize("name", ["a", "A.b-c_9", "0", "x" * 64, "con", "import", "a..b"])
+def test_good_names_are_fine_everywhere(name: str) -> None:
+    recipe = accepted(recipe_source(name=name))
+    assert recipe is not None
+    for target in TARGETS:
+        files = emitted(recipe, target, "script")
+        assert f'"{name}"' in files["train.py"]
+        compile(files["train.py"], "train.py", "exec")
