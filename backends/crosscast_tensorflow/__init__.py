@@ -15,6 +15,8 @@ from crosscast_tensorflow.dialects import DIALECTS
 from crosscast_tensorflow.overrides import TensorflowOverrides
 from crosscast_tensorflow.rows import CODES, ROWS
 
+TEMPLATES = template_root()
+
 
 @dataclass(frozen=True, slots=True)
 class TensorflowBackend:
@@ -27,7 +29,7 @@ class TensorflowBackend:
     rows: tuple[Row, ...] = ROWS
     codes: tuple[Code, ...] = CODES
     overrides: type[Section] = TensorflowOverrides
-    templates: Path = template_root()
+    templates: Path = TEMPLATES
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""

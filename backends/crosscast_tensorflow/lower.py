@@ -13,6 +13,7 @@ from crosscast.lowering import clip_constants, factory_import, print_ops, shared
 from crosscast.recipe import Adam, AdamW, Recipe, Sgd
 from crosscast.target import File, Form, Lowered
 from crosscast_tensorflow.overrides import TensorflowOverrides
+from crosscast_tensorflow.rows import spares_by_name
 
 TITLE = "TensorFlow 2.16 or newer (Keras 3)"
 
@@ -106,6 +107,7 @@ def _optimizer(recipe: Recipe) -> dict[str, Any]:
         "doc": _optimizer_doc(own["kind"], optimizer.name, optimizer.weight_decay, roles),
         "call": f"{own['cls']}(LEARNING_RATE{', weight_decay=WEIGHT_DECAY' if decoupled else ''})",
         "roles": roles,
+        "by_name": spares_by_name(recipe),
         "coupled": coupled,
         "excludes": decoupled and bool(roles),
         **own,
@@ -151,6 +153,8 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
     match op:
         case ops.Autocast():
             return {"dtype": op.compute_dtype}
+        case ops.Accumulate():
+            return {"several": view["accumulation_steps"] > 1}
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Clip():

@@ -110,7 +110,8 @@ def _no_factory(recipe: Recipe) -> bool:
     return isinstance(recipe.model, CustomModel) and "tensorflow" not in recipe.model.factory
 
 
-def _spares_by_name(recipe: Recipe) -> bool:
+def spares_by_name(recipe: Recipe) -> bool:
+    """Whether weights of unknown layers are to be spared from decay as layer norms."""
     optimizer = recipe.optimizer
     spared = optimizer.weight_decay > 0 and "layer_norm" in optimizer.no_decay
     return spared and isinstance(recipe.model, CustomModel)
@@ -196,7 +197,7 @@ ROWS = (
         how="layer_norm means every normalization layer: their weights have the same names",
         code="CC329",
         probe="tensorflow/test_optimizer.py::test_normalization_layers_share_their_names",
-        when=_spares_by_name,
+        when=spares_by_name,
     ),
     Row(path="optimizer.no_decay", how="by the variable's name: bias, gamma, beta, embeddings"),
     Row(path="optimizer", how="keras.optimizers.SGD on directions that the script computes"),

@@ -132,7 +132,7 @@ def _exempt(recipe: Recipe) -> tuple[str, ...]:
     optimizer = recipe.optimizer
     if not optimizer.weight_decay or not optimizer.no_decay:
         return ()
-    conditions = ['name != "bias"'] if "bias" in optimizer.no_decay else []
+    conditions = ['"bias" not in name'] if "bias" in optimizer.no_decay else []
     exempt = [names for role, names in _EXEMPT_MODULES.items() if role in optimizer.no_decay]
     modules = [name for names in exempt for name in names]
     types = f"({', '.join(modules)})" if len(modules) > 1 else "".join(modules)
@@ -207,9 +207,29 @@ def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any], recipe
     )
 
 
+def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how the step is used, for the docstring of step.py."""
+    scaler = ", make_scaler(device)" if view["scaled"] else ""
+    wrap = ("    model = torch.nn.parallel.DistributedDataParallel(model)",)
+    return (
+        "",
+        "Use it in a training loop of your own:",
+        "",
+        "    optimizer = make_optimizer(model)",
+        *(wrap if view["distributed"] else ()),
+        f"    state = TrainState(model, optimizer, device{scaler})",
+        "    row = train_window(state, micro_batches, loss_fn)",
+        "",
+        "`micro_batches` are dicts of arrays or tensors, `labels` among them; `loss_fn(model,",
+        f"batch)` returns the {view['reduction']} of their rows' losses. A checkpoint holds model,",
+        "optimizer and everything else in `state`.",
+    )
+
+
 def _files(view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
+        view["header"] = (*view["header"], *_usage(view))
         return (File(path="step.py", template="torch/step.py.j2", view=wrapped),)
     files = [
         File(path="train.py", template="torch/train.py.j2", view=wrapped),

@@ -17,7 +17,7 @@ from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import environment, run_python
 
 DYNAMIC = {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 3}
-SCALED = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
+SCALED: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
 ROWS = 44
 """Training rows: windows of 16, 16 and 12."""
 
@@ -41,9 +41,7 @@ class Lab:
         parent = self.folder / script.parent.name
         return [(parent / str(name), (*self.flags, *flags)) for name, *flags in runs]
 
-    def main(
-        self, script: Path, *runs: tuple[object, ...], framework: str = "paddle"
-    ) -> list[Run]:
+    def main(self, script: Path, *runs: tuple[object, ...], framework: str = "paddle") -> list[Run]:
         """Call main() once for each (output name, flags...), in one process."""
         return calls(script, framework, self._listed(script, runs))
 

@@ -1,7 +1,7 @@
-"""As run_main.py, with Paddle's real loss scaler on CPU: `run_main_paddle_amp.py SCRIPT RUNS FAULT...`.
+"""As run_main.py, with Paddle's real loss scaler on CPU.
 
-auto_cast still computes in float32, so overflows come from the faults (`WINDOW:MICRO=inf`), the
-same in every run.
+Call it as `run_main_paddle_amp.py SCRIPT RUNS FAULT...`. auto_cast still computes in float32, so
+overflows come from the faults (`WINDOW:MICRO=inf`), the same in every run.
 """
 
 from __future__ import annotations

@@ -29,13 +29,13 @@ SLOTS = {
 }
 
 
-class Shift(nn.Layer):
+class Shift(nn.Layer):  # type: ignore[misc]
     def __init__(self, size: int) -> None:
         super().__init__()
         self.bias = self.create_parameter([size], is_bias=True)
 
 
-class ToyModel(nn.Layer):
+class ToyModel(nn.Layer):  # type: ignore[misc]
     """The toy's parameters in layers of the roles they have; it is never called."""
 
     def __init__(self, start: dict[str, np.ndarray]) -> None:
@@ -73,7 +73,8 @@ def make_loss(dtype: str) -> Any:
 def import_step(folder: Path) -> ModuleType:
     name = f"step_{folder.name}"
     spec = importlib.util.spec_from_file_location(name, folder / "step.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -92,7 +93,7 @@ def drive(folder: Path) -> list[dict[str, Any]]:
         seen.append(snapshot(model, optimizer))
     assert not scaler or scaler[0].is_enable()
     arrays = {key: np.stack([one[key] for one in seen]) for key in seen[-1]}
-    np.savez(folder / "steps.npz", **arrays)
+    np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     return rows
 
 

@@ -23,7 +23,7 @@ from frameworks.toy_training import SHAPES, load_toy
 SLOTS = ("exp_avg", "exp_avg_sq", "momentum_buffer")
 
 
-class ToyModel(keras.Model):
+class ToyModel(keras.Model):  # type: ignore[misc]  # mypy does not look into Keras
     def __init__(self, start: dict[str, np.ndarray]) -> None:
         super().__init__()
         for name, array in start.items():
@@ -50,7 +50,8 @@ def make_loss(dtype: str) -> Any:
 def import_step(folder: Path) -> ModuleType:
     name = f"step_{folder.name.replace('-', '_')}"
     spec = importlib.util.spec_from_file_location(name, folder / "step.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -67,7 +68,7 @@ def drive(folder: Path) -> dict[str, Any]:
         rows[-1]["iterations"] = int(state.optimizer.iterations.numpy())
         seen.append(snapshot(model, state.optimizer))
     arrays = {key: np.stack([one[key] for one in seen]) for key in seen[0]}
-    np.savez(folder / "steps.npz", **arrays)
+    np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     counts = {n: getattr(step, n).experimental_get_tracing_count() for n in step_functions(step)}
     return {"rows": rows, "compilations": counts}
 

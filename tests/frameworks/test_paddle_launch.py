@@ -13,14 +13,15 @@ from safetensors.numpy import load_file
 
 from crosscast import scaling
 from crosscast.plan import UpdateScale
-from frameworks.emitted_script import BFLOAT16, FLOAT16, tiny_recipe
+from frameworks.emitted_script import BFLOAT16, FLOAT16
 from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished
+from frameworks.subprocesses import start
 
 pytestmark = [pytest.mark.paddle, pytest.mark.slow]
 
-STATIC = {"precision": FLOAT16, "loss_scaling": {"mode": "static", "scale": 512.0}}
-HALF = {"precision": BFLOAT16}
-UNSCALED = {"precision": FLOAT16, "loss_scaling": {"mode": "none"}}
+STATIC: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": {"mode": "static", "scale": 512.0}}
+HALF: dict[str, Any] = {"precision": BFLOAT16}
+UNSCALED: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": {"mode": "none"}}
 FAULTS = tuple(f"{window}:0=inf" for window in (1, 2, 3, 9, 10))
 
 
@@ -154,6 +155,14 @@ def test_mixed_precision_is_not_pretended_on_cpu(
     assert not (run.output / "trace.jsonl").exists()
 
 
+def test_a_gpu_without_half_precision_is_not_trusted(lab: Lab) -> None:
+    script = lab.script("run", **HALF)
+    program = script.with_name("program.py")
+    program.write_text("import train\ntrain.require_amp('gpu')\n")  # auto_cast does nothing here
+    done = start(program, "paddle")
+    assert done.stderr.splitlines()[-1] == "train.Stop: this GPU does not compute in bfloat16"
+
+
 def test_there_is_no_gpu_here(lab: Lab) -> None:
     (run,) = lab.main(lab.script("run"), ("out", "--device", "gpu"))
     assert (run.code, run.status["status"]) == (3, "cannot_run")
@@ -178,20 +187,20 @@ def test_launch_script_and_help(lab: Lab) -> None:
         assert flag.split("=")[0] in shown.stdout
 
 
-TWO = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
-BATCH = {"batch": {"micro_batch_size": 2, "global_batch_size": 16}}
-NORM = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
+TWO: dict[str, Any] = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
+BATCH: dict[str, Any] = {"batch": {"micro_batch_size": 2, "global_batch_size": 16}}
+NORM: dict[str, Any] = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
 
 
 def test_two_processes_train_as_one(lab: Lab) -> None:
-    start = lab.folder / "start.safetensors"
+    initial = lab.folder / "start.safetensors"
     one = lab.script("one", **NORM)
     (first,) = lab.ended(one, ("fresh", "--windows", 1))
-    first.output.joinpath("model.safetensors").rename(start)
-    (whole,) = lab.ended(one, ("out", "--weights", start, "--windows", 12))
+    first.output.joinpath("model.safetensors").rename(initial)
+    (whole,) = lab.ended(one, ("out", "--weights", initial, "--windows", 12))
     launch = lab.script("two", **TWO, **BATCH, **NORM).with_name("launch.sh")
     output = lab.folder / "two" / "out"
-    flags = (*lab.flags, "--device", "cpu", "--output", output, "--weights", start)
+    flags = (*lab.flags, "--device", "cpu", "--output", output, "--weights", initial)
     for more in (("--windows", 6), ("--windows", 12, "--resume")):
         done = lab.shell("bash", launch, *flags, *more)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -200,8 +209,8 @@ def test_two_processes_train_as_one(lab: Lab) -> None:
     for key in ("window", "rows", "lr", "updates", "scale", "skipped"):
         assert [row[key] for row in rows] == [row[key] for row in whole.trace], key
     for key in ("loss", "grad_norm"):
-        pair = [[row[key] for row in some] for some in (rows, whole.trace)]
-        np.testing.assert_allclose(*pair, rtol=1e-5, err_msg=key)
+        found, expected = (np.array([row[key] for row in some]) for some in (rows, whole.trace))
+        np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=key)
     for name, array in load_file(output / "model.safetensors").items():
         np.testing.assert_allclose(array, whole.weights[name], rtol=0, atol=1e-5, err_msg=name)
     assert (lab.folder / "runs" / "tiny-paddle" / "log" / "workerlog.1").exists()
@@ -211,15 +220,14 @@ def test_two_processes_train_as_one(lab: Lab) -> None:
     ("flags", "code", "words"),
     [(("--device", "gpu"), 3, "sees no GPU"), (("--train", "none.npz"), 2, "none.npz")],
 )
-def test_processes_fail_together(
-    lab: Lab, flags: tuple[str, ...], code: int, words: str
-) -> None:
+def test_processes_fail_together(lab: Lab, flags: tuple[str, ...], code: int, words: str) -> None:
     launch = lab.script("two", **TWO, **BATCH).with_name("launch.sh")
     output = lab.folder / "out"
     done = lab.shell("bash", launch, *lab.flags, "--output", output, *flags)
     assert done.returncode == code, done.stdout + done.stderr
     status = json.loads((output / "status.json").read_text())
-    assert status["exit_code"] == code and words in status["message"]
+    assert status["exit_code"] == code
+    assert words in status["message"]
 
 
 def test_one_process_of_two_is_refused(lab: Lab) -> None:

@@ -20,9 +20,9 @@ from frameworks.script_runs import Run
 pytestmark = [pytest.mark.paddle, pytest.mark.slow]
 
 ROW = ["window", "n_micro", "rows", "loss", "lr", "grad_norm", "scale", "skipped", "updates"]
-DROPOUT = {"model": TINY["model"] | {"dropout": 0.1}}
+DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
 MOMENTUM = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.01}
-NORM = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
+NORM: dict[str, Any] = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
 
 
 @pytest.fixture
@@ -44,7 +44,12 @@ def test_a_run_leaves_trace_weights_and_status(lab: Lab) -> None:
     rows, status = run.trace, run.status
     assert all(list(row) == ROW for row in rows)
     assert [row["window"] for row in rows] == list(range(20))
-    assert [(row["rows"], row["n_micro"]) for row in rows[:4]] == [(16, 4), (16, 4), (12, 3), (16, 4)]
+    assert [(row["rows"], row["n_micro"]) for row in rows[:4]] == [
+        (16, 4),
+        (16, 4),
+        (12, 3),
+        (16, 4),
+    ]
     assert {(row["scale"], row["skipped"]) for row in rows} == {(1.0, False)}
     assert [row["updates"] for row in rows] == list(range(1, 21))
     assert rows[-1]["loss"] < rows[0]["loss"]
@@ -114,7 +119,8 @@ def test_a_scale_that_collapses_ends_the_run(lab: Lab) -> None:
     assert run.status["status"] == "stopped"
     assert "25 windows were skipped" in run.stderr
     assert [row["scale"] for row in run.trace[:12]] == [*(2.0**k for k in range(10, -1, -1)), 1.0]
-    assert len(run.trace) == 35 and run.status["updates"] == 0
+    assert len(run.trace) == 35
+    assert run.status["updates"] == 0
 
 
 @pytest.mark.parametrize("sections", [{}, SCALED], ids=["float32", "float16 switched off"])
@@ -129,11 +135,11 @@ def test_a_loss_that_is_not_finite_ends_the_run(lab: Lab, sections: dict[str, An
 
 def assert_same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     for key in ROW:
-        pair = [[row[key] for row in rows] for rows in (found, expected)]
+        ours, theirs = ([row[key] for row in rows] for rows in (found, expected))
         if key in ("loss", "lr", "grad_norm"):
-            np.testing.assert_allclose(*pair, rtol=1e-5, err_msg=key)
+            np.testing.assert_allclose(np.array(ours), np.array(theirs), rtol=1e-5, err_msg=key)
         else:
-            assert pair[0] == pair[1], key
+            assert ours == theirs, key
 
 
 @pytest.mark.parametrize("optimizer", [TINY["optimizer"], MOMENTUM], ids=["adamw", "momentum"])
@@ -206,7 +212,9 @@ def test_wrong_input_is_told_and_not_traced(lab: Lab) -> None:
         (("i", "--windows", 0), "--windows"),
         (("j", "--device", "tpu"), "--device"),
     ]
-    for (_, words), found in zip(wrong, lab.main(script, *(flags for flags, _ in wrong)), strict=True):
+    for (_, words), found in zip(
+        wrong, lab.main(script, *(flags for flags, _ in wrong)), strict=True
+    ):
         found.refused(words)
 
 
@@ -221,6 +229,7 @@ class Classifier(nn.Layer):
         self.table = nn.Embedding(128, 16)
         self.frozen = nn.Linear(16, 16)
         self.norm = nn.LayerNorm(16)
+        self.register_buffer("seen", paddle.zeros([1]))
         self.head = nn.Linear(16, 3)
         for parameter in self.frozen.parameters():
             parameter.stop_gradient = True
@@ -228,6 +237,8 @@ class Classifier(nn.Layer):
     def forward(self, input_ids, attention_mask, token_type_ids):
         x = nn.functional.dropout(self.table(input_ids), 0.1, training=self.training)
         weights = attention_mask.astype("float32").unsqueeze(-1)
+        if self.training:
+            self.seen.add_(paddle.ones([1]))
         return self.head(self.norm(self.frozen((x * weights).mean(1))))
 """
 
@@ -244,10 +255,13 @@ def test_a_model_of_the_users_own(lab: Lab, optimizer: dict[str, Any]) -> None:
         script, ("whole",), ("parts", "--windows", 5), ("parts", "--resume")
     )
     same(whole, last)
-    kinds = ("table.weight", "norm.weight", "norm.bias", "head.weight", "head.bias")
-    assert set(whole.weights) == set(kinds)  # what is frozen is not among them
+    layers = ("frozen", "norm", "head")
+    kinds = {f"{layer}.{kind}" for layer in layers for kind in ("weight", "bias")}
+    assert set(whole.weights) == kinds | {"table.weight", "seen"}
+    assert whole.weights["seen"] == sum(row["n_micro"] for row in whole.trace)
     assert whole.trace[0]["loss"] == pytest.approx(math.log(3), rel=0.5)
     moments = load_file(whole.output / "checkpoint.safetensors")
-    slots = {name.split("/")[1] for name in moments if name.startswith("optimizer/")}
-    wanted = {"momentum_buffer"} if "momentum" in optimizer else {"exp_avg", "exp_avg_sq"}
-    assert slots == wanted
+    found = {name for name in moments if name.startswith("optimizer/")}
+    slots = {"momentum_buffer"} if "momentum" in optimizer else {"exp_avg", "exp_avg_sq"}
+    trained = {"table.weight", *(name for name in kinds if "frozen" not in name)}
+    assert found == {f"optimizer/{slot}/{name}" for slot in slots for name in trained}

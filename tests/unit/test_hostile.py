@@ -8,12 +8,9 @@ but for that one constant.
 from __future__ import annotations
 
 import ast
-import io
 import json
 import shlex
 import subprocess
-import tokenize
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -21,6 +18,7 @@ import pytest
 from crosscast.cli_compile import recipe_text
 from crosscast.compiler import check_all_overrides, compile_recipe
 from crosscast.diagnostics import DiagnosticError, render
+from crosscast.emit import assign
 from crosscast.lowering import recipe_hash
 from crosscast.recipe import Recipe
 from crosscast.target import Form
@@ -36,7 +34,7 @@ HOSTILE = (
     *("`touch x`", "$(touch x)", "${HOME}", "$HOME", "; touch x", "| touch x", "> x", "& x", "!x"),
     *("{{ 7 * 7 }}", "{% raw %}", "{% include 'x' %}", "{# x", "{", "}", "{0}", "%s", "%(x)s"),
     *("#", "# x", " # x", "-rf", "--output=/", "../../etc/passwd", "/etc/passwd", "~root", "*"),
-    *("", " ", "a b", "C:\\x\\", "con", "x" * 300, "x" * 100_000, "'" * 200, "null", "yes", "1"),
+    *("", " ", "a b", "C:\\x\\", "con", "x" * 300, "'" * 200, "null", "yes", "1"),
 )
 
 
@@ -74,6 +72,7 @@ def emitted(recipe: Recipe, target: str, form: Form) -> dict[str, str]:
     return {path: file.text for path, file in compiled.files.items()}
 
 
+@cache
 def accepted(source: str) -> Recipe | None:
     """Return the recipe, None if it is refused with diagnostics that can be printed anywhere."""
     try:
@@ -86,44 +85,38 @@ def accepted(source: str) -> Recipe | None:
     return recipe
 
 
-def comments(text: str) -> list[str]:
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+def constants(text: str) -> dict[str, object]:
+    """Return the module's constants by name."""
+    return {
+        node.targets[0].id: node.value.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant)
+    }
 
 
-def nodes(text: str) -> Iterator[tuple[str, object]]:
-    """Yield the syntax tree flat: node type with its plain fields, and constants by value."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Constant):
-            yield "constant", node.value
-        else:
-            plain = {
-                name: value
-                for name, value in ast.iter_fields(node)
-                if not isinstance(value, ast.AST | list)
-            }
-            yield type(node).__name__, repr(plain)
+def assert_only_constants_differ(hostile: tuple[str, str], text: str, good: str) -> None:
+    """Check that a program is the harmless one but for assignments of the hostile texts."""
+    put_in = dict(zip(HARMLESS, hostile, strict=True))
+    expected = {
+        name: put_in.get(value, value) if isinstance(value, str) else value
+        for name, value in constants(good).items()
+    }
+    assert constants(text) == expected
+    for name, value in constants(good).items():
+        if value in put_in:
+            text = text.replace(assign(name, put_in[str(value)]), assign(name, value))
+    assert text == good
 
 
-def assert_only_the_text_differs(
-    hostile: tuple[str, str], files: dict[str, str], good_files: dict[str, str]
-) -> None:
-    assert files.keys() == good_files.keys()
-    for path, text in files.items():
-        good = good_files[path]
-        if path.endswith(".py"):
-            assert comments(text) == comments(good)
-            pairs = zip(nodes(text), nodes(good), strict=True)
-        else:
-            split = (shlex.split(one, comments=path.endswith(".sh")) for one in (text, good))
-            pairs = zip(*([("word", word) for word in words] for words in split), strict=True)
-        for (kind, value), (good_kind, good_value) in pairs:
-            assert kind == good_kind
-            if value != good_value:
-                assert isinstance(good_value, str)
-                for harmless_text, hostile_text in zip(HARMLESS, hostile, strict=True):
-                    good_value = good_value.replace(harmless_text, hostile_text)
-                assert value == good_value
+def assert_only_words_differ(hostile: tuple[str, str], text: str, good: str) -> None:
+    """Check that a shell script is the harmless one but for words that hold a hostile text."""
+    words, good_words = (shlex.split(one, comments=True) for one in (text, good))
+    for word, good_word in zip(words, good_words, strict=True):
+        for harmless_text, hostile_text in zip(HARMLESS, hostile, strict=True):
+            good_word = good_word.replace(harmless_text, hostile_text)
+        assert word == good_word
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -136,8 +129,13 @@ def test_paths_of_data_reach_the_script_as_constants(target: str, form: Form) ->
         recipe = accepted(recipe_source(data=pair))
         assert recipe is not None
         files = emitted(recipe, target, form)
-        files = {path: text.replace(recipe_hash(recipe), digest) for path, text in files.items()}
-        assert_only_the_text_differs(pair, files, good)
+        assert files.keys() == good.keys()
+        for path, text in files.items():
+            text = text.replace(recipe_hash(recipe), digest)
+            if path.endswith(".py"):
+                assert_only_constants_differ(pair, text, good[path])
+            elif text != good[path]:
+                assert_only_words_differ(pair, text, good[path])
 
 
 def test_launch_scripts_are_whole() -> None:
@@ -201,8 +199,7 @@ def test_overrides_are_checked(value: str) -> None:
     assert not value or accepted(recipe_source(override=value)) is None
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_free_keys_are_nowhere_in_the_output(target: str) -> None:
+def test_free_keys_are_nowhere_in_the_output() -> None:
     plain = build(recipe_source())
     keys = [value for value in HOSTILE if value and len(value) < 100]
     seen = 0
@@ -213,12 +210,9 @@ def test_free_keys_are_nowhere_in_the_output(target: str) -> None:
             assert recipe == plain
             assert recipe_text(recipe) == recipe_text(plain)
     assert seen > 50
-    assert emitted(plain, target, "script") == harmless_plain(target)
-
-
-@cache
-def harmless_plain(target: str) -> dict[str, str]:
-    return emitted(build(text_of(**{"x-note": "{{ 7 * 7 }}".join('""')})), target, "script")
+    noted = build(text_of(**{"x-note": '"{{ 7 * 7 }}"'}))
+    for target in TARGETS:
+        assert emitted(plain, target, "script") == emitted(noted, target, "script")
 
 
 def test_keys_of_overrides_and_factories_are_backend_names() -> None:
@@ -235,5 +229,5 @@ def test_good_names_are_fine_everywhere(name: str) -> None:
     assert recipe is not None
     for target in TARGETS:
         files = emitted(recipe, target, "script")
-        assert f'"{name}"' in files["train.py"]
+        assert name in files["train.py"]
         compile(files["train.py"], "train.py", "exec")

@@ -89,7 +89,7 @@ def test_files_are_what_ruff_would_write(tmp_path: Path) -> None:
         for path, file in compiled.files.items():
             (tmp_path / f"{number}" / path).write_text(file.text)
     for command in (["check"], ["format", "--diff"]):
-        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", tmp_path]
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", str(tmp_path)]
         done = subprocess.run(ruff, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[:3000]
     assert len(list(tmp_path.glob("*/*.py"))) > 250
@@ -99,7 +99,7 @@ def test_the_launcher_is_clean_shell(tmp_path: Path) -> None:
     file = emit().files["launch.sh"]
     assert file.executable
     (tmp_path / "launch.sh").write_text(file.text)
-    checks = (["bash", "-n"], [Path(sys.executable).with_name("shellcheck")])
+    checks = (["bash", "-n"], [str(Path(sys.executable).with_name("shellcheck"))])
     for check in checks:
         done = subprocess.run([*check, "launch.sh"], cwd=tmp_path, capture_output=True, check=False)
         assert done.returncode == 0, done.stdout.decode()

@@ -53,7 +53,6 @@ _TABLE = (
     Code("CC300", "field not supported", "The target cannot express this field."),
     Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
     Code("CC401", "package missing", "Install the named extra."),
-    Code("CC402", "cannot run natively here", "The machine lacks what the recipe needs."),
     Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
     Code("CC502", "cannot write", "The system refused to write; nothing was changed."),
     Code("CC503", "output path leaves the folder", "An output name must stay inside -o DIR."),

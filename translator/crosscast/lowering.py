@@ -105,6 +105,7 @@ def _schedule(recipe: Recipe) -> dict[str, Any]:
         "warmup_steps": schedule.warmup_steps,
         "total_steps": schedule.total_steps,
         "decays": schedule.name != "constant",
+        "counts_down": schedule.name != "constant" and length > 0,
         # Warm-up over the whole length leaves nothing to divide by: it ends at the end rate.
         "progress": f"min(1.0, {since} / {over})" if length else "1.0",
     }

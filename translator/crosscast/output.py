@@ -156,7 +156,8 @@ def _undo(final: Path, backup: Path | None) -> bool:
     """Take one move back; return whether that succeeded."""
     try:
         if backup is None:
-            final.unlink(missing_ok=True)
+            if final.exists():
+                final.unlink()
         elif backup.exists():
             backup.replace(final)
     except OSError:

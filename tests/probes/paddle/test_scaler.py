@@ -48,7 +48,8 @@ def test_static_scaler_tells_of_no_skip(facts: dict[str, Any]) -> None:
     assert not any(any(state.values()) for state in static["states"])  # but no public state moves
     # What the emitted script does about it.
     never = facts["never"]
-    assert never["weights"] == static["weights"] and never["scale"] == 8.0
+    assert never["weights"] == static["weights"]
+    assert never["scale"] == 8.0
     assert [state["overflow"] for state in never["states"]] == [False, True, False]
 
 

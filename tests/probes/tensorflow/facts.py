@@ -9,10 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-Optimizer = keras.optimizers.Optimizer
 
-
-def moved(optimizer: Optimizer, gradients: list[float], start: float = 0.0) -> list[float]:
+def moved(optimizer: Any, gradients: list[float], start: float = 0.0) -> list[float]:
     """The values of one weight after each of the gradients."""
     weight = keras.Variable(start)
     values = []

@@ -1,0 +1,599 @@
+"""apex-o1: training for Paddle 3.0 or newer.
+
+Written by crosscast 0.1.0 from recipe a53f07dba8316118.
+Edit freely: nothing here imports crosscast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import paddle
+from paddle import nn
+from paddle.nn import functional as F
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+# isort: split
+from my_paddle_model import build_model
+
+NAME = "apex-o1"
+RECIPE = "a53f07dba8316118"
+SEED = 0
+MICRO_BATCH_SIZE = 64
+ACCUMULATION_STEPS = 1
+GLOBAL_BATCH_SIZE = 64
+WINDOWS = 10000
+TRAIN_DATA = "data/train.npz"
+EVAL_DATA = "data/eval.npz"
+OUTPUT = "runs/apex-o1-paddle"
+PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
+
+LEARNING_RATE = 0.01
+MOMENTUM = 0.9
+WEIGHT_DECAY = 0.0001
+MAX_NORM = 1.0
+INIT_SCALE = 65536.0
+GROWTH_FACTOR = 2.0
+BACKOFF_FACTOR = 0.5
+GROWTH_INTERVAL = 2000  # clean steps before the scale grows
+HYSTERESIS = 1  # overflowed steps in a row before it backs off
+MIN_SCALE = 1.0
+MAX_SCALE = 16777216.0
+
+Batch = dict[str, np.ndarray]
+
+
+def named_parameters(model: nn.Layer) -> dict[str, paddle.Tensor]:
+    """Trainable parameters by name."""
+    return {n: p for n, p in model.named_parameters() if not p.stop_gradient}
+
+
+def exchange_layout(name: str, array: np.ndarray) -> np.ndarray:
+    """Weights are exchanged in Paddle's own layout."""
+    return array
+
+
+class Stop(Exception):
+    """End of the run with a status, an exit code and a message for the user."""
+
+    def __init__(self, status: str, exit_code: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.exit_code = status, exit_code
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--train", type=Path, default=TRAIN_DATA, help="training rows, npz")
+    add("--eval", type=Path, default=EVAL_DATA, help="evaluation rows, npz")
+    add("--weights", type=Path, help="initial weights, safetensors")
+    add("--output", type=Path, default=OUTPUT, help="folder for results")
+    add("--resume", action="store_true", help="go on from the checkpoint")
+    add("--windows", type=positive, default=WINDOWS, help="windows to train")
+    add("--checkpoint-every", type=positive, default=500, help="in windows")
+    add("--log-every", type=positive, default=10, help="in windows")
+    add("--device", choices=("auto", "cpu", "gpu"), default="auto")
+    add("--threads", type=positive, help="CPU threads")
+    add("--use_fp16", type=boolean, default=True, help="false: all in float32")
+    add("--use_dynamic_loss_scaling", type=boolean, default=True)
+    add("--init_loss_scaling", type=loss_scale, default=INIT_SCALE)
+    add("--incr_every_n_steps", type=positive, default=GROWTH_INTERVAL)
+    add("--decr_every_n_nan_or_inf", type=positive, default=HYSTERESIS)
+    add("--incr_ratio", type=above_one, default=GROWTH_FACTOR)
+    add("--decr_ratio", type=below_one, default=BACKOFF_FACTOR)
+    return parser.parse_args(argv)
+
+
+def positive(text: str) -> int:
+    """Parse a positive integer."""
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def boolean(text: str) -> bool:
+    """Parse true, t, 1, false, f or 0."""
+    if text.lower() not in ("true", "t", "1", "false", "f", "0"):
+        raise ValueError(text)
+    return text.lower() in ("true", "t", "1")
+
+
+def loss_scale(text: str) -> float:
+    """Parse a loss scale; scales are float32 numbers."""
+    value = float(np.float32(text))
+    if not MIN_SCALE <= value <= min(MAX_SCALE, 2.0**126):
+        raise ValueError(text)
+    return value
+
+
+def above_one(text: str) -> float:
+    """Parse a finite number above 1."""
+    value = float(text)
+    if not 1 < value < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def below_one(text: str) -> float:
+    """Parse a number between 0 and 1."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise ValueError(text)
+    return value
+
+
+def read_rows(path: Path) -> Batch:
+    """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            rows = {name: file[name] for name in file.files}
+    except Exception as error:  # a damaged file leads to errors of any kind
+        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+    sizes = {len(array) if array.ndim else 0 for array in rows.values()}
+    if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
+        needs = "`labels` and arrays of equal length, of one row at least"
+        raise Stop("failed", 2, f"{path}: needs {needs}")
+    return rows
+
+
+@lru_cache(maxsize=2)
+def epoch_order(n_rows: int, epoch: int) -> np.ndarray:
+    """Order of the training rows in one epoch, the same on every framework."""
+    return np.random.default_rng([SEED, epoch]).permutation(n_rows)
+
+
+def batches(rows: Batch, start: int = 0) -> Iterator[list[Batch]]:
+    """Yield windows of micro-batches for ever, from window number `start` on."""
+    n_rows = len(rows["labels"])
+    per_epoch = -(-n_rows // GLOBAL_BATCH_SIZE)  # a short last window counts
+    for window in itertools.count(start):
+        epoch, index = divmod(window, per_epoch)
+        first = index * GLOBAL_BATCH_SIZE
+        chosen = epoch_order(n_rows, epoch)[first : first + GLOBAL_BATCH_SIZE]
+        cuts = range(MICRO_BATCH_SIZE, len(chosen), MICRO_BATCH_SIZE)
+        micro = np.split(chosen, cuts)
+        yield [{name: a[index] for name, a in rows.items()} for index in micro]
+
+
+def micro_batch_loss(model: nn.Layer, batch: dict[str, paddle.Tensor]) -> paddle.Tensor:
+    """Mean cross-entropy of one micro-batch, in float32."""
+    inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
+    logits = model(**inputs).astype("float32")
+    labels = batch["labels"].astype("int64")
+    return F.cross_entropy(logits, labels, reduction="mean")
+
+
+LossFunction = Callable[[nn.Layer, dict[str, paddle.Tensor]], paddle.Tensor]
+
+
+@dataclass
+class LossScale:
+    """The dynamic loss scale and its counters of clean and overflowed steps in a row."""
+
+    scale: float = INIT_SCALE
+    good: int = 0
+    bad: int = 0
+    growth_factor: float = GROWTH_FACTOR
+    backoff_factor: float = BACKOFF_FACTOR
+    growth_interval: int = GROWTH_INTERVAL
+    hysteresis: int = HYSTERESIS
+
+    def adjust(self, skipped: bool) -> float:
+        """Take note of one optimizer step; return the scale of the next window."""
+        if skipped:
+            self.good, self.bad = 0, self.bad + 1
+            if self.bad >= self.hysteresis:
+                self.bad = 0
+                self.scale = max(float32(self.scale * self.backoff_factor), MIN_SCALE)
+        else:
+            self.good, self.bad = self.good + 1, 0
+            if self.good >= self.growth_interval:
+                self.good = 0
+                grown = float32(self.scale * self.growth_factor)
+                if math.isfinite(grown):
+                    self.scale = min(grown, MAX_SCALE)
+        return self.scale
+
+
+def float32(value: float) -> float:
+    """Round to the type in which the framework keeps the scale."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+@dataclass
+class TrainState:
+    """What a window reads and changes; a checkpoint holds all of it."""
+
+    model: nn.Layer
+    optimizer: paddle.optimizer.Optimizer
+    scaler: paddle.amp.GradScaler
+    loss_scale: LossScale = field(default_factory=LossScale)
+    amp: bool = True  # --use_fp16
+    dynamic: bool = True  # --use_dynamic_loss_scaling
+    windows: int = 0
+    updates: int = 0
+    stuck: int = 0
+
+
+def learning_rate(position: int) -> float:
+    """Rate of one optimizer step; `position` counts from 0."""
+    return LEARNING_RATE
+
+
+def make_optimizer(model: nn.Layer) -> paddle.optimizer.Optimizer:
+    """Momentum. Coupled (L2) weight decay on every parameter."""
+    return paddle.optimizer.Momentum(
+        learning_rate=LEARNING_RATE,
+        momentum=MOMENTUM,
+        parameters=model.parameters(),
+        weight_decay=WEIGHT_DECAY,
+    )
+
+
+def make_scaler(enable: bool, scale: float) -> paddle.amp.GradScaler:
+    """Scales and skips; LossScale decides about the scale (CC340)."""
+    return paddle.amp.GradScaler(
+        enable=enable,
+        init_loss_scaling=scale,
+        incr_every_n_steps=2**31 - 1,
+        decr_every_n_nan_or_inf=2**31 - 1,
+    )
+
+
+def to_device(batch: dict[str, Any]) -> dict[str, paddle.Tensor]:
+    """Copy a micro-batch to the current device."""
+    return {name: paddle.to_tensor(array) for name, array in batch.items()}
+
+
+def train_window(
+    state: TrainState, micro_batches: Sequence[dict[str, Any]], loss_fn: LossFunction
+) -> dict[str, Any]:
+    """Make one optimizer step from the window's micro-batches; return its trace row."""
+    model = state.model
+    lr = learning_rate(state.updates)
+    state.optimizer.set_lr(lr)
+    rows = sum(len(batch["labels"]) for batch in micro_batches)
+    n_micro = len(micro_batches)
+    window_loss = paddle.zeros([])
+    for batch in micro_batches:
+        batch = to_device(batch)
+        with paddle.amp.auto_cast(state.amp, dtype="float16", level="O1"):
+            loss = loss_fn(model, batch)
+        loss = loss / n_micro
+        # Behind a float16 auto_cast, or the scaler turns itself off (CC341).
+        scaled_loss = state.scaler.scale(loss)
+        scaled_loss.backward()
+        window_loss += loss.detach()
+    state.scaler.unscale_(state.optimizer)
+    # unscale_ has looked for inf and nan; step() does nothing when it found any.
+    grad_norm = nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
+    state.scaler.step(state.optimizer)
+    scale = state.scaler.get_init_loss_scaling()  # the current one
+    state.scaler.update()
+    skipped = state.amp and state.scaler.state_dict()["decr_count"] > 0
+    if state.dynamic:
+        state.scaler.set_init_loss_scaling(state.loss_scale.adjust(skipped))
+    state.updates += not skipped
+    state.optimizer.clear_grad(set_to_zero=False)
+    state.windows += 1
+    return {
+        "window": state.windows - 1,
+        "n_micro": n_micro,
+        "rows": rows,
+        "loss": window_loss.item(),
+        "lr": lr,
+        "grad_norm": grad_norm.item(),
+        "scale": scale,
+        "skipped": skipped,
+        "updates": state.updates,
+    }
+
+
+def model_arrays(state: TrainState) -> dict[str, np.ndarray]:
+    """Parameters and buffers by name."""
+    tensors = state.model.state_dict()
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
+
+
+def restore_model(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
+    """Overwrite parameters and buffers."""
+    state.model.set_state_dict(arrays)
+
+
+# Names of the moments: in checkpoints, and in Paddle behind the name of the parameter.
+SLOTS = {"momentum_buffer": "velocity_0"}
+
+
+def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
+    """Moments as `slot/name`, in the canonical layout."""
+    held, arrays = state.optimizer.state_dict(), {}
+    for name, parameter in named_parameters(state.model).items():
+        for slot, suffix in SLOTS.items():
+            moment = held.get(f"{parameter.name}_{suffix}")
+            if moment is not None:
+                arrays[f"{slot}/{name}"] = exchange_layout(name, moment.numpy())
+    return arrays
+
+
+def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
+    """Overwrite the moments."""
+    parameters = named_parameters(state.model)
+    held = {}
+    for key, array in arrays.items():
+        slot, _, name = key.partition("/")
+        prefix = parameters[name].name
+        value = paddle.to_tensor(exchange_layout(name, array))
+        held[f"{prefix}_{SLOTS[slot]}"] = value
+    state.optimizer.set_state_dict(held)
+
+
+def scaler_counters(state: TrainState) -> dict[str, Any]:
+    """The loss scale and its counters."""
+    machine = state.loss_scale
+    return {"scale": machine.scale, "good": machine.good, "bad": machine.bad}
+
+
+def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
+    """Overwrite the loss scale and its counters."""
+    machine = state.loss_scale
+    machine.scale, machine.good = counters["scale"], counters["good"]
+    machine.bad = counters["bad"]
+    if state.amp:
+        state.scaler.set_init_loss_scaling(machine.scale)
+
+
+def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
+    """Write a safetensors file whole or not at all."""
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    partial = path.with_suffix(".partial")
+    save_file(arrays, partial, {key: json.dumps(metadata[key]) for key in metadata})
+    os.replace(partial, path)
+
+
+def save_checkpoint(path: Path, state: TrainState) -> None:
+    """Write weights, optimizer moments and every counter; enough to resume exactly."""
+    arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
+    arrays |= {f"optimizer/{name}": a for name, a in optimizer_arrays(state).items()}
+    counters = {"windows": state.windows, "updates": state.updates}
+    counters["stuck"] = state.stuck
+    counters |= scaler_counters(state)
+    save_arrays(path, arrays, recipe=RECIPE, counters=counters)
+
+
+def load_checkpoint(path: Path, state: TrainState) -> None:
+    """Continue from a checkpoint of the same recipe."""
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
+            arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
+    except Exception as error:  # a damaged file leads to errors of any kind
+        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+    if metadata.get("recipe") != RECIPE:
+        raise Stop("failed", 2, f"{path} was written by another recipe")
+    parts: dict[str, dict[str, np.ndarray]] = {"model": {}, "optimizer": {}}
+    for name, array in arrays.items():
+        part, _, rest = name.partition("/")
+        parts[part][rest] = array
+    check_shapes(path, parts["model"], model_arrays(state))
+    counters = metadata["counters"]
+    state.windows, state.updates = counters["windows"], counters["updates"]
+    state.stuck = counters["stuck"]
+    restore_model(state, parts["model"])
+    restore_optimizer(state, parts["optimizer"])
+    restore_scaler(state, counters)
+
+
+def load_weights(path: Path, state: TrainState) -> None:
+    """Load weights by their canonical names; a new classifier may be missing."""
+    try:
+        arrays = load_file(path)
+    except Exception as error:  # a damaged file leads to errors of any kind
+        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+    wanted = model_arrays(state)
+    fresh = [n for n in wanted if n.startswith("classifier.") and n not in arrays]
+    arrays |= {name: wanted[name] for name in fresh}
+    check_shapes(path, arrays, wanted)
+    if fresh:
+        print(f"new weights for {', '.join(fresh)}")
+    restore_model(state, {n: arrays[n].astype(a.dtype) for n, a in wanted.items()})
+
+
+def check_shapes(
+    path: Path, arrays: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
+) -> None:
+    """Refuse arrays that are not the wanted ones by name and shape."""
+    missing = [name for name in wanted if name not in arrays]
+    if missing:
+        raise Stop("failed", 2, f"{path} lacks {', '.join(missing[:5])}")
+    for name, array in wanted.items():
+        if arrays[name].shape != array.shape:
+            shapes = f"{arrays[name].shape}, not {array.shape}"
+            raise Stop("failed", 2, f"{path}: {name} has the shape {shapes}")
+
+
+@paddle.no_grad()
+def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
+    """Mean loss and accuracy over all rows."""
+    model, n_rows = state.model, len(rows["labels"])
+    model.eval()
+    loss, correct = paddle.zeros([], "float64"), paddle.zeros([], "int64")
+    for i in range(0, n_rows, MICRO_BATCH_SIZE):
+        batch = {name: array[i : i + MICRO_BATCH_SIZE] for name, array in rows.items()}
+        batch = to_device(batch)
+        labels = batch.pop("labels").astype("int64")
+        with paddle.amp.auto_cast(state.amp, dtype="float16", level="O1"):
+            logits = model(**batch).astype("float32")
+        loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")
+        correct += (logits.argmax(-1) == labels).sum()
+    model.train()
+    return {"loss": loss.item() / n_rows, "accuracy": correct.item() / n_rows}
+
+
+def select_device(args: argparse.Namespace) -> str:
+    """Choose the device and prepare the process for it."""
+    gpus = paddle.device.cuda.device_count()
+    device = "gpu" if gpus and args.device != "cpu" else "cpu"
+    # The default is another one in every release. Must be set before the GPU is used.
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
+    if args.device == "gpu" and not gpus:
+        raise Stop("cannot_run", 3, "--device gpu, but Paddle sees no GPU")
+    if args.use_fp16:
+        require_amp(device)
+    if args.threads:
+        paddle.base.core.set_num_threads(args.threads)  # there is no public way
+    paddle.device.set_device(device)
+    return device
+
+
+def require_amp(device: str) -> None:
+    """Refuse a device on which auto_cast only warns and computes in float32."""
+    if device == "cpu":
+        message = "AMP is not native on CPU in Paddle, which would use float32 instead"
+        hint = "run on a GPU or pass --use_fp16=false"
+        raise Stop("cannot_run", 3, f"{message}; {hint}")
+    if not paddle.amp.is_float16_supported(device):
+        raise Stop("cannot_run", 3, "this GPU does not compute in float16")
+
+
+def describe_device(device: str) -> str:
+    """Name of the device for status.json."""
+    return paddle.device.cuda.get_device_name() if device == "gpu" else device
+
+
+def versions() -> dict[str, str]:
+    """Versions that decide about the numbers."""
+    return {"paddle": paddle.__version__, "numpy": np.__version__}
+
+
+def make_state(args: argparse.Namespace) -> TrainState:
+    """Build everything a run starts with."""
+    paddle.seed(SEED)
+    model = build_model()
+    model.train()
+    optimizer = make_optimizer(model)
+    loss_scale = LossScale(
+        args.init_loss_scaling,
+        growth_factor=args.incr_ratio,
+        backoff_factor=args.decr_ratio,
+        growth_interval=args.incr_every_n_steps,
+        hysteresis=args.decr_every_n_nan_or_inf,
+    )
+    scaler = make_scaler(args.use_fp16, args.init_loss_scaling)
+    dynamic = args.use_fp16 and args.use_dynamic_loss_scaling
+    return TrainState(model, optimizer, scaler, loss_scale, args.use_fp16, dynamic)
+
+
+def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
+    """Train, write trace and checkpoints, return the evaluation."""
+    checkpoint = args.output / "checkpoint.safetensors"
+    train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
+    if args.weights:
+        load_weights(args.weights, state)
+    if args.resume:
+        load_checkpoint(checkpoint, state)
+    started, first = time.perf_counter(), state.windows
+    with open_trace(args.output / "trace.jsonl", state.windows) as trace:
+        windows = batches(train_rows, state.windows)
+        for micro_batches in itertools.islice(windows, max(0, args.windows - first)):
+            # Dropout masks do not depend on when a run was resumed.
+            paddle.seed(SEED + state.windows)
+            row = train_window(state, micro_batches, micro_batch_loss)
+            print(json.dumps(finite(row)), file=trace, flush=True)
+            last = state.windows == args.windows
+            if last or state.windows % args.log_every == 0:
+                speed = (state.windows - first) / (time.perf_counter() - started)
+                report(row, args.windows, speed)
+            stop_if_hopeless(state, row)
+            due = last or state.windows % args.checkpoint_every == 0
+            if due:
+                save_checkpoint(checkpoint, state)
+    save_arrays(args.output / "model.safetensors", model_arrays(state))
+    return evaluate(state, eval_rows)
+
+
+def open_trace(path: Path, windows: int) -> TextIO:
+    """Open the trace for appending, cut back to the first `windows` rows."""
+    kept = path.read_text().splitlines()[:windows] if windows and path.exists() else []
+    path.write_text("".join(f"{line}\n" for line in kept))
+    return path.open("a")
+
+
+def finite(row: dict[str, Any]) -> dict[str, Any]:
+    """Replace inf and nan, which JSON does not know, by null."""
+    bad = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
+    return row | dict.fromkeys(bad)
+
+
+def report(row: dict[str, Any], windows: int, speed: float) -> None:
+    """Print one line of progress."""
+    left = (windows - row["window"] - 1) / speed
+    print(
+        f"window {row['window'] + 1}/{windows}  loss {row['loss']:.4f}  "
+        f"lr {row['lr']:.3g}  grad norm {row['grad_norm']:.3g}  "
+        f"scale {row['scale']:g}  {left:.0f} s left",
+        flush=True,
+    )
+
+
+def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
+    """Stop a run that can only produce garbage from here on."""
+    hopeless = row["skipped"] and (row["scale"] <= MIN_SCALE or not state.dynamic)
+    state.stuck = state.stuck + 1 if hopeless else 0
+    if state.stuck >= PATIENCE:
+        message = f"the loss scale is {row['scale']:g} and gradients still overflow"
+        raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
+    sound = math.isfinite(row["loss"]) and math.isfinite(row["grad_norm"])
+    if not sound and not state.amp:
+        raise Stop("stopped", 1, f"the loss is not finite in window {row['window']}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train as the command line says; write status.json; return the exit code."""
+    args = parse_arguments(argv)
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+        (args.output / "status.json").unlink(missing_ok=True)
+    except OSError as error:
+        print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
+        return 2
+    status: dict[str, Any] = {"status": "finished", "exit_code": 0, "message": ""}
+    status |= {"windows": 0, "updates": 0, "eval": None}
+    state: TrainState | None = None
+    try:
+        device = select_device(args)
+        status |= {"device": describe_device(device), "versions": versions()}
+        state = make_state(args)
+        status["eval"] = finite(run(args, state))
+    except Stop as stop:
+        status |= {"status": stop.status, "exit_code": stop.exit_code}
+        status["message"] = str(stop)
+    except KeyboardInterrupt:
+        status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
+    if state is not None:
+        status |= {"windows": state.windows, "updates": state.updates}
+    (args.output / "status.json").write_text(json.dumps(status, indent=2) + "\n")
+    if status["exit_code"]:
+        print(f"{status['status']}: {status['message']}", file=sys.stderr)
+    else:
+        print(f"finished: {json.dumps(status['eval'])}")
+    return int(status["exit_code"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# apex-o1: training for PyTorch 2.4 or newer.
+# Written by crosscast 0.1.0 from recipe a53f07dba8316118.
+# Edit freely: nothing here imports crosscast.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+exec "${PYTHON:-python3}" "$here/train.py" "$@"

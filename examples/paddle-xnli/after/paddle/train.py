@@ -1,0 +1,690 @@
+"""paddle-xnli: training for Paddle 3.0 or newer.
+
+Written by crosscast 0.1.0 from recipe 29cf63c1fedf6582.
+Edit freely: nothing here imports crosscast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import paddle
+from paddle import nn
+from paddle.nn import functional as F
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+# isort: split
+from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
+
+NAME = "paddle-xnli"
+RECIPE = "29cf63c1fedf6582"
+SEED = 1
+MICRO_BATCH_SIZE = 32
+ACCUMULATION_STEPS = 1
+PROCESSES = 8
+GLOBAL_BATCH_SIZE = 256
+WINDOWS = 4602
+TRAIN_DATA = "data/xnli-train.npz"
+EVAL_DATA = "data/xnli-dev.npz"
+OUTPUT = "runs/paddle-xnli-paddle"
+PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
+
+LEARNING_RATE = 5e-05
+END_LEARNING_RATE = 0.0
+WARMUP_STEPS = 460
+TOTAL_STEPS = 4602
+BETAS = (0.9, 0.999)
+EPS = 1e-08
+WEIGHT_DECAY = 0.01
+MAX_NORM = 1.0
+INIT_SCALE = 32768.0
+GROWTH_FACTOR = 2.0
+BACKOFF_FACTOR = 0.8
+GROWTH_INTERVAL = 1000  # clean steps before the scale grows
+HYSTERESIS = 2  # overflowed steps in a row before it backs off
+MIN_SCALE = 1.0
+MAX_SCALE = math.inf
+
+Batch = dict[str, np.ndarray]
+
+
+class Stop(Exception):
+    """End of the run with a status, an exit code and a message for the user."""
+
+    def __init__(self, status: str, exit_code: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.exit_code = status, exit_code
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--train", type=Path, default=TRAIN_DATA, help="training rows, npz")
+    add("--eval", type=Path, default=EVAL_DATA, help="evaluation rows, npz")
+    add("--weights", type=Path, help="initial weights, safetensors")
+    add("--output", type=Path, default=OUTPUT, help="folder for results")
+    add("--resume", action="store_true", help="go on from the checkpoint")
+    add("--windows", type=positive, default=WINDOWS, help="windows to train")
+    add("--checkpoint-every", type=positive, default=500, help="in windows")
+    add("--log-every", type=positive, default=10, help="in windows")
+    add("--device", choices=("auto", "cpu", "gpu"), default="auto")
+    add("--threads", type=positive, help="CPU threads")
+    add("--use_fp16", type=boolean, default=True, help="false: all in float32")
+    add("--use_dynamic_loss_scaling", type=boolean, default=True)
+    add("--init_loss_scaling", type=loss_scale, default=INIT_SCALE)
+    add("--incr_every_n_steps", type=positive, default=GROWTH_INTERVAL)
+    add("--decr_every_n_nan_or_inf", type=positive, default=HYSTERESIS)
+    add("--incr_ratio", type=above_one, default=GROWTH_FACTOR)
+    add("--decr_ratio", type=below_one, default=BACKOFF_FACTOR)
+    return parser.parse_args(argv)
+
+
+def positive(text: str) -> int:
+    """Parse a positive integer."""
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def boolean(text: str) -> bool:
+    """Parse true, t, 1, false, f or 0."""
+    if text.lower() not in ("true", "t", "1", "false", "f", "0"):
+        raise ValueError(text)
+    return text.lower() in ("true", "t", "1")
+
+
+def loss_scale(text: str) -> float:
+    """Parse a loss scale; scales are float32 numbers."""
+    value = float(np.float32(text))
+    if not MIN_SCALE <= value <= min(MAX_SCALE, 2.0**126):
+        raise ValueError(text)
+    return value
+
+
+def above_one(text: str) -> float:
+    """Parse a finite number above 1."""
+    value = float(text)
+    if not 1 < value < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def below_one(text: str) -> float:
+    """Parse a number between 0 and 1."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise ValueError(text)
+    return value
+
+
+def read_rows(path: Path) -> Batch:
+    """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            rows = {name: file[name] for name in file.files}
+    except Exception as error:  # a damaged file leads to errors of any kind
+        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+    sizes = {len(array) if array.ndim else 0 for array in rows.values()}
+    if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
+        needs = "`labels` and arrays of equal length, of one row at least"
+        raise Stop("failed", 2, f"{path}: needs {needs}")
+    return model_rows(path, rows)
+
+
+def model_rows(path: Path, rows: Batch) -> Batch:
+    """Return the arrays that the model takes, having looked at every value."""
+    tokens = rows.get("input_ids", rows["labels"]).shape
+    if len(tokens) != 2 or not 0 < tokens[1] <= MAX_POSITIONS:
+        shape = f"[rows, tokens], of 1 to {MAX_POSITIONS} tokens"
+        raise Stop("failed", 2, f"{path}: needs `input_ids` {shape}")
+    for name, limit in LIMITS.items():
+        array = rows.get(name, np.zeros(()))
+        right = array.shape == (tokens[:1] if name == "labels" else tokens)
+        if not right or array.dtype.kind not in "iu":
+            kind = "an integer for every " + ("row" if name == "labels" else "token")
+            raise Stop("failed", 2, f"{path}: needs `{name}`, {kind}")
+        if array.min() < 0 or array.max() >= limit:
+            raise Stop("failed", 2, f"{path}: `{name}` must be from 0 to {limit - 1}")
+    return {name: rows[name] for name in LIMITS}
+
+
+@lru_cache(maxsize=2)
+def epoch_order(n_rows: int, epoch: int) -> np.ndarray:
+    """Order of the training rows in one epoch, the same on every framework."""
+    return np.random.default_rng([SEED, epoch]).permutation(n_rows)
+
+
+def batches(rows: Batch, start: int = 0) -> Iterator[list[Batch]]:
+    """Yield windows of micro-batches for ever, from window number `start` on."""
+    n_rows = len(rows["labels"])
+    # A short last window counts, unless some process would get no row of it.
+    per_epoch = n_rows // GLOBAL_BATCH_SIZE + (n_rows % GLOBAL_BATCH_SIZE >= PROCESSES)
+    if not per_epoch:
+        raise Stop("failed", 2, f"{n_rows} rows are too few for {PROCESSES} processes")
+    for window in itertools.count(start):
+        epoch, index = divmod(window, per_epoch)
+        first = index * GLOBAL_BATCH_SIZE
+        chosen = epoch_order(n_rows, epoch)[first : first + GLOBAL_BATCH_SIZE]
+        chosen = chosen[process_rank() :: PROCESSES]
+        cuts = range(MICRO_BATCH_SIZE, len(chosen), MICRO_BATCH_SIZE)
+        micro = np.split(chosen, cuts)
+        yield [{name: a[index] for name, a in rows.items()} for index in micro]
+
+
+def micro_batch_loss(model: nn.Layer, batch: dict[str, paddle.Tensor]) -> paddle.Tensor:
+    """Summed cross-entropy of one micro-batch, in float32."""
+    inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
+    logits = model(**inputs).astype("float32")
+    labels = batch["labels"].astype("int64")
+    return F.cross_entropy(logits, labels, reduction="sum")
+
+
+LossFunction = Callable[[nn.Layer, dict[str, paddle.Tensor]], paddle.Tensor]
+
+
+@dataclass
+class LossScale:
+    """The dynamic loss scale and its counters of clean and overflowed steps in a row."""
+
+    scale: float = INIT_SCALE
+    good: int = 0
+    bad: int = 0
+    growth_factor: float = GROWTH_FACTOR
+    backoff_factor: float = BACKOFF_FACTOR
+    growth_interval: int = GROWTH_INTERVAL
+    hysteresis: int = HYSTERESIS
+
+    def adjust(self, skipped: bool) -> float:
+        """Take note of one optimizer step; return the scale of the next window."""
+        if skipped:
+            self.good, self.bad = 0, self.bad + 1
+            if self.bad >= self.hysteresis:
+                self.bad = 0
+                self.scale = max(float32(self.scale * self.backoff_factor), MIN_SCALE)
+        else:
+            self.good, self.bad = self.good + 1, 0
+            if self.good >= self.growth_interval:
+                self.good = 0
+                grown = float32(self.scale * self.growth_factor)
+                if math.isfinite(grown):
+                    self.scale = min(grown, MAX_SCALE)
+        return self.scale
+
+
+def float32(value: float) -> float:
+    """Round to the type in which the framework keeps the scale."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+@dataclass
+class TrainState:
+    """What a window reads and changes; a checkpoint holds all of it."""
+
+    model: nn.Layer
+    optimizer: paddle.optimizer.Optimizer
+    scaler: paddle.amp.GradScaler
+    loss_scale: LossScale = field(default_factory=LossScale)
+    amp: bool = True  # --use_fp16
+    dynamic: bool = True  # --use_dynamic_loss_scaling
+    windows: int = 0
+    updates: int = 0
+    stuck: int = 0
+
+
+def learning_rate(position: int) -> float:
+    """Rate of one optimizer step; `position` counts from 0."""
+    if position < WARMUP_STEPS:
+        return LEARNING_RATE * position / WARMUP_STEPS
+    progress = min(1.0, (position - WARMUP_STEPS) / (TOTAL_STEPS - WARMUP_STEPS))
+    remaining = 1.0 - progress
+    return END_LEARNING_RATE + (LEARNING_RATE - END_LEARNING_RATE) * remaining
+
+
+def decays(layer: nn.Layer, name: str) -> bool:
+    """Whether weight decay applies to the parameter `name` of `layer`."""
+    return name != "bias" and not isinstance(layer, nn.LayerNorm)
+
+
+def make_optimizer(model: nn.Layer) -> paddle.optimizer.Optimizer:
+    """AdamW. Decoupled weight decay where `decays` says so."""
+    # AdamW asks by generated names like linear_0.b_0, which do not tell a bias.
+    decayed = {
+        parameter.name
+        for layer in model.sublayers(include_self=True)
+        for name, parameter in layer.named_parameters(include_sublayers=False)
+        if decays(layer, name)
+    }
+    return paddle.optimizer.AdamW(
+        learning_rate=LEARNING_RATE,
+        beta1=BETAS[0],
+        beta2=BETAS[1],
+        epsilon=EPS,
+        parameters=model.parameters(),
+        weight_decay=WEIGHT_DECAY,
+        apply_decay_param_fun=lambda name: name in decayed,
+    )
+
+
+def make_scaler(enable: bool, scale: float) -> paddle.amp.GradScaler:
+    """Scales and skips; LossScale decides about the scale (CC340)."""
+    return paddle.amp.GradScaler(
+        enable=enable,
+        init_loss_scaling=scale,
+        incr_every_n_steps=2**31 - 1,
+        decr_every_n_nan_or_inf=2**31 - 1,
+    )
+
+
+def to_device(batch: dict[str, Any]) -> dict[str, paddle.Tensor]:
+    """Copy a micro-batch to the current device."""
+    return {name: paddle.to_tensor(array) for name, array in batch.items()}
+
+
+def train_window(
+    state: TrainState, micro_batches: Sequence[dict[str, Any]], loss_fn: LossFunction
+) -> dict[str, Any]:
+    """Make one optimizer step from the window's micro-batches; return its trace row."""
+    model = state.model
+    lr = learning_rate(state.updates)
+    state.optimizer.set_lr(lr)
+    rows = sum(len(batch["labels"]) for batch in micro_batches)
+    n_micro = len(micro_batches)
+    totals = paddle.to_tensor([rows, n_micro])
+    paddle.distributed.all_reduce(totals)
+    rows, n_micro = totals.tolist()
+    window_loss = paddle.zeros([])
+    for index, batch in enumerate(micro_batches, start=1):
+        last = index == len(micro_batches)  # the backward that reduces gradients
+        with contextlib.nullcontext() if last else model.no_sync():
+            batch = to_device(batch)
+            with paddle.amp.auto_cast(state.amp, dtype="float16", level="O1"):
+                loss = loss_fn(model, batch)
+            loss = loss / (rows / PROCESSES)
+            # Behind a float16 auto_cast, or the scaler turns itself off (CC341).
+            scaled_loss = state.scaler.scale(loss)
+            scaled_loss.backward()
+            window_loss += loss.detach()
+    # DataParallel took the mean of the gradients in the last backward.
+    paddle.distributed.all_reduce(window_loss)
+    window_loss /= PROCESSES
+    state.scaler.unscale_(state.optimizer)
+    # unscale_ has looked for inf and nan; step() does nothing when it found any.
+    grad_norm = nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
+    state.scaler.step(state.optimizer)
+    scale = state.scaler.get_init_loss_scaling()  # the current one
+    state.scaler.update()
+    skipped = state.amp and state.scaler.state_dict()["decr_count"] > 0
+    if state.dynamic:
+        state.scaler.set_init_loss_scaling(state.loss_scale.adjust(skipped))
+    state.updates += not skipped
+    state.optimizer.clear_grad(set_to_zero=False)
+    state.windows += 1
+    return {
+        "window": state.windows - 1,
+        "n_micro": n_micro,
+        "rows": rows,
+        "loss": window_loss.item(),
+        "lr": lr,
+        "grad_norm": grad_norm.item(),
+        "scale": scale,
+        "skipped": skipped,
+        "updates": state.updates,
+    }
+
+
+def model_arrays(state: TrainState) -> dict[str, np.ndarray]:
+    """Weights by canonical name, in the canonical layout."""
+    return {
+        name: exchange_layout(name, parameter.numpy())
+        for name, parameter in named_parameters(state.model._layers).items()
+    }
+
+
+def restore_model(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
+    """Overwrite the weights."""
+    for name, parameter in named_parameters(state.model._layers).items():
+        parameter.set_value(exchange_layout(name, arrays[name]))
+
+
+# Names of the moments: in checkpoints, and in Paddle behind the name of the parameter.
+SLOTS = {"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}
+
+
+def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
+    """Moments as `slot/name`, in the canonical layout."""
+    held, arrays = state.optimizer.state_dict(), {}
+    for name, parameter in named_parameters(state.model._layers).items():
+        for slot, suffix in SLOTS.items():
+            moment = held.get(f"{parameter.name}_{suffix}")
+            if moment is not None:
+                arrays[f"{slot}/{name}"] = exchange_layout(name, moment.numpy())
+    return arrays
+
+
+def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
+    """Overwrite the moments, and the powers of the betas by the number of updates."""
+    parameters = named_parameters(state.model._layers)
+    powers = {
+        f"beta{number}_pow_acc_0": beta_power(beta, state.updates)
+        for number, beta in enumerate(BETAS, start=1)
+    }
+    held = {}
+    for key, array in arrays.items():
+        slot, _, name = key.partition("/")
+        prefix = parameters[name].name
+        value = paddle.to_tensor(exchange_layout(name, array))
+        held[f"{prefix}_{SLOTS[slot]}"] = value
+        held |= {f"{prefix}_{suffix}": power for suffix, power in powers.items()}
+    state.optimizer.set_state_dict(held)
+
+
+def beta_power(beta: float, updates: int) -> paddle.Tensor:
+    """Power of a beta for the next update, rounded after every factor as Adam does."""
+    power = np.full(updates + 1, beta, np.float32).prod(keepdims=True)
+    return paddle.to_tensor(power, place=paddle.CPUPlace())
+
+
+def scaler_counters(state: TrainState) -> dict[str, Any]:
+    """The loss scale and its counters."""
+    machine = state.loss_scale
+    return {"scale": machine.scale, "good": machine.good, "bad": machine.bad}
+
+
+def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
+    """Overwrite the loss scale and its counters."""
+    machine = state.loss_scale
+    machine.scale, machine.good = counters["scale"], counters["good"]
+    machine.bad = counters["bad"]
+    if state.amp:
+        state.scaler.set_init_loss_scaling(machine.scale)
+
+
+def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
+    """Write a safetensors file whole or not at all."""
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    partial = path.with_suffix(".partial")
+    save_file(arrays, partial, {key: json.dumps(metadata[key]) for key in metadata})
+    os.replace(partial, path)
+
+
+def save_checkpoint(path: Path, state: TrainState) -> None:
+    """Write weights, optimizer moments and every counter; enough to resume exactly."""
+    arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
+    arrays |= {f"optimizer/{name}": a for name, a in optimizer_arrays(state).items()}
+    counters = {"windows": state.windows, "updates": state.updates}
+    counters["stuck"] = state.stuck
+    counters |= scaler_counters(state)
+    save_arrays(path, arrays, recipe=RECIPE, counters=counters)
+
+
+def load_checkpoint(path: Path, state: TrainState) -> None:
+    """Continue from a checkpoint of the same recipe."""
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
+            arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
+    except Exception as error:  # a damaged file leads to errors of any kind
+        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+    if metadata.get("recipe") != RECIPE:
+        raise Stop("failed", 2, f"{path} was written by another recipe")
+    parts: dict[str, dict[str, np.ndarray]] = {"model": {}, "optimizer": {}}
+    for name, array in arrays.items():
+        part, _, rest = name.partition("/")
+        parts[part][rest] = array
+    check_shapes(path, parts["model"], model_arrays(state))
+    counters = metadata["counters"]
+    state.windows, state.updates = counters["windows"], counters["updates"]
+    state.stuck = counters["stuck"]
+    restore_model(state, parts["model"])
+    restore_optimizer(state, parts["optimizer"])
+    restore_scaler(state, counters)
+
+
+def load_weights(path: Path, state: TrainState) -> None:
+    """Load weights by their canonical names; a new classifier may be missing."""
+    try:
+        arrays = load_file(path)
+    except Exception as error:  # a damaged file leads to errors of any kind
+        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+    # Early BERT files name the parameters of LayerNorm gamma and beta.
+    old = {".gamma": ".weight", ".beta": ".bias"}
+    for suffix, new in old.items():
+        for name in [name for name in arrays if name.endswith(suffix)]:
+            arrays[name.removesuffix(suffix) + new] = arrays.pop(name)
+    wanted = model_arrays(state)
+    fresh = [n for n in wanted if n.startswith("classifier.") and n not in arrays]
+    arrays |= {name: wanted[name] for name in fresh}
+    check_shapes(path, arrays, wanted)
+    if fresh:
+        print(f"new weights for {', '.join(fresh)}")
+    restore_model(state, {n: arrays[n].astype(a.dtype) for n, a in wanted.items()})
+
+
+def check_shapes(
+    path: Path, arrays: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
+) -> None:
+    """Refuse arrays that are not the wanted ones by name and shape."""
+    missing = [name for name in wanted if name not in arrays]
+    if missing:
+        raise Stop("failed", 2, f"{path} lacks {', '.join(missing[:5])}")
+    for name, array in wanted.items():
+        if arrays[name].shape != array.shape:
+            shapes = f"{arrays[name].shape}, not {array.shape}"
+            raise Stop("failed", 2, f"{path}: {name} has the shape {shapes}")
+
+
+@paddle.no_grad()
+def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
+    """Mean loss and accuracy over all rows."""
+    model, n_rows = state.model._layers, len(rows["labels"])
+    model.eval()
+    loss, correct = paddle.zeros([], "float64"), paddle.zeros([], "int64")
+    for i in range(0, n_rows, MICRO_BATCH_SIZE):
+        batch = {name: array[i : i + MICRO_BATCH_SIZE] for name, array in rows.items()}
+        batch = to_device(batch)
+        labels = batch.pop("labels").astype("int64")
+        with paddle.amp.auto_cast(state.amp, dtype="float16", level="O1"):
+            logits = model(**batch).astype("float32")
+        loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")
+        correct += (logits.argmax(-1) == labels).sum()
+    model.train()
+    return {"loss": loss.item() / n_rows, "accuracy": correct.item() / n_rows}
+
+
+def process_rank() -> int:
+    """Number of this process among the data-parallel ones."""
+    return paddle.distributed.get_rank()
+
+
+def leave_processes() -> None:
+    """End the process group."""
+    if paddle.distributed.is_initialized():
+        paddle.distributed.destroy_process_group()
+    if process_rank():
+        time.sleep(1.0)  # when one ends in failure, the launcher kills the writing one
+
+
+def select_device(args: argparse.Namespace) -> str:
+    """Choose the device and prepare the process for it."""
+    gpus = paddle.device.cuda.device_count()
+    device = "gpu" if gpus and args.device != "cpu" else "cpu"
+    # The default is another one in every release. Must be set before the GPU is used.
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
+    if os.environ.get("PADDLE_TRAINERS_NUM") != str(PROCESSES):
+        raise Stop("failed", 2, f"made for {PROCESSES} processes: start launch.sh")
+    if device == "cpu":
+        os.environ["PADDLE_DISTRI_BACKEND"] = "gloo"
+    paddle.distributed.init_parallel_env()
+    if args.device == "gpu" and not gpus:
+        raise Stop("cannot_run", 3, "--device gpu, but Paddle sees no GPU")
+    if args.use_fp16:
+        require_amp(device)
+    if args.threads:
+        paddle.base.core.set_num_threads(args.threads)  # there is no public way
+    paddle.device.set_device(device)
+    return device
+
+
+def require_amp(device: str) -> None:
+    """Refuse a device on which auto_cast only warns and computes in float32."""
+    if device == "cpu":
+        message = "AMP is not native on CPU in Paddle, which would use float32 instead"
+        hint = "run on a GPU or pass --use_fp16=false"
+        raise Stop("cannot_run", 3, f"{message}; {hint}")
+    if not paddle.amp.is_float16_supported(device):
+        raise Stop("cannot_run", 3, "this GPU does not compute in float16")
+
+
+def describe_device(device: str) -> str:
+    """Name of the device for status.json."""
+    return paddle.device.cuda.get_device_name() if device == "gpu" else device
+
+
+def versions() -> dict[str, str]:
+    """Versions that decide about the numbers."""
+    return {"paddle": paddle.__version__, "numpy": np.__version__}
+
+
+def make_state(args: argparse.Namespace) -> TrainState:
+    """Build everything a run starts with."""
+    paddle.seed(SEED)
+    model = build_model()
+    model.train()
+    optimizer = make_optimizer(model)
+    model = paddle.DataParallel(model)
+    loss_scale = LossScale(
+        args.init_loss_scaling,
+        growth_factor=args.incr_ratio,
+        backoff_factor=args.decr_ratio,
+        growth_interval=args.incr_every_n_steps,
+        hysteresis=args.decr_every_n_nan_or_inf,
+    )
+    scaler = make_scaler(args.use_fp16, args.init_loss_scaling)
+    dynamic = args.use_fp16 and args.use_dynamic_loss_scaling
+    return TrainState(model, optimizer, scaler, loss_scale, args.use_fp16, dynamic)
+
+
+def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
+    """Train, write trace and checkpoints, return the evaluation."""
+    checkpoint = args.output / "checkpoint.safetensors"
+    train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
+    if args.weights:
+        load_weights(args.weights, state)
+    if args.resume:
+        load_checkpoint(checkpoint, state)
+    started, first = time.perf_counter(), state.windows
+    with open_trace(args.output / "trace.jsonl", state.windows) as trace:
+        windows = batches(train_rows, state.windows)
+        for micro_batches in itertools.islice(windows, max(0, args.windows - first)):
+            # Dropout masks do not depend on when a run was resumed.
+            paddle.seed(SEED + state.windows * PROCESSES + process_rank())
+            row = train_window(state, micro_batches, micro_batch_loss)
+            print(json.dumps(finite(row)), file=trace, flush=True)
+            last = state.windows == args.windows
+            if last or state.windows % args.log_every == 0:
+                speed = (state.windows - first) / (time.perf_counter() - started)
+                report(row, args.windows, speed)
+            stop_if_hopeless(state, row)
+            due = last or state.windows % args.checkpoint_every == 0
+            if due and not process_rank():
+                save_checkpoint(checkpoint, state)
+    if not process_rank():
+        save_arrays(args.output / "model.safetensors", model_arrays(state))
+    return evaluate(state, eval_rows)
+
+
+def open_trace(path: Path, windows: int) -> TextIO:
+    """Open the trace for appending, cut back to the first `windows` rows."""
+    if process_rank():
+        return open(os.devnull, "w")
+    kept = path.read_text().splitlines()[:windows] if windows and path.exists() else []
+    path.write_text("".join(f"{line}\n" for line in kept))
+    return path.open("a")
+
+
+def finite(row: dict[str, Any]) -> dict[str, Any]:
+    """Replace inf and nan, which JSON does not know, by null."""
+    bad = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
+    return row | dict.fromkeys(bad)
+
+
+def report(row: dict[str, Any], windows: int, speed: float) -> None:
+    """Print one line of progress."""
+    if process_rank():
+        return
+    left = (windows - row["window"] - 1) / speed
+    print(
+        f"window {row['window'] + 1}/{windows}  loss {row['loss']:.4f}  "
+        f"lr {row['lr']:.3g}  grad norm {row['grad_norm']:.3g}  "
+        f"scale {row['scale']:g}  {left:.0f} s left",
+        flush=True,
+    )
+
+
+def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
+    """Stop a run that can only produce garbage from here on."""
+    hopeless = row["skipped"] and (row["scale"] <= MIN_SCALE or not state.dynamic)
+    state.stuck = state.stuck + 1 if hopeless else 0
+    if state.stuck >= PATIENCE:
+        message = f"the loss scale is {row['scale']:g} and gradients still overflow"
+        raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
+    sound = math.isfinite(row["loss"]) and math.isfinite(row["grad_norm"])
+    if not sound and not state.amp:
+        raise Stop("stopped", 1, f"the loss is not finite in window {row['window']}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train as the command line says; write status.json; return the exit code."""
+    args = parse_arguments(argv)
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+        (args.output / "status.json").unlink(missing_ok=True)
+    except OSError as error:
+        print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
+        return 2
+    status: dict[str, Any] = {"status": "finished", "exit_code": 0, "message": ""}
+    status |= {"windows": 0, "updates": 0, "eval": None}
+    state: TrainState | None = None
+    try:
+        device = select_device(args)
+        status |= {"device": describe_device(device), "versions": versions()}
+        state = make_state(args)
+        status["eval"] = finite(run(args, state))
+    except Stop as stop:
+        status |= {"status": stop.status, "exit_code": stop.exit_code}
+        status["message"] = str(stop)
+    except KeyboardInterrupt:
+        status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
+    if state is not None:
+        status |= {"windows": state.windows, "updates": state.updates}
+    rank = process_rank()
+    leave_processes()
+    if rank:
+        return int(status["exit_code"])
+    (args.output / "status.json").write_text(json.dumps(status, indent=2) + "\n")
+    if status["exit_code"]:
+        print(f"{status['status']}: {status['message']}", file=sys.stderr)
+    else:
+        print(f"finished: {json.dumps(status['eval'])}")
+    return int(status["exit_code"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# tf-graph-rewrite: training for TensorFlow 2.16 or newer (Keras 3).
+# Written by crosscast 0.1.0 from recipe eb633c7964fea4aa.
+# Edit freely: nothing here imports crosscast.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+exec "${PYTHON:-python3}" "$here/train.py" "$@"

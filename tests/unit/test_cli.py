@@ -1,0 +1,399 @@
+"""The command line: what goes where, exit codes, and that no traceback is ever shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from crosscast import __version__, cli_guard, doctor
+from crosscast.cli import app
+from crosscast.recipe import Recipe
+from crosscast.schema import schema_text
+from recipe_strategies import TARGETS
+from recipe_texts import FLOAT16, build, text_of
+
+ALL = ",".join(TARGETS)
+CUSTOM = "{kind: custom, factory: {torch: 'a:b'}}"
+NPZ = "{source: npz, train: a, eval: b}"
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> str:
+    path = tmp_path / "r.yaml"
+    path.write_text(text_of(precision=FLOAT16))
+    return str(path)
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    path = tmp_path / "broken.yaml"
+    path.write_text(text_of(seed="-1", lr="1"))
+    return str(path)
+
+
+def run(*arguments: str, input: str | bytes | None = None) -> Result:
+    """Run a command in this process; anything but a clean exit is an error of the test."""
+    result = CliRunner().invoke(app, list(arguments), input=input, prog_name="crosscast")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert "Traceback" not in result.output
+    assert "\x1b[" not in result.output
+    return result
+
+
+# compile
+
+
+@pytest.mark.parametrize("form", ["script", "step"])
+def test_compile_writes_a_folder_per_target(recipe: str, tmp_path: Path, form: str) -> None:
+    result = run("compile", recipe, "--to", ALL, "-o", str(tmp_path / "out"), "--form", form)
+    assert result.exit_code == 0
+    out = tmp_path / "out"
+    assert {path.name for path in out.iterdir()} == {
+        *("recipe.yaml", "crosscast-manifest.json", *TARGETS)
+    }
+    main = "train.py" if form == "script" else "step.py"
+    assert all((out / target / main).is_file() for target in TARGETS)
+    printed = result.stdout.splitlines()
+    assert printed == sorted(printed)
+    assert all(Path(path).is_file() for path in printed)
+    assert "note CC310" in result.stderr
+    assert build((out / "recipe.yaml").read_text()) == build(Path(recipe).read_text())
+
+
+def test_compile_prints_json(recipe: str, tmp_path: Path) -> None:
+    result = run("compile", recipe, "--to", "torch", "-o", str(tmp_path / "out"), "--json")
+    data = json.loads(result.stdout)
+    assert set(data) == {"files", "diagnostics"}
+    assert "torch/train.py" in data["files"]
+    assert {one["severity"] for one in data["diagnostics"]} == {"note"}
+    assert result.stderr == ""
+
+
+def test_compile_to_stdout(recipe: str, tmp_path: Path) -> None:
+    result = run("compile", recipe, "--to", "torch", "-o", "-", "--form", "step")
+    assert result.exit_code == 0
+    assert "# ==> torch/step.py <==" in result.stdout
+    assert "note CC310" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.yaml"]
+    files = json.loads(run("compile", recipe, "--to", "torch", "-o", "-", "--json").stdout)
+    assert {"recipe.yaml", "torch/train.py", "torch/launch.sh"} <= set(files)
+    compile(files["torch/train.py"], "train.py", "exec")
+
+
+def test_compile_reads_stdin() -> None:
+    result = run("compile", "-", "--to", "torch", "-o", "-", "--json", input=text_of())
+    assert result.exit_code == 0
+    assert build(json.loads(result.stdout)["recipe.yaml"]) == build(text_of())
+
+
+def test_compile_twice_and_over_edited_files(recipe: str, tmp_path: Path) -> None:
+    arguments = ("compile", recipe, "--to", "torch", "-o", str(tmp_path / "out"))
+    assert run(*arguments).exit_code == 0
+    assert run(*arguments).exit_code == 0
+    (tmp_path / "out" / "torch" / "train.py").write_text("mine")
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "CC501" in result.stderr
+    assert (tmp_path / "out" / "torch" / "train.py").read_text() == "mine"
+    assert run(*arguments, "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "code", "exit_code"),
+    [
+        (text_of(seed="-1"), ["--to", "torch"], "CC104", 1),
+        (text_of(model=CUSTOM, data=NPZ), ["--to", ALL], "CC3", 1),
+        (text_of(precision=FLOAT16), ["--to", "torch", "--strict"], "CC301", 1),
+        (text_of(overrides="{trch: {}}"), ["--to", "torch"], "CC106", 1),
+        (text_of(overrides="{torch: {compil: true}}"), ["--to", "torch"], "CC208", 1),
+        (text_of(), ["--to", "trch"], "CC106", 2),
+        (text_of(), ["--to", ""], "CC106", 2),
+        (text_of(), ["--to", "torch,torch"], "CC106", 2),
+        ("", ["--to", "torch"], "CC015", 1),
+        ("\x00", ["--to", "torch"], "CC014", 1),
+    ],
+)
+def test_compile_writes_nothing_on_an_error(
+    tmp_path: Path, text: str, arguments: list[str], code: str, exit_code: int
+) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    out = str(tmp_path / "out")
+    result = run("compile", str(path), *arguments, "-o", out)
+    assert result.exit_code == exit_code
+    assert f"error {code}" in result.stderr
+    assert result.stdout == ""
+    assert not Path(out).exists()
+    result = run("compile", str(path), *arguments, "-o", out, "--json")
+    assert result.exit_code == exit_code
+    assert any(one["code"].startswith(code) for one in json.loads(result.stdout)["diagnostics"])
+
+
+def test_errors_of_targets_are_shown_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(text_of(overrides="{torch: {compil: true}, trch: {}}"))
+    for command in (("check", str(path)), ("compile", str(path), "--to", "torch", "-o", "-")):
+        result = run(*command)
+        assert f"{path}:9:21: error CC208: overrides.torch.compil" in result.stderr
+        assert f"{path}:9:36: error CC106: overrides.trch" in result.stderr
+        assert "did you mean 'torch'?" in result.stderr
+        assert result.exit_code == 1
+
+
+# check, show, explain
+
+
+def test_check(recipe: str, broken: str) -> None:
+    result = run("check", recipe)
+    assert (result.exit_code, result.stdout) == (0, "1 recipe checked: fine\n")
+    result = run("check", recipe, broken, recipe)
+    assert result.exit_code == 1
+    assert "3 recipes checked: not fine" in result.stdout
+    assert f"{broken}:9:7: error CC104" in result.stderr
+    assert f"{broken}:10:1: error CC101" in result.stderr
+    assert result.stderr.index(":9:7") < result.stderr.index(":10:1")
+
+
+def test_check_goes_on_after_a_missing_file(broken: str, tmp_path: Path) -> None:
+    result = run("check", str(tmp_path / "no.yaml"), broken)
+    assert result.exit_code == 2
+    assert "CC001" in result.stderr
+    assert "CC104" in result.stderr
+
+
+def test_check_with_targets(recipe: str) -> None:
+    result = run("check", recipe, "--to", ALL)
+    assert result.exit_code == 0
+    assert "note CC310" in result.stderr
+    assert run("check", recipe, "--to", ALL, "--strict").exit_code == 1
+
+
+def test_check_prints_json(recipe: str, broken: str) -> None:
+    assert json.loads(run("check", recipe, "--json").stdout) == {"diagnostics": []}
+    result = run("check", broken, "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)["diagnostics"]
+    assert [(one["code"], one["path"], one["span"]["line"]) for one in found] == [
+        ("CC104", "seed", 9),
+        ("CC101", "lr", 10),
+    ]
+    assert result.stderr == ""
+
+
+def test_check_reads_stdin() -> None:
+    assert run("check", "-", input=text_of()).exit_code == 0
+    result = run("check", "-", input=b"\xff")
+    assert result.exit_code == 1
+    assert "<stdin>:1: byte 0 is not UTF-8" in result.stderr
+
+
+def test_show_says_everything(recipe: str) -> None:
+    result = run("show", recipe)
+    assert result.exit_code == 0
+    assert build(result.stdout) == build(Path(recipe).read_text())
+    for line in ("growth_interval: 2000", "global_batch_size: 8", "hidden_size: 128"):
+        assert line in result.stdout
+    shown = json.loads(run("show", recipe, "--json").stdout)
+    assert Recipe.model_validate_json(json.dumps(shown)) == build(result.stdout)
+
+
+def test_explain(recipe: str) -> None:
+    result = run("explain", recipe, "--to", "torch")
+    assert result.exit_code == 0
+    assert "loss_scaling.min_scale" in result.stdout
+    assert run("explain", recipe, "--to", "torch", "--strict").exit_code == 1
+    rows = json.loads(run("explain", recipe, "--to", ALL, "--json").stdout)
+    assert {row["target"] for row in rows} == set(TARGETS)
+    assert set(rows[0]) == {"target", "field", "value", "verdict", "code", "evidence", "how"}
+
+
+def test_explain_of_something_unsupported(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(text_of(model=CUSTOM, data=NPZ))
+    result = run("explain", str(path), "--to", "torch,paddle", "--json")
+    assert result.exit_code == 1
+    bad = {row["target"] for row in json.loads(result.stdout) if row["verdict"] == "unsupported"}
+    assert bad == {"paddle"}
+
+
+# init, schema, matrix
+
+
+def test_init_and_its_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "my.yaml"
+    result = run("init", str(path))
+    assert (result.exit_code, result.stdout) == (0, f"{path}\n{path.parent / 'recipe-v1.json'}\n")
+    assert run("check", str(path), "--to", ALL).exit_code == 0
+    path.write_text("mine")
+    result = run("init", str(path))
+    assert result.exit_code == 2
+    assert "CC501" in result.stderr
+    assert path.read_text() == "mine"
+    assert run("init", str(path), "--force").exit_code == 0
+    assert path.read_text() != "mine"
+
+
+def test_schema() -> None:
+    assert run("schema").stdout == schema_text()
+
+
+def test_matrix() -> None:
+    rows = json.loads(run("matrix", "--json").stdout)
+    assert {row["target"] for row in rows} == set(TARGETS)
+    assert "| field |" in run("matrix", "--markdown").stdout
+    table = run("matrix").stdout
+    assert table.splitlines()[0].split() == [
+        "target",
+        "field",
+        "verdict",
+        "code",
+        "evidence",
+        "how",
+    ]
+
+
+@pytest.mark.parametrize(("usable", "code"), [(True, 0), (False, 3)])
+def test_doctor(monkeypatch: pytest.MonkeyPatch, usable: bool, code: int) -> None:
+    native = {"float32": usable}
+    monkeypatch.setattr(
+        doctor, "examine", lambda backend: doctor.Examination(backend.name, "1.0", native=native)
+    )
+    assert run("doctor").exit_code == code
+    result = run("doctor", "--json")
+    assert result.exit_code == code
+    assert [one["target"] for one in json.loads(result.stdout)] == list(TARGETS)
+
+
+# usage
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compile"],
+        ["compile", "r.yaml"],
+        ["compile", "r.yaml", "--to", "torch"],
+        ["compile", "r.yaml", "--to", "torch", "-o", "x", "--form", "book"],
+        ["check"],
+        ["show"],
+        ["explain", "r.yaml"],
+        ["chek", "r.yaml"],
+        ["check", "--wrong", "r.yaml"],
+        ["matrix", "extra"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage(arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: crosscast" in result.output
+
+
+def test_mistyped_commands_and_options_get_suggestions() -> None:
+    assert "compile" in run("complie").stderr.replace("complie", "")
+    assert "--strict" in run("check", "--strct", "r.yaml").stderr.replace("--strct", "")
+
+
+def test_help_and_version() -> None:
+    assert run("--version").stdout == f"crosscast {__version__}\n"
+    for option in ("--help", "-h"):
+        result = run(option)
+        assert result.exit_code == 0
+        assert all(name in result.stdout for name in ("compile", "check", "parity", "doctor"))
+    assert "Usage: crosscast" in run().output
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "show", "explain --to torch", "compile --to torch -o x"]
+)
+def test_files_that_cannot_be_read(command: str, tmp_path: Path) -> None:
+    name, *options = command.split()
+    for path, code in ((tmp_path / "no.yaml", "CC001"), (tmp_path, "CC002")):
+        result = run(name, str(path), *options)
+        assert result.exit_code == 2
+        assert code in result.stderr
+
+
+# the guard around commands
+
+
+def guarded_exit(command: Callable[[], int | None]) -> int:
+    with pytest.raises(typer.Exit) as caught:
+        cli_guard.guarded(command)()
+    return caught.value.exit_code
+
+
+def test_interruption_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    assert guarded_exit(interrupted) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_returned_numbers_are_exit_codes() -> None:
+    assert guarded_exit(lambda: 3) == 3
+    assert guarded_exit(lambda: None) == 0
+
+
+# as a process
+
+
+@pytest.fixture
+def process() -> list[str]:
+    return [sys.executable, "-m", "crosscast"]
+
+
+def test_as_a_module_in_a_pipe(process: list[str], recipe: str, broken: str) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        environment.pop(name, None)
+    script = f"{' '.join(process)} check {recipe} {broken}; echo $?"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == "1"
+    assert "error CC104" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(process: list[str], recipe: str) -> None:
+    script = f"set -o pipefail; {' '.join(process)} show {recipe} | true"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_stdin_may_be_closed(process: list[str]) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{' '.join(process)} check - <&-"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "CC003" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_names_that_do_not_fit_the_encoding_are_printed_all_the_same(
+    process: list[str], tmp_path: Path
+) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff\xc3\xa9"
+    done = subprocess.run(
+        [*map(os.fsencode, process), b"init", name + b"/r.yaml"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"\n") == 2

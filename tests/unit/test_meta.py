@@ -1,0 +1,253 @@
+"""The project about itself: imports, codes, rows and their probes, sizes, generated files."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from crosscast.capability import Verdict
+from crosscast.codes import CODES
+from crosscast.target import Backend, load_backend
+from recipe_strategies import TARGETS
+from recipe_texts import FLOAT16, text_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("translator", "backends", "parity")
+FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle"}
+HEAVY = {"numpy", "matplotlib", "tokenizers", "safetensors", "scipy"}
+BACKENDS = [load_backend(name) for name in TARGETS]
+TEST_FOLDERS = ("unit", "frameworks", "probes", "package")
+
+
+def modules(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(nodes: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names of modules that statements import, without looking into functions."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module is not None
+            assert node.level == 0
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+            yield from imported([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            yield from imported([*node.body, *node.orelse, *node.finalbody])
+
+
+# imports
+
+
+@pytest.mark.parametrize("path", [*modules(*SOURCES)], ids=lambda path: "/".join(path.parts[-2:]))
+def test_no_module_imports_a_framework(path: Path) -> None:
+    """Two kinds run in a framework's own process: probes of `doctor`, and parity's hooks."""
+    statements = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.stmt)]
+    if path.name == "machine.py" or ROOT / "parity" in path.parents:
+        statements = tree_of(path).body
+    assert not {name.partition(".")[0] for name in imported(statements)} & FRAMEWORKS
+
+
+PROBE = """
+import json, sys
+from crosscast.cli import app
+for arguments in json.loads(sys.argv[1]):
+    try:
+        app(arguments, standalone_mode=False)
+    except BaseException as error:
+        if getattr(error, "exit_code", 0):
+            raise
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def test_compiling_imports_neither_frameworks_nor_arrays(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(text_of(precision=FLOAT16))
+    to = ["--to", ",".join(TARGETS)]
+    commands = [
+        ["compile", str(recipe), *to, "-o", str(tmp_path / "out")],
+        ["check", str(recipe), *to],
+        ["explain", str(recipe), *to],
+        ["show", str(recipe)],
+        ["matrix"],
+        ["schema"],
+        ["init", str(tmp_path / "new" / "r.yaml")],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, json.dumps(commands)], capture_output=True, text=True
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert {"crosscast", "jinja2", "pydantic"} <= loaded
+    assert not loaded & (FRAMEWORKS | HEAVY)
+    assert (tmp_path / "out" / "torch" / "train.py").exists()
+
+
+@pytest.mark.parametrize("command", [["--help"], ["--version"]], ids=" ".join)
+def test_asking_for_help_loads_little(command: list[str]) -> None:
+    code = f"import sys; sys.argv[1:] = {command!r}\nfrom crosscast.cli import run\nrun()"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "crosscast.cli" in loaded
+    for name in ("numpy", "jinja2", "pydantic", "ruamel.yaml", "matplotlib", "torch"):
+        assert name not in loaded
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    names = {}
+    for folder in SOURCES:
+        for path in modules(folder):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            names[".".join(part for part in parts if part != "__init__")] = path
+    needs = {
+        name: {one for one in imported(tree_of(path).body) if one in names and one != name}
+        for name, path in names.items()
+    }
+    while needs:
+        free = {name for name, wanted in needs.items() if not wanted & needs.keys()}
+        assert free, f"circular: {sorted(needs)}"
+        needs = {name: wanted for name, wanted in needs.items() if name not in free}
+
+
+# codes
+
+
+def mentioned() -> Counter[str]:
+    """Count the codes that source code and templates use, without the tables that define them."""
+    found: Counter[str] = Counter()
+    for path in modules(*SOURCES):
+        if path.name == "codes.py":
+            continue
+        tree = tree_of(path)
+        defined = {
+            id(node.args[0])
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "Code"
+            and node.args
+        }
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and id(node) not in defined
+            ):
+                found.update(re.findall(r"\bCC\d{3}\b", node.value))
+    return found
+
+
+def all_codes() -> list[str]:
+    return [*CODES, *(code.code for backend in BACKENDS for code in backend.codes)]
+
+
+def test_codes_are_unique() -> None:
+    assert [code for code, count in Counter(all_codes()).items() if count > 1] == []
+    source = (ROOT / "translator/crosscast/codes.py").read_text()
+    assert len(re.findall(r'Code\(\s*"CC', source)) == len(CODES)
+
+
+def test_every_code_that_is_used_is_explained() -> None:
+    assert set(mentioned()) - set(all_codes()) == set()
+
+
+def test_every_code_that_is_explained_is_used() -> None:
+    assert set(all_codes()) - set(mentioned()) == set()
+
+
+def test_codes_in_templates_and_pages_are_explained() -> None:
+    pages = [*(ROOT / "templates").rglob("*.j2"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    for path in pages:
+        codes = set(re.findall(r"\bCC\d{3}\b", path.read_text(encoding="utf-8")))
+        assert codes <= set(all_codes()), path
+
+
+@pytest.mark.parametrize("code", [*CODES.values()], ids=lambda code: str(code.code))
+def test_codes_have_a_title_and_help(code: object) -> None:
+    title, text = getattr(code, "title", ""), getattr(code, "help", "")
+    assert re.fullmatch(r"CC\d{3}", getattr(code, "code", ""))
+    assert title
+    assert text.endswith(".") or "`" in text
+    assert title[0] == title[0].lower() or title.split()[0].isupper() or title.startswith("YAML")
+
+
+# rows
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: str(one.name))
+def test_rows_that_are_not_exact_have_a_code_and_a_probe(backend: Backend) -> None:
+    own = {code.code for code in backend.codes}
+    for row in backend.rows:
+        if row.verdict is Verdict.EXACT:
+            assert not row.code, row
+            continue
+        assert row.code in own, row
+        assert probe_exists(row.probe), row.probe
+
+
+def probe_exists(probe: str) -> bool:
+    """Whether a probe is a test function, or says why it needs none."""
+    if probe.startswith("none: "):
+        return True
+    file, _, function = probe.partition("::")
+    path = ROOT / "tests" / "probes" / file
+    if not path.is_file():
+        return False
+    functions = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef))
+    return function in {node.name for node in functions}
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: str(one.name))
+def test_codes_of_a_backend_are_used_by_its_rows_or_scripts(backend: Backend) -> None:
+    package = ROOT / "backends" / f"crosscast_{backend.name}"
+    texts = [path.read_text() for path in package.glob("*.py")]
+    for code in backend.codes:
+        assert sum(text.count(f'"{code.code}"') for text in texts) >= 2, code.code
+
+
+# sizes and generated files
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def test_modules_and_templates_stay_small() -> None:
+    tests = [f"tests/{folder}" for folder in TEST_FOLDERS]
+    everything = [*modules(*SOURCES, *tests), *(ROOT / "tests").glob("*.py")]
+    assert [path.name for path in everything if lines(path) > 400] == []
+    templates = (ROOT / "templates").rglob("*.j2")
+    assert [path.name for path in templates if lines(path) > 120] == []
+
+
+def test_generated_files_are_fresh() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_emitted_code_imports_nothing_of_ours() -> None:
+    for path in (ROOT / "templates").rglob("*.j2"):
+        assert not re.search(r"^\s*(import|from) crosscast", path.read_text(), re.MULTILINE), path

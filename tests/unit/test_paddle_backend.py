@@ -1,0 +1,204 @@
+"""What the Paddle backend emits: clean files for every kind of recipe, and honest rows."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast.capability import Verdict, judge
+from crosscast.compiler import compile_recipe
+from crosscast.diagnostics import DiagnosticError
+from crosscast.order import verify
+from crosscast.output import write_files
+from crosscast.recipe import Recipe
+from crosscast_paddle import BACKEND
+from crosscast_paddle.rows import CODES, ROWS
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
+
+TESTS = Path(__file__).parents[1]
+
+NONE: dict[str, Any] = {"mode": "none"}
+DYNAMIC = {"mode": "dynamic", "hysteresis": 2, "max_scale": 2.0**20}
+PRECISIONS: list[dict[str, Any]] = [
+    {},
+    {"precision": BFLOAT16},
+    {"precision": FLOAT16, "loss_scaling": NONE},
+    {"precision": FLOAT16},
+    {"precision": FLOAT16 | {"tf32": True}, "loss_scaling": DYNAMIC},
+    {"precision": FLOAT16, "loss_scaling": {"mode": "static", "scale": 1e30}},
+]
+CLIPPINGS: list[dict[str, Any]] = [
+    {"kind": "none"},
+    {"kind": "value", "max_value": 0.5},
+    {"kind": "global_norm", "max_norm": 1.0},
+    {"kind": "global_norm", "max_norm": 1.0, "eps": 0.0},
+    {"kind": "global_norm", "max_norm": 1.0, "eps": 1e-3},
+]
+SGD = {"name": "sgd", "learning_rate": 0.1}
+L2 = {"weight_decay": 0.1, "no_decay": ["bias", "layer_norm", "embedding"]}
+ADAM = {"name": "adam", "learning_rate": 1e-3}
+OPTIMIZERS: list[dict[str, Any]] = [
+    SGD,
+    SGD | L2,
+    SGD | {"momentum": 0.9, "weight_decay": 0.1},
+    SGD | L2 | {"momentum": 0.9, "nesterov": True},
+    ADAM | {"weight_decay": 0.1},
+    ADAM | L2,
+    {"name": "adamw", "learning_rate": 1e-3},
+    {"name": "adamw", "learning_rate": 1e-3, "weight_decay": 0.0},
+]
+SCHEDULES = [
+    {"name": "constant", "total_steps": 9},
+    {"name": "linear", "total_steps": 9, "warmup_steps": 9},
+    {"name": "cosine", "total_steps": 9, "warmup_steps": 2, "end_lr": 1e-4, "tick": "attempt"},
+]
+ACCUMULATIONS = [
+    {"tail": tail, "normalize_by": unit}
+    for tail in ("flush_renormalized", "flush", "drop", "carry")
+    for unit in ("sample", "microbatch")
+]
+LONG = {"kind": "custom", "factory": {"paddle": f"my_{'long_' * 14}models.bert:build"}}
+MODELS = [TINY["model"], TINY["model"] | {"dropout": 0.1}, LONG]
+PROCESSES = [
+    {},
+    {
+        "distributed": {"strategy": "data_parallel", "processes_per_node": 4},
+        "batch": {"micro_batch_size": 2, "global_batch_size": 16},
+    },
+]
+
+
+def recipes() -> Iterator[Recipe]:
+    """Every precision with every clipping, optimizer and number of processes; the rest in turn."""
+    rest = itertools.cycle(itertools.product(SCHEDULES, ACCUMULATIONS, MODELS))
+    for precision, clipping, optimizer, processes in itertools.product(
+        PRECISIONS, CLIPPINGS, OPTIMIZERS, PROCESSES
+    ):
+        schedule, accumulation, model = next(rest)
+        yield tiny_recipe(
+            **precision,
+            **processes,
+            clipping=clipping,
+            optimizer=optimizer,
+            schedule=schedule,
+            accumulation=accumulation,
+            model=model,
+        )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of them compiled, as a script and as a step."""
+    root = tmp_path_factory.mktemp("paddle")
+    for number, recipe in enumerate(recipes()):
+        for form in ("script", "step"):
+            (compiled,) = compile_recipe(recipe, ["paddle"], form=form)
+            assert verify(compiled.plan) == []
+            write_files(root / f"{number}-{form}", compiled.files, force=True)
+    return root
+
+
+def run(*command: str | Path) -> None:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+def test_python_files_are_what_ruff_would_write(written: Path) -> None:
+    assert len(list(written.glob("*/*.py"))) > 1000
+    run(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", written)
+    run(sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", written)
+
+
+def test_no_line_is_long_or_ends_in_a_blank(written: Path) -> None:
+    for path in (*written.glob("*/train.py"), *written.glob("*/step.py")):
+        for line in path.read_text().splitlines():
+            assert line == line.rstrip(), path
+            assert len(line) <= 88 or "my_long" in line, (path, line)
+
+
+def test_launch_scripts_are_clean(written: Path) -> None:
+    by_text = {path.read_text(): path for path in written.glob("*/launch.sh")}
+    assert len(by_text) > 10
+    for path in by_text.values():
+        assert path.stat().st_mode & 0o111
+        run("bash", "-n", path)
+    run(Path(sys.executable).with_name("shellcheck"), *by_text.values())
+
+
+def test_every_flag_of_launch_sh_is_one_of_the_script(written: Path) -> None:
+    for path in written.glob("*/launch.sh"):
+        script = path.with_name("train.py").read_text()
+        flags = re.findall(r"^  (--[a-z0-9_]+)=\S+ \\$", path.read_text(), re.MULTILINE)
+        assert flags
+        assert re.findall(r'add\("(--[a-z0-9]+_[a-z0-9_]+)"', script) == flags
+
+
+def test_files_import_nothing_of_crosscast(written: Path) -> None:
+    for path in written.glob("*/*.py"):
+        imported = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+        assert not [name for name in imported if name.startswith("crosscast")], path
+
+
+def test_a_name_that_means_something_to_a_shell(tmp_path: Path) -> None:
+    sections: dict[str, Any] = PROCESSES[1] | {"name": "a.b-c_d"}
+    folder = emit(tiny_recipe(**sections), "paddle", tmp_path)
+    assert "  --log_dir runs/a.b-c_d-paddle/log \\\n" in (folder / "launch.sh").read_text()
+
+
+def test_rows_that_are_not_exact_have_codes_and_probes() -> None:
+    codes = {code.code for code in CODES}
+    assert all(re.fullmatch("CC3(4[0-9]|5[0-9])", code) for code in codes)
+    used = {row.code for row in ROWS if row.verdict is not Verdict.EXACT}
+    assert used == codes
+    for row in ROWS:
+        if row.verdict is Verdict.EXACT or row.probe.startswith("none"):
+            continue
+        file, _, name = row.probe.partition("::")
+        assert f"def {name}(" in (TESTS / "probes" / file).read_text()
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({}, set()),
+        ({"precision": BFLOAT16}, {"CC345"}),
+        ({"precision": FLOAT16, "loss_scaling": NONE}, {"CC345"}),
+        ({"precision": FLOAT16}, {"CC340", "CC341", "CC345"}),
+        (PRECISIONS[5], {"CC342", "CC345"}),
+        ({"clipping": CLIPPINGS[2]}, set()),
+        ({"clipping": CLIPPINGS[3]}, {"CC343"}),
+        ({"clipping": CLIPPINGS[1]}, set()),
+    ],
+)
+def test_what_is_adapted(sections: dict[str, Any], expected: set[str]) -> None:
+    found = {one.row for one in judge(tiny_recipe(**sections), BACKEND.rows)}
+    assert {row.code for row in found if row.code} == expected
+    assert {row.verdict for row in found} <= {Verdict.EXACT, Verdict.ADAPTED}
+
+
+def refused(**sections: Any) -> list[str]:
+    with pytest.raises(DiagnosticError) as caught:
+        compile_recipe(tiny_recipe(**sections), ["paddle"])
+    return [one.code for one in caught.value.diagnostics if one.severity == "error"]
+
+
+def test_a_custom_model_needs_a_factory() -> None:
+    assert refused(model={"kind": "custom", "factory": {"torch": "a:b"}}) == ["CC344"]
+
+
+@pytest.mark.parametrize("overrides", [{"amp_level": "O2"}, {"amp": "O1"}, {"amp_level": 1}])
+def test_unknown_overrides_are_refused(overrides: dict[str, Any]) -> None:
+    assert refused(overrides={"paddle": overrides}) == ["CC208"]
+
+
+def test_the_level_is_printed(tmp_path: Path) -> None:
+    recipe = tiny_recipe(precision=BFLOAT16, overrides={"paddle": {"amp_level": "O1"}})
+    text = (emit(recipe, "paddle", tmp_path) / "train.py").read_text()
+    assert text.count('auto_cast(state.amp, dtype="bfloat16", level="O1")') == 2
