@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from crosscast import plan as ops
-from crosscast.canonical import canonical_plan
+from crosscast.canonical import canonical_plan, scale_before_schedule
 from crosscast.emit import py_literal
 from crosscast.lowering import (
     MACHINE_RULE,
     clip_constants,
+    divisor,
     factory_import,
     print_ops,
     shared_view,
@@ -31,25 +32,11 @@ _RULE_FLAGS = (
 )
 
 
-def paddle_plan(recipe: Recipe) -> ops.Plan:
-    """Return the canonical Plan with the scale updated before the schedule.
-
-    GradScaler tells of a skipped step by the counters that its update() changes, and the schedule
-    needs to know. The two operations read the same flag, so their order does not matter otherwise.
-    """
-    plan = canonical_plan(recipe)
-    update = plan.find(ops.UpdateScale)
-    if update is None:
-        return plan
-    rest = [op for op in plan.window if op is not update]
-    at = next(i for i, op in enumerate(rest) if isinstance(op, ops.Step)) + 1
-    return ops.Plan(micro=plan.micro, window=(*rest[:at], update, *rest[at:]))
-
-
 def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
     """Return plan and files of a recipe for Paddle."""
     overrides = PaddleOverrides.model_validate(recipe.overrides.get("paddle", {}))
-    plan = paddle_plan(recipe)
+    # GradScaler tells of a skip by the counters that its update() changes.
+    plan = scale_before_schedule(canonical_plan(recipe))
     view = shared_view(recipe, plan, TITLE, form)
     view |= _modes(recipe, overrides, form)
     view |= {
@@ -169,12 +156,6 @@ def _reseed(view: Mapping[str, Any]) -> str:
     return "paddle.seed(SEED + state.windows)"
 
 
-def _divisor(op: ops.Normalize, distributed: bool) -> str:
-    unit = "rows" if op.unit == "sample" else "n_micro"
-    count = unit if op.renormalize else "FULL_WINDOW"
-    return f"({count} / PROCESSES)" if distributed else count
-
-
 def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template of one operation prints."""
     scaled = view["scaled"]
@@ -182,7 +163,7 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
         case ops.Autocast():
             return {"auto_cast": view["auto_cast"]}
         case ops.Normalize():
-            return {"divisor": _divisor(op, view["distributed"])}
+            return {"divisor": divisor(op, view["distributed"])}
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Clip():

@@ -9,7 +9,7 @@ from typing import Any
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan
 from crosscast.emit import py_literal
-from crosscast.lowering import clip_constants, factory_import, print_ops, shared_view
+from crosscast.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
 from crosscast.recipe import Adam, AdamW, Recipe, Sgd
 from crosscast.target import File, Form, Lowered
 from crosscast_tensorflow.overrides import TensorflowOverrides
@@ -51,7 +51,7 @@ def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
         view["header"] = (*view["header"], advice)
     normalize = plan.find(ops.Normalize)
     assert normalize is not None  # every canonical plan has one
-    view["divisor"] = _divisor(normalize)
+    view["divisor"] = divisor(normalize, distributed=False)
     if not normalize.renormalize:
         view["clip_constants"] = (*view["clip_constants"], f"FULL_WINDOW = {normalize.full}")
     scale = ("scale_tensor",) if view["scaled"] else ()
@@ -86,12 +86,6 @@ def _decorator(overrides: TensorflowOverrides) -> str:
     if overrides.jit_compile:
         return "@tf.function(reduce_retracing=True, jit_compile=True)"
     return "@tf.function(reduce_retracing=True)"
-
-
-def _divisor(op: ops.Normalize) -> str:
-    if not op.renormalize:
-        return "FULL_WINDOW"
-    return "rows" if op.unit == "sample" else "n_micro"
 
 
 def _optimizer(recipe: Recipe) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from crosscast import plan as ops
-from crosscast.canonical import canonical_plan
+from crosscast.canonical import canonical_plan, scale_before_schedule
 from crosscast.emit import py_literal
-from crosscast.lowering import clip_constants, factory_import, print_ops, shared_view
+from crosscast.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
 from crosscast.recipe import DynamicLossScaling, Recipe, Sgd
 from crosscast.target import File, Form, Lowered
 from crosscast_torch.overrides import TorchOverrides
@@ -21,25 +21,11 @@ _NEVER = "2**31 - 1"
 _EXEMPT_MODULES = {"layer_norm": ("nn.LayerNorm", "nn.RMSNorm"), "embedding": ("nn.Embedding",)}
 
 
-def torch_plan(recipe: Recipe) -> ops.Plan:
-    """Return the canonical Plan with the scale updated before the schedule.
-
-    GradScaler tells whether a step was skipped only by lowering its scale, and the schedule needs
-    to know. The two operations read the same flag, so their order does not matter otherwise.
-    """
-    plan = canonical_plan(recipe)
-    update = plan.find(ops.UpdateScale)
-    if update is None:
-        return plan
-    rest = [op for op in plan.window if op is not update]
-    at = next(i for i, op in enumerate(rest) if isinstance(op, ops.Step)) + 1
-    return ops.Plan(micro=plan.micro, window=(*rest[:at], update, *rest[at:]))
-
-
 def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
     """Return plan and files of a recipe for PyTorch."""
     overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
-    plan = torch_plan(recipe)
+    # GradScaler tells of a skip by lowering its scale.
+    plan = scale_before_schedule(canonical_plan(recipe))
     view = shared_view(recipe, plan, TITLE, form)
     machine = needs_machine(recipe)
     clip = plan.find(ops.Clip)
@@ -164,12 +150,6 @@ def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:
     }
 
 
-def _divisor(op: ops.Normalize, distributed: bool) -> str:
-    unit = "rows" if op.unit == "sample" else "n_micro"
-    count = unit if op.renormalize else "FULL_WINDOW"
-    return f"({count} / PROCESSES)" if distributed else count
-
-
 def _values(op: ops.Op, view: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """Return what the template of one operation prints."""
     scaled = view["scaled"]
@@ -177,7 +157,7 @@ def _values(op: ops.Op, view: Mapping[str, Any], recipe: Recipe) -> dict[str, An
         case ops.Autocast():
             return {"dtype": op.compute_dtype}
         case ops.Normalize():
-            return {"divisor": _divisor(op, view["distributed"])}
+            return {"divisor": divisor(op, view["distributed"])}
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Clip():

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
-import jinja2
-
-ROOT = Path(__file__).parents[2]
+from crosscast import emit
 
 
 @dataclass(frozen=True)
@@ -36,13 +33,4 @@ class View:
 
 
 def render(framework: str, model: Model) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ROOT / "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    environment.filters["py"] = repr
-    return environment.get_template(f"{framework}/model.py.j2").render(view=View(model))
+    return emit.render(emit.template_root(), f"{framework}/model.py.j2", {"view": View(model)})

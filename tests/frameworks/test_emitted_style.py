@@ -93,7 +93,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
         {"data": {"source": "synthetic"}, "model": TINY["model"] | {"max_positions": 64}},
         {
             "data": TINY["data"]
-            | {"train": f"it's {LONG}/{LONG}/\"q\"/{{x}}.npz", "eval": f"{LONG}/\\e/\u00fc.npz"},
+            | {"train": f'it\'s {LONG}/{LONG}/"q"/{{x}}.npz', "eval": f"{LONG}/\\e/\u00fc.npz"},
             "name": "n" * 64,
         },
         {
@@ -198,7 +198,17 @@ def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> No
     folder = tree.files(f"*/{backend}/model.py")[0].parent
     ruff = (sys.executable, "-m", "ruff")
     run(*ruff, "check", "--no-cache", ".", cwd=folder)
-    run(*ruff, "check", "--no-cache", "--select", "E4,E7,E9,F,I,UP,B,W", "--ignore", "B905", ".", cwd=folder)
+    run(
+        *ruff,
+        "check",
+        "--no-cache",
+        "--select",
+        "E4,E7,E9,F,I,UP,B,W",
+        "--ignore",
+        "B905",
+        ".",
+        cwd=folder,
+    )
     run(*ruff, "format", "--no-cache", "--check", ".", cwd=folder)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +14,8 @@ import pytest
 
 from crosscast_parity.weights import Weights, bert_shapes, bert_weights, save
 from frameworks import bert_oracle
-from frameworks.emitted_model import ROOT, Model, render
+from frameworks.emitted_model import Model, render
+from frameworks.subprocesses import start
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 EACH = pytest.mark.parametrize(
@@ -75,8 +74,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     done: dict[str, Results] = {}
 
     def results(framework: str) -> Results:
-        if importlib.util.find_spec(framework) is None:
-            pytest.skip(f"{framework} is not installed")
         if framework not in done:
             done[framework] = run_process(framework, tmp_path_factory.mktemp(framework))
         return done[framework]
@@ -92,19 +89,7 @@ def run_process(framework: str, folder: Path) -> Results:
     save(folder / "stress.safetensors", weights("stress"))
     np.savez(folder / "batch.npz", **BATCH)  # type: ignore[arg-type]
     script = Path(__file__).with_name(f"run_model_{framework}.py")
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT / "tests"),
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-    }
-    done = subprocess.run(
-        [sys.executable, script, folder],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = start(script, framework, folder)
     assert done.returncode == 0, done.stderr
     with np.load(folder / f"{framework}.npz", allow_pickle=False) as file:
         arrays = dict(file)

@@ -44,7 +44,7 @@ class Toy:
     dtype: Dtype
 
     def expected(self, recipe: Recipe, plan: Plan | None = None) -> Trace:
-        """Return what the reference interpreter makes of it, by the canonical plan if none is given."""
+        """Return what the reference makes of it, by the canonical plan if none is given."""
         windows = [[self._forward(batch) for batch in window] for window in self.windows]
         return run(plan or canonical_plan(recipe), self.parameters, windows, ROLES)
 

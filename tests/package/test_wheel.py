@@ -96,7 +96,8 @@ def test_a_missing_extra_is_named(
         check=False,
     )
     assert done.returncode == 3
-    assert "CC401" in done.stderr and missing in done.stderr.lower()
+    assert "CC401" in done.stderr
+    assert missing in done.stderr.lower()
     assert "Traceback" not in done.stderr
 
 

@@ -42,7 +42,7 @@ def test_every_backend_loads(name: str) -> None:
     assert load_backend(name).name == name
 
 
-@settings(slow_to_draw, max_examples=60)
+@settings(slow_to_draw, max_examples=40)
 @given(recipes())
 def test_a_recipe_written_out_loads_back_as_the_same(recipe: Recipe) -> None:
     assert rules.check(recipe) == []
@@ -60,7 +60,7 @@ def test_the_hash_tells_recipes_apart(one: Recipe, other: Recipe) -> None:
     assert recipe_hash(one.model_copy(update={"seed": one.seed ^ 1})) != recipe_hash(one)
 
 
-@settings(slow_to_draw, max_examples=60)
+@settings(slow_to_draw, max_examples=40)
 @given(recipes())
 def test_the_canonical_plan_keeps_the_order_rules(recipe: Recipe) -> None:
     plan = canonical_plan(recipe)

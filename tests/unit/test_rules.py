@@ -116,8 +116,8 @@ GOOD: list[dict[str, str | None]] = [
     {"optimizer": "{name: adam, learning_rate: 1, betas: [1e-9, 0.5], weight_decay: 0}"},
     {"model": "{kind: bert, preset: base, layers: 2, labels: 3}"},
     {
-        "model": "{kind: bert, layers: 1, hidden_size: 8, attention_heads: 8, intermediate_size: 1, "
-        "labels: 3}"
+        "model": "{kind: bert, labels: 3, "
+        "layers: 1, hidden_size: 8, attention_heads: 8, intermediate_size: 1}"
     },
     {"model": CUSTOM, "data": NPZ},
     {"data": "{source: npz, train: ' a b ', eval: '-x/../é'}"},

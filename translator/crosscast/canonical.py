@@ -94,3 +94,18 @@ def _update_scale(recipe: Recipe) -> tuple[ops.UpdateScale, ...]:
             ),
         )
     return ()
+
+
+def scale_before_schedule(plan: ops.Plan) -> ops.Plan:
+    """Return the plan with the update of the loss scale right behind the step.
+
+    Scalers that tell of a skipped step only by what their update changes need this order, because
+    the schedule wants to know. The two operations read the same flag, so nothing else depends on
+    their order.
+    """
+    update = plan.find(ops.UpdateScale)
+    if update is None:
+        return plan
+    rest = [op for op in plan.window if op is not update]
+    at = next(i for i, op in enumerate(rest) if isinstance(op, ops.Step)) + 1
+    return ops.Plan(micro=plan.micro, window=(*rest[:at], update, *rest[at:]))

@@ -14,7 +14,7 @@ from typing import Any
 
 from crosscast import __version__
 from crosscast.emit import py_literal, render
-from crosscast.plan import Op, Plan
+from crosscast.plan import Normalize, Op, Plan
 from crosscast.recipe import (
     BertModel,
     CustomModel,
@@ -109,6 +109,16 @@ def _schedule(recipe: Recipe) -> dict[str, Any]:
         # Warm-up over the whole length leaves nothing to divide by: it ends at the end rate.
         "progress": f"min(1.0, {since} / {over})" if length else "1.0",
     }
+
+
+def divisor(op: Normalize, distributed: bool) -> str:
+    """Return what emitted code divides the loss of a micro-batch by.
+
+    `rows` and `n_micro` count over all processes; the mean over processes takes the factor back.
+    """
+    unit = "rows" if op.unit == "sample" else "n_micro"
+    count = unit if op.renormalize else "FULL_WINDOW"
+    return f"({count} / PROCESSES)" if distributed else count
 
 
 def clip_constants(recipe: Recipe, *, with_eps: bool) -> tuple[str, ...]:

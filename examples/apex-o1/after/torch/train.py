@@ -13,6 +13,8 @@ import math
 import os
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,19 +23,18 @@ from typing import Any, TextIO
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 from torch import nn
 
 # isort: split
 from my_model import build_model
 
-NAME = "apex-o1"
 RECIPE = "a53f07dba8316118"
 SEED = 0
 MICRO_BATCH_SIZE = 64
 ACCUMULATION_STEPS = 1
-GLOBAL_BATCH_SIZE = 64
+GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS
 WINDOWS = 10000
 TRAIN_DATA = "data/train.npz"
 EVAL_DATA = "data/eval.npz"
@@ -99,10 +100,11 @@ def positive(text: str) -> int:
 
 def read_rows(path: Path) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    damage = (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(path, allow_pickle=False) as file:
             rows = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except damage as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
     if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
@@ -258,7 +260,7 @@ def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
 
 
 def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the moments; the number of past updates is the step of every parameter."""
+    """Overwrite the moments."""
     parameters = named_parameters(state.model)
     for key, array in arrays.items():
         slot, _, name = key.partition("/")
@@ -304,7 +306,7 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         with safe_open(path, framework="np") as file:
             metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
             arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
@@ -325,7 +327,7 @@ def load_weights(path: Path, state: TrainState) -> None:
     """Load weights by their canonical names; a new classifier may be missing."""
     try:
         arrays = load_file(path)
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     wanted = model_arrays(state)
     fresh = [n for n in wanted if n.startswith("classifier.") and n not in arrays]

@@ -13,6 +13,8 @@ import math
 import os
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,19 +23,18 @@ from typing import Any, TextIO
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 from torch import nn
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-NAME = "bert-small"
 RECIPE = "52ffbd17e4a7c949"
 SEED = 1234
 MICRO_BATCH_SIZE = 8
 ACCUMULATION_STEPS = 4
-GLOBAL_BATCH_SIZE = 32
+GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS
 WINDOWS = 120
 TRAIN_DATA = "data/train.npz"
 EVAL_DATA = "data/eval.npz"
@@ -86,10 +87,11 @@ def positive(text: str) -> int:
 
 def read_rows(path: Path) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    damage = (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(path, allow_pickle=False) as file:
             rows = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except damage as error:
         hint = "make it with: crosscast data nli-synthetic -o data"
         raise Stop("failed", 2, f"cannot read {path}: {error}\n{hint}") from None
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
@@ -173,16 +175,18 @@ def decays(module: nn.Module, name: str) -> bool:
 
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """AdamW. Decoupled weight decay where `decays` says so."""
-    decayed: dict[nn.Parameter, bool] = {}  # a parameter of two modules goes by the first
+    decay: dict[nn.Parameter, float] = {}  # of a shared one, its first module decides
     for module in model.modules():
         for name, parameter in module.named_parameters(recurse=False):
             if parameter.requires_grad:
-                decayed.setdefault(parameter, decays(module, name))
+                own = WEIGHT_DECAY if decays(module, name) else 0.0
+                decay.setdefault(parameter, own)
+    groups = [
+        {"params": [p for p, d in decay.items() if d == value], "weight_decay": value}
+        for value in (WEIGHT_DECAY, 0.0)
+    ]
     return torch.optim.AdamW(
-        [
-            {"params": [p for p, d in decayed.items() if d], "weight_decay": WEIGHT_DECAY},
-            {"params": [p for p, d in decayed.items() if not d], "weight_decay": 0.0},
-        ],
+        groups,
         lr=LEARNING_RATE,
         betas=BETAS,
         eps=EPS,
@@ -261,7 +265,7 @@ def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
 
 
 def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the moments; the number of past updates is the step of every parameter."""
+    """Overwrite the moments and their numbers of updates."""
     parameters = named_parameters(state.model)
     for key, array in arrays.items():
         slot, _, name = key.partition("/")
@@ -304,7 +308,7 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         with safe_open(path, framework="np") as file:
             metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
             arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
@@ -324,7 +328,7 @@ def load_weights(path: Path, state: TrainState) -> None:
     """Load weights by their canonical names; a new classifier may be missing."""
     try:
         arrays = load_file(path)
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     # Early BERT files name the parameters of LayerNorm gamma and beta.
     old = {".gamma": ".weight", ".beta": ".bias"}

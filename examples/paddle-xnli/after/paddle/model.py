@@ -31,9 +31,9 @@ LIMITS = {
 }
 
 # Types: auto_cast runs the dense layers and the two attention products in half. Where a
-# release adds the float32 bias in an operation of its own, a dense layer returns float32
-# though. Every `astype` makes the next step independent of that: softmax, GELU, tanh,
-# LayerNorm and the residual stream are float32 in any release and on any device.
+# release adds the float32 bias in an operation of its own, a dense layer returns
+# float32, though. Every `astype` makes the next step independent of that: softmax,
+# GELU, tanh, LayerNorm and the residual stream are float32 on any device.
 
 
 class SelfAttention(nn.Layer):
@@ -129,7 +129,7 @@ class BertClassifier(nn.Layer):
         self.classifier = nn.Linear(HIDDEN_SIZE, LABELS)
 
     def forward(self, input_ids, attention_mask, token_type_ids):
-        """Return logits [batch, LABELS]; attention_mask is 1 for tokens, 0 for padding."""
+        """Return logits [batch, LABELS]; attention_mask is 0 for padding, else 1."""
         x = self.bert(input_ids, attention_mask, token_type_ids)
         x = F.dropout(x, DROPOUT, training=self.training)
         return self.classifier(x)
@@ -149,7 +149,7 @@ def build_model():
 
 
 def named_parameters(model):
-    """Return the parameters by their Hugging Face names, which the model uses itself."""
+    """Return the parameters by their Hugging Face names, the model's own."""
     return dict(model.named_parameters())
 
 

@@ -14,6 +14,8 @@ import math
 import os
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,19 +26,18 @@ import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-NAME = "paddle-xnli"
 RECIPE = "29cf63c1fedf6582"
 SEED = 1
 MICRO_BATCH_SIZE = 32
 ACCUMULATION_STEPS = 1
 PROCESSES = 8
-GLOBAL_BATCH_SIZE = 256
+GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS * PROCESSES
 WINDOWS = 4602
 TRAIN_DATA = "data/xnli-train.npz"
 EVAL_DATA = "data/xnli-dev.npz"
@@ -135,10 +136,11 @@ def below_one(text: str) -> float:
 
 def read_rows(path: Path) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    damage = (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(path, allow_pickle=False) as file:
             rows = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except damage as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
     if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
@@ -200,7 +202,7 @@ LossFunction = Callable[[nn.Layer, dict[str, paddle.Tensor]], paddle.Tensor]
 
 @dataclass
 class LossScale:
-    """The dynamic loss scale and its counters of clean and overflowed steps in a row."""
+    """The dynamic loss scale; counts clean and overflowed steps in a row."""
 
     scale: float = INIT_SCALE
     good: int = 0
@@ -440,7 +442,7 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         with safe_open(path, framework="np") as file:
             metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
             arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
@@ -461,7 +463,7 @@ def load_weights(path: Path, state: TrainState) -> None:
     """Load weights by their canonical names; a new classifier may be missing."""
     try:
         arrays = load_file(path)
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     # Early BERT files name the parameters of LayerNorm gamma and beta.
     old = {".gamma": ".weight", ".beta": ".bias"}
@@ -525,7 +527,7 @@ def select_device(args: argparse.Namespace) -> str:
     """Choose the device and prepare the process for it."""
     gpus = paddle.device.cuda.device_count()
     device = "gpu" if gpus and args.device != "cpu" else "cpu"
-    # The default is another one in every release. Must be set before the GPU is used.
+    # Paddle's default differs between releases. Read when the GPU is used first.
     os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
     if os.environ.get("PADDLE_TRAINERS_NUM") != str(PROCESSES):
         raise Stop("failed", 2, f"made for {PROCESSES} processes: start launch.sh")
@@ -534,11 +536,11 @@ def select_device(args: argparse.Namespace) -> str:
     paddle.distributed.init_parallel_env()
     if args.device == "gpu" and not gpus:
         raise Stop("cannot_run", 3, "--device gpu, but Paddle sees no GPU")
-    if args.use_fp16:
-        require_amp(device)
     if args.threads:
         paddle.base.core.set_num_threads(args.threads)  # there is no public way
     paddle.device.set_device(device)
+    if args.use_fp16:
+        require_amp(device)
     return device
 
 
@@ -548,7 +550,10 @@ def require_amp(device: str) -> None:
         message = "AMP is not native on CPU in Paddle, which would use float32 instead"
         hint = "run on a GPU or pass --use_fp16=false"
         raise Stop("cannot_run", 3, f"{message}; {hint}")
-    if not paddle.amp.is_float16_supported(device):
+    ones = paddle.ones([8, 8])
+    with paddle.amp.auto_cast(dtype="float16", level="O1"):
+        product = paddle.matmul(ones, ones)
+    if product.dtype != paddle.float16:
         raise Stop("cannot_run", 3, "this GPU does not compute in float16")
 
 
@@ -655,7 +660,6 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_arguments(argv)
     try:
         args.output.mkdir(parents=True, exist_ok=True)
-        (args.output / "status.json").unlink(missing_ok=True)
     except OSError as error:
         print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
         return 2
@@ -664,6 +668,8 @@ def main(argv: list[str] | None = None) -> int:
     state: TrainState | None = None
     try:
         device = select_device(args)
+        if not process_rank():  # the others may be late
+            (args.output / "status.json").unlink(missing_ok=True)
         status |= {"device": describe_device(device), "versions": versions()}
         state = make_state(args)
         status["eval"] = finite(run(args, state))

@@ -125,7 +125,7 @@ class BertClassifier(nn.Module):
         self.classifier = nn.Linear(HIDDEN_SIZE, LABELS)
 
     def forward(self, input_ids, attention_mask, token_type_ids):
-        """Return logits [batch, LABELS]; attention_mask is 1 for tokens, 0 for padding."""
+        """Return logits [batch, LABELS]; attention_mask is 0 for padding, else 1."""
         x = self.bert(input_ids, attention_mask, token_type_ids)
         x = F.dropout(x, DROPOUT, self.training)
         return self.classifier(x)
@@ -143,7 +143,7 @@ def build_model():
 
 
 def named_parameters(model):
-    """Return the parameters by their Hugging Face names, which the model uses itself."""
+    """Return the parameters by their Hugging Face names, the model's own."""
     return dict(model.named_parameters())
 
 

@@ -14,6 +14,8 @@ import math
 import os
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,20 +24,19 @@ from typing import Any, TextIO
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 from torch import nn
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-NAME = "paddle-xnli"
 RECIPE = "29cf63c1fedf6582"
 SEED = 1
 MICRO_BATCH_SIZE = 32
 ACCUMULATION_STEPS = 1
 PROCESSES = 8
-GLOBAL_BATCH_SIZE = 256
+GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS * PROCESSES
 WINDOWS = 4602
 TRAIN_DATA = "data/xnli-train.npz"
 EVAL_DATA = "data/xnli-dev.npz"
@@ -96,10 +97,11 @@ def positive(text: str) -> int:
 
 def read_rows(path: Path) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    damage = (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(path, allow_pickle=False) as file:
             rows = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except damage as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
     if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
@@ -161,7 +163,7 @@ LossFunction = Callable[[nn.Module, dict[str, torch.Tensor]], torch.Tensor]
 
 @dataclass
 class LossScale:
-    """The dynamic loss scale and its counters of clean and overflowed steps in a row."""
+    """The dynamic loss scale; counts clean and overflowed steps in a row."""
 
     scale: float = INIT_SCALE
     good: int = 0
@@ -220,16 +222,18 @@ def decays(module: nn.Module, name: str) -> bool:
 
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """AdamW. Decoupled weight decay where `decays` says so."""
-    decayed: dict[nn.Parameter, bool] = {}  # a parameter of two modules goes by the first
+    decay: dict[nn.Parameter, float] = {}  # of a shared one, its first module decides
     for module in model.modules():
         for name, parameter in module.named_parameters(recurse=False):
             if parameter.requires_grad:
-                decayed.setdefault(parameter, decays(module, name))
+                own = WEIGHT_DECAY if decays(module, name) else 0.0
+                decay.setdefault(parameter, own)
+    groups = [
+        {"params": [p for p, d in decay.items() if d == value], "weight_decay": value}
+        for value in (WEIGHT_DECAY, 0.0)
+    ]
     return torch.optim.AdamW(
-        [
-            {"params": [p for p, d in decayed.items() if d], "weight_decay": WEIGHT_DECAY},
-            {"params": [p for p, d in decayed.items() if not d], "weight_decay": 0.0},
-        ],
+        groups,
         lr=LEARNING_RATE,
         betas=BETAS,
         eps=EPS,
@@ -334,7 +338,7 @@ def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
 
 
 def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the moments; the number of past updates is the step of every parameter."""
+    """Overwrite the moments and their numbers of updates."""
     parameters = named_parameters(state.model.module)
     for key, array in arrays.items():
         slot, _, name = key.partition("/")
@@ -382,7 +386,7 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         with safe_open(path, framework="np") as file:
             metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
             arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
@@ -403,7 +407,7 @@ def load_weights(path: Path, state: TrainState) -> None:
     """Load weights by their canonical names; a new classifier may be missing."""
     try:
         arrays = load_file(path)
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     # Early BERT files name the parameters of LayerNorm gamma and beta.
     old = {".gamma": ".weight", ".beta": ".bias"}
@@ -453,7 +457,7 @@ def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
 
 def process_rank() -> int:
     """Number of this process among the data-parallel ones."""
-    return int(os.environ.get("RANK", 0))
+    return int(os.environ.get("RANK", "0"))
 
 
 def leave_processes() -> None:
@@ -569,7 +573,6 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_arguments(argv)
     try:
         args.output.mkdir(parents=True, exist_ok=True)
-        (args.output / "status.json").unlink(missing_ok=True)
     except OSError as error:
         print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
         return 2
@@ -578,6 +581,8 @@ def main(argv: list[str] | None = None) -> int:
     state: TrainState | None = None
     try:
         device = select_device(args)
+        if not process_rank():  # the others may be late
+            (args.output / "status.json").unlink(missing_ok=True)
         status |= {"device": describe_device(device), "versions": versions()}
         state = make_state(device)
         status["eval"] = finite(run(args, state))

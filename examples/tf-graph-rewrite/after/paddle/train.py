@@ -13,6 +13,8 @@ import math
 import os
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,18 +25,17 @@ import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-NAME = "tf-graph-rewrite"
 RECIPE = "eb633c7964fea4aa"
 SEED = 1
 MICRO_BATCH_SIZE = 8
 ACCUMULATION_STEPS = 4
-GLOBAL_BATCH_SIZE = 32
+GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS
 WINDOWS = 5000
 TRAIN_DATA = "data/train.npz"
 EVAL_DATA = "data/eval.npz"
@@ -128,10 +129,11 @@ def below_one(text: str) -> float:
 
 def read_rows(path: Path) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    damage = (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(path, allow_pickle=False) as file:
             rows = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except damage as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
     if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
@@ -191,7 +193,7 @@ LossFunction = Callable[[nn.Layer, dict[str, paddle.Tensor]], paddle.Tensor]
 
 @dataclass
 class LossScale:
-    """The dynamic loss scale and its counters of clean and overflowed steps in a row."""
+    """The dynamic loss scale; counts clean and overflowed steps in a row."""
 
     scale: float = INIT_SCALE
     good: int = 0
@@ -412,7 +414,7 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         with safe_open(path, framework="np") as file:
             metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
             arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
@@ -433,7 +435,7 @@ def load_weights(path: Path, state: TrainState) -> None:
     """Load weights by their canonical names; a new classifier may be missing."""
     try:
         arrays = load_file(path)
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     # Early BERT files name the parameters of LayerNorm gamma and beta.
     old = {".gamma": ".weight", ".beta": ".bias"}
@@ -484,15 +486,15 @@ def select_device(args: argparse.Namespace) -> str:
     """Choose the device and prepare the process for it."""
     gpus = paddle.device.cuda.device_count()
     device = "gpu" if gpus and args.device != "cpu" else "cpu"
-    # The default is another one in every release. Must be set before the GPU is used.
+    # Paddle's default differs between releases. Read when the GPU is used first.
     os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
     if args.device == "gpu" and not gpus:
         raise Stop("cannot_run", 3, "--device gpu, but Paddle sees no GPU")
-    if args.use_fp16:
-        require_amp(device)
     if args.threads:
         paddle.base.core.set_num_threads(args.threads)  # there is no public way
     paddle.device.set_device(device)
+    if args.use_fp16:
+        require_amp(device)
     return device
 
 
@@ -502,7 +504,10 @@ def require_amp(device: str) -> None:
         message = "AMP is not native on CPU in Paddle, which would use float32 instead"
         hint = "run on a GPU or pass --use_fp16=false"
         raise Stop("cannot_run", 3, f"{message}; {hint}")
-    if not paddle.amp.is_float16_supported(device):
+    ones = paddle.ones([8, 8])
+    with paddle.amp.auto_cast(dtype="float16", level="O1"):
+        product = paddle.matmul(ones, ones)
+    if product.dtype != paddle.float16:
         raise Stop("cannot_run", 3, "this GPU does not compute in float16")
 
 

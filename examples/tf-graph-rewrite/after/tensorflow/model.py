@@ -104,7 +104,7 @@ class BertClassifier(keras.Model):
         self.dropout = layers.Dropout(DROPOUT, dtype="float32")
 
     def call(self, input_ids, attention_mask, token_type_ids, training=False):
-        """Return logits [batch, LABELS]; attention_mask is 1 for tokens, 0 for padding."""
+        """Return logits [batch, LABELS]; attention_mask is 0 for padding, else 1."""
         # Added to the scores: 0 for tokens, -1e9 (still finite in a sum) for padding.
         mask = (1.0 - float32(attention_mask)[:, None, None, :]) * -1e9
         positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")

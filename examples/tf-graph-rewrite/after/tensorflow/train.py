@@ -13,6 +13,8 @@ import math
 import os
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,18 +28,17 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import ops
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-NAME = "tf-graph-rewrite"
 RECIPE = "eb633c7964fea4aa"
 SEED = 1
 MICRO_BATCH_SIZE = 8
 ACCUMULATION_STEPS = 4
-GLOBAL_BATCH_SIZE = 32
+GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS
 WINDOWS = 5000
 TRAIN_DATA = "data/train.npz"
 EVAL_DATA = "data/eval.npz"
@@ -94,10 +95,11 @@ def positive(text: str) -> int:
 
 def read_rows(path: Path) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and `labels`."""
+    damage = (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(path, allow_pickle=False) as file:
             rows = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except damage as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
     if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
@@ -166,7 +168,7 @@ LossFunction = Callable[[keras.Model, dict[str, tf.Tensor]], tf.Tensor]
 
 @dataclass
 class LossScale:
-    """The dynamic loss scale and its counters of clean and overflowed steps in a row."""
+    """The dynamic loss scale; counts clean and overflowed steps in a row."""
 
     scale: float = INIT_SCALE
     good: int = 0
@@ -417,7 +419,7 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         with safe_open(path, framework="np") as file:
             metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
             arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
@@ -438,7 +440,7 @@ def load_weights(path: Path, state: TrainState) -> None:
     """Load weights by their canonical names; a new classifier may be missing."""
     try:
         arrays = load_file(path)
-    except Exception as error:  # a damaged file leads to errors of any kind
+    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     # Early BERT files name the parameters of LayerNorm gamma and beta.
     old = {".gamma": ".weight", ".beta": ".bias"}

@@ -1,0 +1,129 @@
+"""Judging a recipe by rows, and finding backends."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from crosscast import target
+from crosscast.capability import Evidence, Row, Verdict, diagnose, judge, leaves
+from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.recipe import Recipe
+from crosscast.target import backend_names, load_backend
+from recipe_texts import FLOAT16, recipe_of
+
+
+def row(path: str, how: str, verdict: Verdict = Verdict.EXACT, code: str = "") -> Row:
+    return Row(path=path, how=how, verdict=verdict, code=code)
+
+
+def test_leaves_are_all_fields_that_have_a_value() -> None:
+    paths = dict(leaves(recipe_of()))
+    assert paths["seed"] == 0
+    assert paths["optimizer.betas"] == (0.9, 0.999)
+    assert paths["clipping.kind"] == "none"
+    assert paths["model.preset"] == "tiny"
+    for absent in ("version", "name", "overrides", "schedule.warmup_ratio", "model"):
+        assert absent not in paths
+
+
+def decided(rows: list[Row], recipe: Recipe | None = None) -> dict[str, str]:
+    return {one.path: one.row.how for one in judge(recipe or recipe_of(), rows)}
+
+
+def test_the_longest_path_decides() -> None:
+    how = decided([row("optimizer", "all"), row("optimizer.eps", "eps"), row("opt", "none")])
+    assert how["optimizer.eps"] == "eps"
+    assert how["optimizer.betas"] == "all"
+
+
+def test_a_path_is_no_prefix_of_a_longer_name() -> None:
+    how = decided([row("model.max", "wrong"), row("model", "right")])
+    assert how["model.max_positions"] == "right"
+
+
+def test_the_first_of_equal_rows_whose_condition_holds_decides() -> None:
+    rows = [
+        Row(path="seed", how="never", when=lambda recipe: recipe.seed > 5),
+        row("seed", "first"),
+        row("seed", "second"),
+    ]
+    assert decided(rows)["seed"] == "first"
+    assert decided(rows, recipe_of(seed="6"))["seed"] == "never"
+
+
+def test_a_longer_path_counts_only_where_its_condition_holds() -> None:
+    rows = [row("data", "all"), Row(path="data.shuffle", how="never", when=lambda recipe: False)]
+    assert decided(rows)["data.shuffle"] == "all"
+
+
+def test_a_field_without_a_row_is_unsupported() -> None:
+    (one,) = [one for one in judge(recipe_of(), []) if one.path == "seed"]
+    assert (one.row.verdict, one.row.code) == (Verdict.UNSUPPORTED, "CC300")
+
+
+def test_one_diagnostic_per_row_names_what_it_decides() -> None:
+    rows = [
+        *(row(name, "fine") for name in Recipe.SECTIONS if name != "loss_scaling"),
+        row("seed", "as it is", Verdict.ADAPTED, "CC310"),
+        row("loss_scaling", "roughly", Verdict.APPROXIMATE, "CC311"),
+        row("precision.tf32", "not at all", Verdict.UNSUPPORTED, "CC312"),
+    ]
+    found = diagnose("here", judge(recipe_of(precision=FLOAT16), rows))
+    assert [(one.code, one.severity, one.path, one.message) for one in found] == [
+        ("CC310", Severity.NOTE, "seed", "here: adapted: as it is"),
+        ("CC312", Severity.ERROR, "precision.tf32", "here: unsupported: not at all"),
+        ("CC311", Severity.WARNING, "loss_scaling", "here: approximate: roughly"),
+    ]
+
+
+def test_words_of_tables() -> None:
+    assert [str(one) for one in Verdict] == ["exact", "adapted", "approximate", "unsupported"]
+    assert str(Evidence.MEASURED_GPU) == "measured-gpu"
+
+
+# backends
+
+
+def test_backend_names_are_sorted() -> None:
+    assert backend_names() == sorted(backend_names())
+    assert {"torch", "tensorflow", "paddle"} <= set(backend_names())
+
+
+def refused(name: str) -> tuple[str, str, str]:
+    with pytest.raises(DiagnosticError) as caught:
+        load_backend(name)
+    (one,) = caught.value.diagnostics
+    return one.code, one.message, one.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("trch", "did you mean 'torch'?"),
+        ("Paddle", "did you mean 'paddle'?"),
+        ("jax", ""),
+        ("", ""),
+    ],
+)
+def test_unknown_backends(name: str, hint: str) -> None:
+    code, message, found = refused(name)
+    assert (code, found) == ("CC106", hint)
+    assert "installed: paddle, tensorflow, torch" in message
+
+
+@pytest.mark.parametrize(
+    "value", ["no_such_package:BACKEND", "crosscast_torch:NO_SUCH_NAME", "broken_backend:BACKEND"]
+)
+def test_backends_that_do_not_load(
+    value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "broken_backend.py").write_text("raise RuntimeError('boom')")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint(name="mine", value=value, group=target.GROUP)
+    monkeypatch.setattr(target, "_entry_points", lambda: {"mine": entry})
+    code, message, _ = refused("mine")
+    assert code == "CC107"
+    assert "'mine' does not load" in message
