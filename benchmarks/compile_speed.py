@@ -70,7 +70,7 @@ def measure(listed: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Timin
 
 
 def print_table(timings: Mapping[str, Timing]) -> None:
-    """Print medians and minima, and each command as a multiple of the two ways to have libraries."""
+    """Print medians and minima, and the minima as multiples of what the libraries take."""
     bases = [min(timings[f"{verb} the libraries"].cpu) for verb in ("import", "load")]
     width = max(map(len, timings))
     print(f"{'':{width}}  CPU s (min)      wall s (min)     / import, / load")

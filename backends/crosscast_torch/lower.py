@@ -101,6 +101,8 @@ def _optimizer(recipe: Recipe, overrides: TorchOverrides) -> dict[str, Any]:
         doc = f"{cls}. {decay} weight decay where `decays` says so."
     elif not optimizer.weight_decay:
         doc = f"{cls} without weight decay."
+    if scaled_momentum(recipe):
+        doc += " Not fused (CC315)."
     return {
         "cls": cls,
         "constants": tuple(lines),
@@ -135,7 +137,7 @@ def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:
         return {"arguments": (), "doc": ""}
     if recipe.loss_scaling.mode == "static":
         return {
-            "doc": "Constant loss scale: it backs off only to tell of a skipped step.",
+            "doc": "Constant loss scale: it backs off only to tell of a skipped step (CC312).",
             "arguments": ("init_scale=LOSS_SCALE", f"growth_interval={_NEVER}"),
         }
     if machine:

@@ -32,13 +32,13 @@ NAMES = {
 }
 
 
-class Shift(nn.Module):
+class Shift(nn.Module):  # type: ignore[misc]
     def __init__(self, size: int) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.empty(size))
 
 
-class ToyModel(nn.Module):
+class ToyModel(nn.Module):  # type: ignore[misc]
     """The toy's parameters in modules of the roles they have; it is never called."""
 
     def __init__(self, start: dict[str, np.ndarray]) -> None:
@@ -89,7 +89,7 @@ def drive(folder: Path) -> dict[str, Any]:
         rows.append(step.train_window(state, window, loss))
         seen.append(snapshot(model, optimizer))
     arrays = {key: np.stack([one[key] for one in seen]) for key in seen[0]}
-    np.savez(folder / "steps.npz", **arrays)
+    np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     return {"rows": rows}
 
 

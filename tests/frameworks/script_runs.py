@@ -39,7 +39,8 @@ class Run:
     @property
     def weights(self) -> dict[str, np.ndarray]:
         """The final weights."""
-        return load_file(self.output / "model.safetensors")
+        weights: dict[str, np.ndarray] = load_file(self.output / "model.safetensors")
+        return weights
 
     def refused(self, *words: str) -> None:
         """Check that it ended with exit code 2 and a message with these words."""

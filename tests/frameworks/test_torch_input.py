@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def script(lab: Lab) -> Path:
     return lab.script("run")
 
 
-def npz(path: Path, drop: str = "", **arrays: Any) -> Path:
+def npz(path: Path, arrays: Mapping[str, Any] | None = None, drop: str = "") -> Path:
     rng = np.random.default_rng(0)
     rows = {
         "input_ids": rng.integers(4, 128, (6, 8)).astype(np.int32),
@@ -39,8 +40,13 @@ def npz(path: Path, drop: str = "", **arrays: Any) -> Path:
         "token_type_ids": np.zeros((6, 8), np.int32),
         "labels": np.zeros(6, np.int32),
     }
-    np.savez(path, **{name: a for name, a in (rows | arrays).items() if name != drop})
+    np.savez(path, **{name: a for name, a in (rows | dict(arrays or {})).items() if name != drop})
     return path
+
+
+def tokens(*shape: int) -> dict[str, np.ndarray]:
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    return {name: np.ones(shape, np.int32) for name in names}
 
 
 def data_files(folder: Path) -> dict[str, tuple[Path, str]]:
@@ -64,33 +70,18 @@ def data_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "cut": (folder / "cut.npz", "cut.npz"),
         "a flipped bit": (folder / "flipped.npz", "flipped.npz"),
         "one array": (folder / "array.npy", "array.npy"),
-        "objects": (npz(folder / "o.npz", labels=np.array([{}] * 6)), "o.npz"),
+        "objects": (npz(folder / "o.npz", {"labels": np.array([{}] * 6)}), "o.npz"),
         "no labels": (npz(folder / "l.npz", drop="labels"), "labels"),
         "no mask": (npz(folder / "m.npz", drop="attention_mask"), "attention_mask"),
-        "too long": (
-            npz(
-                folder / "w.npz",
-                **{n: np.ones((6, 17), np.int32) for n in ("input_ids", "attention_mask")},
-                token_type_ids=np.zeros((6, 17), np.int32),
-            ),
-            "16 tokens",
-        ),
-        "unequal": (npz(folder / "u.npz", labels=np.zeros(5, np.int32)), "length"),
-        "no length": (npz(folder / "s.npz", labels=np.array(0)), "labels"),
-        "no rows": (
-            npz(
-                folder / "z.npz",
-                **{n: np.zeros((0, 8), np.int32) for n in ("input_ids", "attention_mask")},
-                token_type_ids=np.zeros((0, 8), np.int32),
-                labels=np.zeros(0, np.int32),
-            ),
-            "row",
-        ),
-        "an id too large": (npz(folder / "i.npz", input_ids=ids + 123), "input_ids"),
-        "a negative id": (npz(folder / "n.npz", input_ids=ids - 6), "input_ids"),
-        "a label too large": (npz(folder / "b.npz", labels=np.full(6, 3, np.int32)), "labels"),
-        "floats": (npz(folder / "f.npz", input_ids=ids * 1.0), "input_ids"),
-        "flat": (npz(folder / "t.npz", input_ids=ids[:, 0]), "input_ids"),
+        "too long": (npz(folder / "w.npz", tokens(6, 17)), "16 tokens"),
+        "unequal": (npz(folder / "u.npz", {"labels": np.zeros(5, np.int32)}), "length"),
+        "no length": (npz(folder / "s.npz", {"labels": np.array(0)}), "labels"),
+        "no rows": (npz(folder / "z.npz", tokens(0, 8) | {"labels": np.zeros(0, int)}), "row"),
+        "an id too large": (npz(folder / "i.npz", {"input_ids": ids + 123}), "input_ids"),
+        "a negative id": (npz(folder / "n.npz", {"input_ids": ids - 6}), "input_ids"),
+        "a label too large": (npz(folder / "b.npz", {"labels": np.full(6, 3, np.int32)}), "labels"),
+        "floats": (npz(folder / "f.npz", {"input_ids": ids * 1.0}), "input_ids"),
+        "flat": (npz(folder / "t.npz", {"input_ids": ids[:, 0]}), "input_ids"),
     }
 
 
@@ -124,7 +115,7 @@ def raw_tensors(path: Path, dtype: str, width: int, shapes: dict[str, tuple[int,
 
 
 def test_arrays_that_the_model_does_not_know_are_left_out(lab: Lab, script: Path) -> None:
-    extra = npz(lab.folder / "extra.npz", row_names=np.array(["a"] * 6))
+    extra = npz(lab.folder / "extra.npz", {"row_names": np.array(["a"] * 6)})
     lab.ended(script, ("extra", "--train", extra, "--eval", extra, "--windows", 2))
 
 

@@ -51,7 +51,7 @@ def documents(draw: st.DrawFn) -> Any:
     return data
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(documents() | junk)
 def test_any_data_gives_a_recipe_or_diagnostics(data: Any) -> None:
     try:

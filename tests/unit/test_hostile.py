@@ -125,6 +125,7 @@ def test_paths_of_data_reach_the_script_as_constants(target: str, form: Form) ->
     digest, good = harmless(target, form)
     values = [text for text in HOSTILE if accepted(recipe_source(data=(text, text)))]
     assert len(values) > 40
+    values = values if target == "torch" else values[::3]  # the quoting is the same
     for pair in zip(values[::2], values[1::2], strict=False):
         recipe = accepted(recipe_source(data=pair))
         assert recipe is not None

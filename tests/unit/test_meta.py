@@ -70,11 +70,7 @@ PROBE = """
 import json, sys
 from crosscast.cli import app
 for arguments in json.loads(sys.argv[1]):
-    try:
-        app(arguments, standalone_mode=False)
-    except BaseException as error:
-        if getattr(error, "exit_code", 0):
-            raise
+    assert not app(arguments, standalone_mode=False), arguments
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
