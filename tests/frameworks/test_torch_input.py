@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 from crosscast.recipe import BertModel
 from crosscast_parity.weights import bert_weights
 from frameworks.emitted_script import tiny_recipe
-from frameworks.torch_lab import DYNAMIC, SCALED, Lab
+from frameworks.torch_lab import SCALED, Lab
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
@@ -252,15 +252,3 @@ def test_a_window_larger_than_the_data(lab: Lab) -> None:
     lab.main(drop, ("out", "--train", few))[0].refused("6 rows")
     (run,) = lab.ended(carry, ("out", "--train", few, "--windows", 4))
     assert [row["rows"] for row in run.trace] == [16] * 4
-
-
-def test_scaled_runs_of_the_same_recipe_only(lab: Lab) -> None:
-    """A change of one field makes another recipe, whose moments would mean something else."""
-    one = lab.script("one", **SCALED)
-    two = lab.script("two", **(SCALED | {"loss_scaling": DYNAMIC | {"growth_interval": 4}}))
-    (run,) = lab.ended(one, ("out", "--windows", 2))
-    target = two.parent / "out"
-    target.mkdir()
-    name = "checkpoint.safetensors"
-    (target / name).write_bytes((run.output / name).read_bytes())
-    lab.main(two, ("out", "--resume"))[0].refused("another recipe")

@@ -52,6 +52,7 @@ CASES: dict[str, dict[str, Any]] = {
     "sgd-l2-everywhere": {"optimizer": SGD | {"weight_decay": 0.1}, "schedule": FLAT},
     "sgd-dynamic-value": half(DYNAMIC, optimizer=SGD, clipping=VALUE),
     "sgd-bounds": half(BOUNDS, optimizer=SGD),
+    "sgd-floor": half(DYNAMIC | {"min_scale": 12e3}, optimizer=SGD),
     "momentum-cosine": {"optimizer": MOMENTUM, "schedule": COSINE, "accumulation": BY_BATCH},
     "momentum-falling": half(FALLING, optimizer=MOMENTUM, schedule=FLAT),
     "momentum-hysteresis": half(HYSTERESIS, optimizer=MOMENTUM | L2, clipping=NORM),
@@ -63,6 +64,7 @@ CASES: dict[str, dict[str, Any]] = {
     "adam-l2-odd": half(ODD, optimizer=ADAM | L2, accumulation=FLUSH | BY_BATCH),
     "adam-patient": half(PATIENT, optimizer=ADAM, clipping=VALUE, schedule=COSINE),
     "adamw": {"optimizer": ADAMW, "clipping": NORM | {"eps": 1e-3}},
+    "sgd-clipped-at-times": {"optimizer": SGD, "clipping": NORM | {"max_norm": 1.6, "eps": 0.0}},
     "adamw-everywhere": {"optimizer": ADAMW | {"no_decay": []}, "schedule": COSINE},
     "adamw-kernels-only": {"optimizer": ADAMW | {"no_decay": ["embedding", "bias", "layer_norm"]}},
     "adamw-no-decay": {"optimizer": ADAMW | {"weight_decay": 0.0}, "schedule": FLAT},
@@ -176,6 +178,11 @@ def test_the_cases_reach_the_edges_of_the_scale(ran: dict[str, Ran]) -> None:
     assert len(set(scales["momentum-static"])) == 1
     assert [row["skipped"] for row in ran["momentum-falling"].rows][:3] == [True] * 3
     assert ran["momentum-falling"].rows[-1]["updates"] > 10
+
+
+def test_some_windows_are_clipped_and_some_are_not(ran: dict[str, Ran]) -> None:
+    norms = [row["grad_norm"] for row in ran["sgd-clipped-at-times"].rows]
+    assert min(norms) < 1.5 < 1.7 < max(norms)
 
 
 def test_a_stock_recipe_is_bit_equal_to_a_loop_written_by_hand(ran: dict[str, Ran]) -> None:

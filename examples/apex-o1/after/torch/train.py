@@ -162,7 +162,7 @@ def learning_rate(position: int) -> float:
 
 
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
-    """SGD. Coupled (L2) weight decay on every parameter."""
+    """SGD. Coupled (L2) weight decay on every parameter. Not fused (CC315)."""
     return torch.optim.SGD(
         model.parameters(),
         lr=LEARNING_RATE,
