@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.capability import Evidence, Row, Verdict
 from crosscast.codes import Code
-from crosscast.recipe import CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe
+from crosscast.recipe import BertModel, CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe
 
 CODES = (
     Code(
@@ -39,6 +39,11 @@ CODES = (
         "mixed precision needs a GPU",
         "On CPU paddle.amp.auto_cast computes in float32; the script refuses to pretend.",
     ),
+    Code(
+        "CC346",
+        "epsilon of LayerNorm out of range",
+        "Paddle's layer_norm accepts an epsilon of at most 1e-3.",
+    ),
 )
 
 
@@ -52,6 +57,10 @@ def _static(recipe: Recipe) -> bool:
 
 def _mixed(recipe: Recipe) -> bool:
     return recipe.precision.mode == "mixed"
+
+
+def _wide_norm_eps(recipe: Recipe) -> bool:
+    return isinstance(recipe.model, BertModel) and recipe.model.layer_norm_eps > 1e-3
 
 
 def _own_clip(recipe: Recipe) -> bool:
@@ -73,6 +82,14 @@ ROWS = (
         when=_no_factory,
     ),
     Row(path="model", how="nn.Layer with explicit types, or the user's factory"),
+    Row(
+        path="model.layer_norm_eps",
+        verdict=Verdict.UNSUPPORTED,
+        how="layer_norm refuses an epsilon above 1e-3",
+        code="CC346",
+        probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
+        when=_wide_norm_eps,
+    ),
     Row(path="data", how="npz read with NumPy, the same row order on every framework"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
     Row(path="precision", how="paddle.amp.auto_cast O1 around the forward pass"),

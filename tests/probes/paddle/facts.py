@@ -216,8 +216,22 @@ def optimizer_facts() -> dict[str, Any]:
     }
 
 
+def layer_norm_facts() -> dict[str, Any]:
+    """Which epsilons layer_norm takes."""
+
+    def refused(epsilon: float) -> str:
+        try:
+            paddle.nn.functional.layer_norm(paddle.ones([1, 4]), 4, epsilon=epsilon)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    return {"1e-3": refused(1e-3), "2e-3": refused(2e-3)}
+
+
 if __name__ == "__main__":
     FACTS = {
+        "layer_norm": layer_norm_facts,
         "scaler": scaler_facts,
         "clip": clip_facts,
         "amp": amp_facts,
