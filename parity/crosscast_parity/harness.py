@@ -100,10 +100,16 @@ def _run(
     windows = min(options.windows or total, total)
     tasks = TaskMaker(options, inputs, windows, faults)
     plan = canonical_plan(recipe)
-    runs = _execute(tasks.first(), plan, faults, options.jobs, on_end)
+    first = tasks.first()
+    # Cores that wait for the slowest target may as well run the twins of the likely reference.
+    spare = options.jobs > 1 and len(options.targets) > 1
+    early = tasks.twins(options.reference) if spare else []
+    done = _execute([*first, *early], plan, faults, options.jobs, on_end)
+    runs, twins = done[: len(first)], done[len(first) :]
     reference = choose_reference(runs, options.reference)
-    twins: list[Run] = []
-    if reference and _worth_twins(runs):
+    if reference is None or not _worth_twins(runs):
+        twins = []
+    elif not early or reference.target != options.reference:
         twins = _execute(tasks.twins(reference.target), plan, (), options.jobs, on_end)
     envelope = _envelope(reference, twins)
     return ParityReport(

@@ -84,6 +84,15 @@ def test_equal_and_nearly_equal_programs_are_equivalent(lab: Lab) -> None:
     assert report.envelope.spread[-1] > 0  # the twins were perturbed
 
 
+def test_twins_beside_the_targets_say_the_same_as_after_them(lab: Lab) -> None:
+    bugs = {"torch": "", "paddle": ""}
+    after = lab.compare(bugs, faults=["none"], twins=1, jobs=1)
+    beside = lab.compare(bugs, faults=["none"], twins=1, jobs=2)
+    assert after.envelope == beside.envelope
+    assert after.pairs == beside.pairs
+    assert [run.name for run in after.runs] == [run.name for run in beside.runs]
+
+
 def test_faults_are_injected_and_skipped(lab: Lab) -> None:
     report = lab.compare({"torch": "", "paddle": ""}, faults=["2:1=inf", "5:0=nan"], twins=0)
     rows = run(report, "paddle-faults").rows
