@@ -34,10 +34,10 @@ STRANGE_PATHS = (
         "a:",
         ":a",
     ),
-    *(" lead", "trail ", " ", "two  spaces", "word " * 40, "\u00a0", "\u3000", "\ufeff", "\u202e"),
+    *(" lead", "trail ", " ", "two  spaces", "word " * 40, "\u00a0", "\u3000"),
     "x" * 255,
 )
-_VALID = st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp"))
+_VALID = st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp"))
 paths = st.sampled_from(STRANGE_PATHS) | st.text(_VALID, min_size=1, max_size=40)
 names = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 factories = st.sampled_from(

@@ -8,9 +8,7 @@ from crosscast.emit import py_literal
 from crosscast.recipe import Adam, AdamW, Sgd
 
 _EXEMPT_LAYERS = {"layer_norm": "nn.LayerNorm", "embedding": "nn.Embedding"}
-_GROUPS = """parameters=[
-            {"params": list(p.values()), "weight_decay": d} for d, p in groups.items()
-        ]"""
+_GROUPS = 'parameters=[{"params": p, "weight_decay": d} for d, p in groups.items()]'
 
 
 def optimizer_view(optimizer: Sgd | Adam | AdamW) -> dict[str, Any]:
@@ -31,7 +29,7 @@ def optimizer_view(optimizer: Sgd | Adam | AdamW) -> dict[str, Any]:
         if form != "groups":
             arguments.append("weight_decay=WEIGHT_DECAY")
     if form == "names":
-        arguments.append("apply_decay_param_fun=lambda name: name in decayed")
+        arguments.append("apply_decay_param_fun=verdicts.get")
     return view | {
         "form": form,
         "exempt": exempt,
@@ -67,16 +65,18 @@ def _adam(optimizer: Adam | AdamW) -> dict[str, Any]:
     }
 
 
-def _exempt(optimizer: Sgd | Adam | AdamW) -> str:
-    """Return the condition on `layer` and `name` under which weight decay applies."""
-    if not optimizer.weight_decay:
-        return ""
-    names = ['name != "bias"'] if "bias" in optimizer.no_decay else []
+def _exempt(optimizer: Sgd | Adam | AdamW) -> tuple[str, ...]:
+    """Return the body of `decays`, empty where weight decay applies to everything or nothing."""
+    if not optimizer.weight_decay or not optimizer.no_decay:
+        return ()
     layers = [layer for role, layer in _EXEMPT_LAYERS.items() if role in optimizer.no_decay]
-    if layers:
-        types = layers[0] if len(layers) == 1 else f"({', '.join(layers)})"
-        names.append(f"not isinstance(layer, {types})")
-    return " and ".join(names)
+    if not layers:
+        return ('return "bias" not in name.split("_")',)
+    types = layers[0] if len(layers) == 1 else f"({', '.join(layers)})"
+    last = f"return not isinstance(layer, {types})"
+    if "bias" not in optimizer.no_decay:
+        return (last,)
+    return ('if "bias" in name.split("_"):  # bias_ih_l0 too', "    return False", last)
 
 
 def _doc(cls: str, optimizer: Sgd | Adam | AdamW, exempt: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast.capability import Evidence, Row, Verdict
 from crosscast.codes import Code
+from crosscast.neutral_rows import NEUTRAL_ROWS
 from crosscast.recipe import BertModel, CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe
 
 CODES = (
@@ -72,6 +73,7 @@ def _no_factory(recipe: Recipe) -> bool:
 
 
 ROWS = (
+    *NEUTRAL_ROWS,
     Row(path="seed", how="paddle.seed; NumPy orders the rows"),
     Row(
         path="model",

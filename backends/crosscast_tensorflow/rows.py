@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast.capability import Row, Verdict
 from crosscast.codes import Code
+from crosscast.neutral_rows import NEUTRAL_ROWS
 from crosscast.recipe import (
     CustomModel,
     DynamicLossScaling,
@@ -118,6 +119,7 @@ def spares_by_name(recipe: Recipe) -> bool:
 
 
 ROWS = (
+    *NEUTRAL_ROWS,
     Row(path="seed", how="keras.utils.set_random_seed; NumPy orders the rows"),
     Row(
         path="model",

@@ -120,16 +120,18 @@ def _exempt(recipe: Recipe) -> tuple[str, ...]:
     optimizer = recipe.optimizer
     if not optimizer.weight_decay or not optimizer.no_decay:
         return ()
-    conditions = ['"bias" not in name'] if "bias" in optimizer.no_decay else []
+    bias = "bias" in optimizer.no_decay
     exempt = [names for role, names in _EXEMPT_MODULES.items() if role in optimizer.no_decay]
     modules = [name for names in exempt for name in names]
     types = f"({', '.join(modules)})" if len(modules) > 1 else "".join(modules)
+    if not modules:
+        return ('return "bias" not in name.split("_")',)
+    first = ('if "bias" in name.split("_"):  # in_proj_bias too', "    return False")
     if len(modules) > 2:  # too long for one line
-        conditions.append("not isinstance(module, exempt)")
-        return f"exempt = {types}", f"return {' and '.join(conditions)}"
-    if modules:
-        conditions.append(f"not isinstance(module, {types})")
-    return (f"return {' and '.join(conditions)}",)
+        last = [f"exempt = {types}", "return not isinstance(module, exempt)"]
+    else:
+        last = [f"return not isinstance(module, {types})"]
+    return (*first, *last) if bias else tuple(last)
 
 
 def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:

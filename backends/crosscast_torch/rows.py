@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast.capability import Row, Verdict
 from crosscast.codes import Code
+from crosscast.neutral_rows import NEUTRAL_ROWS
 from crosscast.recipe import CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe, Sgd
 
 CODES = (
@@ -68,6 +69,7 @@ def _no_factory(recipe: Recipe) -> bool:
 
 
 ROWS = (
+    *NEUTRAL_ROWS,
     Row(path="seed", how="torch.manual_seed; NumPy orders the rows"),
     Row(
         path="model",

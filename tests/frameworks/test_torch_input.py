@@ -191,6 +191,10 @@ def test_checkpoints(lab: Lab) -> None:
         "no recipe": {"forget": ["recipe"]},
         "no tensor": {"drop": f"model/{bias}"},
         "shape": {"arrays": {f"model/{bias}": np.zeros(3, np.float32)}},
+        "no counters": {"forget": ["counters"]},
+        "no moment": {"drop": f"optimizer/exp_avg/{bias}"},
+        "moment's shape": {"arrays": {f"optimizer/exp_avg/{bias}": np.zeros(3, np.float32)}},
+        "moment of nothing": {"arrays": {"optimizer/exp_avg/nothing": np.zeros(3, np.float32)}},
     }
     for name, change in changes.items():
         start = foreign.output if name == "foreign" else source.parent

@@ -70,7 +70,10 @@ def compile_command(
         files |= {f"{one.target}/{path}": file for path, file in one.files.items()}
     diagnostics = [d for one in compiled for d in one.diagnostics]
     if output == "-":
-        _to_stdout(files, as_json=json)
+        if form == "step" and len(compiled) == 1 and not json:
+            print(*(file.text for file in compiled[0].files.values()), sep="", end="")
+        else:
+            _to_stdout(files, as_json=json)
         print_diagnostics(diagnostics)
         return 0
     write_files(Path(output), files, force=force)
@@ -165,18 +168,20 @@ def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
 
 def explain(
     recipe: RecipeArgument,
-    to: ToOption,
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="T,...", help="Targets; default: all.")
+    ] = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> int:
     """Say for every field what was asked, how a target realises it, and how exactly."""
     from crosscast import capability
     from crosscast.readers.recipe_yaml import load
-    from crosscast.target import load_backend
+    from crosscast.target import backend_names, load_backend
 
     loaded = load(recipe)
     result = []
-    for name in targets_of(to):
+    for name in targets_of(to) if to else backend_names():
         backend = load_backend(name)
         for one in capability.judge(loaded, backend.rows):
             value = one.value if not isinstance(one.value, tuple) else list(one.value)

@@ -52,6 +52,24 @@ _TABLE = (
     Code("CC208", "override not understood", "The backend does not know this override."),
     Code("CC300", "field not supported", "The target cannot express this field."),
     Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
+    Code(
+        "CC302",
+        "a model of your own",
+        "The scripts cannot know your model. Weights without a gradient are left alone by PyTorch "
+        "and Paddle, and still decay in TensorFlow; losses that a Keras model adds by itself do "
+        "not count. Freeze what is not trained, and write regularization as weight_decay.",
+    ),
+    Code(
+        "CC303",
+        "types within a model of your own",
+        "Autocast of PyTorch and Paddle chooses a type per operation, a Keras policy per layer. "
+        "Write the casts that matter into your model, as the emitted BERT does.",
+    ),
+    Code(
+        "CC304",
+        "short windows over several processes",
+        "Every process needs a row. Choose tail: carry or drop, or rows that fill the windows.",
+    ),
     Code("CC401", "package missing", "Install the named extra."),
     Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
     Code("CC502", "cannot write", "The system refused to write; nothing was changed."),

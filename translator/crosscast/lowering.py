@@ -23,7 +23,9 @@ from crosscast.recipe import (
     NpzData,
     Recipe,
     Schedule,
+    Sgd,
     StaticLossScaling,
+    SyntheticData,
     ValueClipping,
 )
 
@@ -74,6 +76,7 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "processes": recipe.processes,
         "distributed": recipe.processes > 1,
         "windows": recipe.schedule.total_steps,
+        "checkpoint_every": max(1, min(500, recipe.schedule.total_steps // 10)),
         "tail": recipe.accumulation.tail,
         "tf32": recipe.precision.tf32,
         "compute_dtype": recipe.precision.compute_dtype,
@@ -82,6 +85,7 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "loss_doc": _loss_doc(recipe),
         "state_arguments": "device",
         "schedule": _schedule(recipe),
+        "slot_names": slot_names(recipe),
         **_scaling(recipe),
         **_model(recipe),
         **_data(recipe),
@@ -119,6 +123,13 @@ def divisor(op: Normalize, distributed: bool) -> str:
     unit = "rows" if op.unit == "sample" else "n_micro"
     count = unit if op.renormalize else "FULL_WINDOW"
     return f"({count} / PROCESSES)" if distributed else count
+
+
+def slot_names(recipe: Recipe) -> tuple[str, ...]:
+    """Return what checkpoints call the optimizer's moments."""
+    if isinstance(recipe.optimizer, Sgd):
+        return ("momentum_buffer",) if recipe.optimizer.momentum else ()
+    return ("exp_avg", "exp_avg_sq")
 
 
 def clip_constants(recipe: Recipe, *, with_eps: bool) -> tuple[str, ...]:
@@ -175,6 +186,16 @@ def _data(recipe: Recipe) -> dict[str, Any]:
     return {
         "train_data": "data/train.npz",
         "eval_data": "data/eval.npz",
-        "data_hint": "make it with: crosscast data nli-synthetic -o data",
+        "data_hint": synthetic_command(recipe, data),
         "shuffle": data.shuffle,
     }
+
+
+def synthetic_command(recipe: Recipe, data: SyntheticData) -> tuple[str, ...]:
+    """Return the command that makes the data which the recipe means, in parts of one line each."""
+    vocab = recipe.model.vocab_size if isinstance(recipe.model, BertModel) else 0
+    return (
+        "make it with: crosscast data nli-synthetic -o data",
+        f" --train-rows {data.train_rows} --eval-rows {data.eval_rows}",
+        f" --sequence-length {data.sequence_length} --vocab-size {vocab} --seed {recipe.seed}",
+    )

@@ -33,8 +33,9 @@ Fraction = Annotated[float, Field(ge=0, lt=1)]
 # same. Within these bounds both scale and 1/scale are normal float32 numbers.
 LossScale = Annotated[float, Field(ge=2.0**-126, le=2.0**126), AfterValidator(float32)]
 SLUG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-# No control characters and no line separators: paths are printed in scripts and messages.
-PATH_PATTERN = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$"
+# Paths are printed in scripts and messages: no control characters, line separators, invisible
+# characters or marks of direction.
+PATH_PATTERN = r"^[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+$"
 FACTORY_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"
 Slug = Annotated[str, Field(pattern=SLUG_PATTERN)]
 FilePath = Annotated[str, Field(min_length=1, max_length=255, pattern=PATH_PATTERN)]

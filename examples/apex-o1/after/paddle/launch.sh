@@ -5,6 +5,8 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# The factory of the model is imported from the folder you start this in.
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
 exec "${PYTHON:-python3}" "$here/train.py" \
   --use_fp16=true \
   --use_dynamic_loss_scaling=true \

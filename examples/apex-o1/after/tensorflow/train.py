@@ -261,7 +261,7 @@ def micro_step(
     scale: tf.Tensor,
 ) -> tf.Tensor:
     """Add the gradients of one micro-batch to those of the window; return its loss."""
-    variables = state.model.trainable_variables
+    variables = [variable.value for variable in state.model.trainable_variables]
     with tf.GradientTape() as tape:
         # The layers compute in float16, as the dtype policy they were built with says.
         loss = tf.cast(loss_fn(state.model, batch), tf.float32)
@@ -416,17 +416,24 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
-    parts: dict[str, dict[str, np.ndarray]] = {"model": {}, "optimizer": {}}
-    for name, array in arrays.items():
-        part, _, rest = name.partition("/")
-        parts[part][rest] = array
-    check_shapes(path, parts["model"], model_arrays(state))
-    counters = metadata["counters"]
-    state.windows, state.updates = counters["windows"], counters["updates"]
-    state.stuck = counters["stuck"]
-    restore_model(state, parts["model"])
-    restore_optimizer(state, parts["optimizer"])
-    restore_scaler(state, counters)
+    model = {k[6:]: v for k, v in arrays.items() if k.startswith("model/")}
+    moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}
+    wanted = model_arrays(state)
+    check_shapes(path, model, wanted)
+    for key, array in moments.items():
+        weight = wanted.get(key.partition("/")[2])
+        if weight is None or weight.shape != array.shape:
+            raise Stop("failed", 2, f"{path}: {key} fits no weight")
+    try:
+        counters = metadata["counters"]
+        state.windows = int(counters["windows"])
+        state.updates = int(counters["updates"])
+        state.stuck = int(counters["stuck"])
+        restore_model(state, model)
+        restore_optimizer(state, moments)
+        restore_scaler(state, counters)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Stop("failed", 2, f"{path} is damaged: {error!r}") from None
 
 
 def load_weights(path: Path, state: TrainState) -> None:
@@ -517,12 +524,20 @@ def make_state(device: str) -> TrainState:
     keras.config.set_dtype_policy(DTYPE_POLICY)  # before the layers are made
     with tf.device(device):
         model = build_model()
+        paths = [variable.path for variable in model.weights]
+        twice = sorted({path for path in paths if paths.count(path) > 1})
+        if twice:  # a checkpoint could hold only one of them
+            message = f"two weights are called {', '.join(twice)}: name the layers"
+            raise Stop("failed", 2, message)
         return TrainState(model, make_optimizer(model))
 
 
 def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
     """Train, write trace and checkpoints, return the evaluation."""
     checkpoint = args.output / "checkpoint.safetensors"
+    if checkpoint.exists() and not args.resume:
+        message = f"{args.output} holds a run: pass --resume, or another --output"
+        raise Stop("failed", 2, message)
     train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
     if args.weights:
         load_weights(args.weights, state)
@@ -603,6 +618,10 @@ def main(argv: list[str] | None = None) -> int:
         status["message"] = str(stop)
     except KeyboardInterrupt:
         status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
+    except Exception as error:
+        status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
+        (args.output / "status.json").write_text(json.dumps(status) + "\n")
+        raise  # a fault of the script or of the framework, not of its use
     if state is not None:
         status |= {"windows": state.windows, "updates": state.updates}
     (args.output / "status.json").write_text(json.dumps(status, indent=2) + "\n")

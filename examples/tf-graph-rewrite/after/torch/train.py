@@ -330,17 +330,27 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
     if metadata.get("recipe") != RECIPE:
         raise Stop("failed", 2, f"{path} was written by another recipe")
-    parts: dict[str, dict[str, np.ndarray]] = {"model": {}, "optimizer": {}}
-    for name, array in arrays.items():
-        part, _, rest = name.partition("/")
-        parts[part][rest] = array
-    check_shapes(path, parts["model"], model_arrays(state))
-    counters = metadata["counters"]
-    state.windows, state.updates = counters["windows"], counters["updates"]
-    state.stuck = counters["stuck"]
-    restore_model(state, parts["model"])
-    restore_optimizer(state, parts["optimizer"])
-    restore_scaler(state, counters)
+    model = {k[6:]: v for k, v in arrays.items() if k.startswith("model/")}
+    moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}
+    wanted = model_arrays(state)
+    check_shapes(path, model, wanted)
+    for key, array in moments.items():
+        weight = wanted.get(key.partition("/")[2])
+        if weight is None or weight.shape != array.shape:
+            raise Stop("failed", 2, f"{path}: {key} fits no weight")
+    try:
+        counters = metadata["counters"]
+        state.windows = int(counters["windows"])
+        state.updates = int(counters["updates"])
+        state.stuck = int(counters["stuck"])
+        slots = ("exp_avg", "exp_avg_sq")
+        if state.updates and len(moments) != len(slots) * len(wanted):
+            raise ValueError("moments are missing")
+        restore_model(state, model)
+        restore_optimizer(state, moments)
+        restore_scaler(state, counters)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Stop("failed", 2, f"{path} is damaged: {error!r}") from None
 
 
 def load_weights(path: Path, state: TrainState) -> None:
@@ -428,6 +438,9 @@ def make_state(device: torch.device) -> TrainState:
 def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
     """Train, write trace and checkpoints, return the evaluation."""
     checkpoint = args.output / "checkpoint.safetensors"
+    if checkpoint.exists() and not args.resume:
+        message = f"{args.output} holds a run: pass --resume, or another --output"
+        raise Stop("failed", 2, message)
     train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
     if args.weights:
         load_weights(args.weights, state)
@@ -508,6 +521,10 @@ def main(argv: list[str] | None = None) -> int:
         status["message"] = str(stop)
     except KeyboardInterrupt:
         status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
+    except Exception as error:
+        status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
+        (args.output / "status.json").write_text(json.dumps(status) + "\n")
+        raise  # a fault of the script or of the framework, not of its use
     if state is not None:
         status |= {"windows": state.windows, "updates": state.updates}
     (args.output / "status.json").write_text(json.dumps(status, indent=2) + "\n")
