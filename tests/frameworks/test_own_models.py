@@ -71,10 +71,11 @@ class Net(keras.Model):
         self.embed = keras.layers.Embedding(8, 4, name="embed")
         self.head = keras.layers.Dense(3, name="head")
         self.unused = keras.layers.Dense(2, name=UNUSED)
-        self.unused.build((None, 4))
 
     def call(self, inputs, training=False):
-        return self.head(keras.ops.mean(self.embed(inputs["x"]), axis=1))
+        hidden = keras.ops.mean(self.embed(inputs["x"]), axis=1)
+        self.unused(hidden)
+        return self.head(hidden)
 
 
 def build_model():
@@ -106,8 +107,8 @@ def train(folder: Path, target: str, model: str, optimizer: str) -> tuple[int, s
     write_files(folder, compiled.files)
     (folder / "own.py").write_text(model)
     rng = np.random.default_rng(0)
-    rows = {"x": rng.integers(0, 8, (64, 5)).astype(np.int32)}
-    np.savez(folder / "rows.npz", labels=(rows["x"][:, 0] % 3).astype(np.int32), **rows)
+    x = rng.integers(0, 8, (64, 5)).astype(np.int32)
+    np.savez(folder / "rows.npz", x=x, labels=(x[:, 0] % 3).astype(np.int32))
     done = start(folder / "train.py", target, "--output", "out", "--windows", 3, "--device", "cpu")
     return done.returncode, done.stderr, folder / "out"
 

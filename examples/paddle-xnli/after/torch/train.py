@@ -406,7 +406,8 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         state.updates = int(counters["updates"])
         state.stuck = int(counters["stuck"])
         slots = ("exp_avg", "exp_avg_sq")
-        if state.updates and len(moments) != len(slots) * len(wanted):
+        whole = len(moments) == len(slots) * len(wanted)
+        if not whole and (moments or state.updates):
             raise ValueError("moments are missing")
         restore_model(state, model)
         restore_optimizer(state, moments)
