@@ -79,9 +79,9 @@ def test_compile_prints_json(recipe: str, tmp_path: Path) -> None:
 
 
 def test_compile_to_stdout(recipe: str, tmp_path: Path) -> None:
-    result = run("compile", recipe, "--to", "torch", "-o", "-", "--form", "step")
+    result = run("compile", recipe, "--to", "torch", "-o", "-")
     assert result.exit_code == 0
-    assert "# ==> torch/step.py <==" in result.stdout
+    assert "# ==> torch/train.py <==" in result.stdout
     assert "note CC310" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.yaml"]
     files = json.loads(run("compile", recipe, "--to", "torch", "-o", "-", "--json").stdout)
@@ -285,7 +285,7 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch, usable: bool, code: int) -> Non
         ["compile", "r.yaml", "--to", "torch", "-o", "x", "--form", "book"],
         ["check"],
         ["show"],
-        ["explain", "r.yaml"],
+        ["explain"],
         ["chek", "r.yaml"],
         ["check", "--wrong", "r.yaml"],
         ["matrix", "extra"],

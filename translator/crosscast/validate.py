@@ -45,7 +45,6 @@ def build_recipe(document: YamlDocument) -> Recipe:
         collect.add(_place(document, (), "CC103", "a recipe is a mapping of fields"))
         collect.raise_errors()
     _check_version(document, collect)
-    collect.raise_errors()  # fields of another version would only be misread
     derived = Collector()
     data = derive(_without_free_keys(document.data), derived)
     for diagnostic in derived.found:
