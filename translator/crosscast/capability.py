@@ -53,6 +53,8 @@ class Row:
     evidence: Evidence = Evidence.MEASURED_CPU
     probe: str = ""
     when: Condition = always
+    dialects: frozenset[str] = frozenset()
+    """Names of the dialects for which the row holds; empty for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,8 @@ RecipeArgument = Annotated[
     str, typer.Argument(metavar="RECIPE", help="A recipe file; - for stdin.")
 ]
 ToOption = Annotated[
-    list[str], typer.Option("--to", metavar="T,...", help="Targets, separated by commas.")
+    list[str],
+    typer.Option("--to", metavar="T,...", help="Targets: NAME, NAME@VERSION or NAME@DIALECT."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse anything below exact.")]
@@ -24,13 +25,13 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse anything be
 
 def targets_of(texts: Sequence[str]) -> list[str]:
     """Split the `--to` values; an unknown or repeated name is a diagnostic."""
-    from crosscast.target import load_backend
+    from crosscast.target import find_target
 
     names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     collect = Collector()
     for name in names:
         try:
-            load_backend(name)
+            find_target(name)
         except DiagnosticError as error:
             collect.found += error.diagnostics
     if not names or len(set(names)) != len(names):
@@ -67,7 +68,7 @@ def compile_command(
         raise loaded.placed(error) from None
     files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe))}
     for one in compiled:
-        files |= {f"{one.target}/{path}": file for path, file in one.files.items()}
+        files |= {f"{one.target.folder}/{path}": file for path, file in one.files.items()}
     diagnostics = [d for one in compiled for d in one.diagnostics]
     if output == "-":
         if form == "step" and len(compiled) == 1 and not json:
@@ -177,13 +178,12 @@ def explain(
     """Say for every field what was asked, how a target realises it, and how exactly."""
     from crosscast import capability
     from crosscast.readers.recipe_yaml import load
-    from crosscast.target import backend_names, load_backend
+    from crosscast.target import backend_names, find_target
 
     loaded = load(recipe)
     result = []
     for name in targets_of(to) if to else backend_names():
-        backend = load_backend(name)
-        for one in capability.judge(loaded, backend.rows):
+        for one in capability.judge(loaded, find_target(name).rows):
             value = one.value if not isinstance(one.value, tuple) else list(one.value)
             result.append(
                 {

@@ -45,6 +45,10 @@ def parity(
     from crosscast.readers.recipe_yaml import load
 
     targets = targets_of(to)
+    older = [name for name in targets if "@" in name]
+    if older:
+        message = f"parity runs the newest dialect of a framework, not {older[0]}"
+        raise DiagnosticError(Diagnostic(code="CC707", message=message))
     loaded = load(recipe)
     try:
         from crosscast_parity.cli import parity_command
@@ -80,7 +84,7 @@ def _compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None
     from crosscast.output import write_files
 
     files = {
-        f"{one.target}/{path}": file
+        f"{one.target.folder}/{path}": file
         for one in compile_recipe(recipe, targets)
         for path, file in one.files.items()
     }

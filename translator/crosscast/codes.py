@@ -42,6 +42,7 @@ _TABLE = (
     Code("CC105", "unsupported recipe version", "This crosscast reads recipe version 1."),
     Code("CC106", "unknown backend", "`overrides` and `--to` name installed backends."),
     Code("CC107", "backend does not load", "The package that brings the backend is broken."),
+    Code("CC108", "unknown version or dialect", "A target is NAME, NAME@VERSION or NAME@DIALECT."),
     Code("CC201", "batch sizes contradict", "global = micro x accumulation x processes."),
     Code("CC202", "precision and loss scaling contradict", "See the fields named."),
     Code("CC203", "schedule contradicts itself", "See the fields named."),

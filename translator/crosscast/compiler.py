@@ -15,14 +15,14 @@ from crosscast.output import OutputFile
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe
 from crosscast.suggest import suggest
-from crosscast.target import Backend, Form, backend_names, load_backend
+from crosscast.target import Backend, Form, Target, backend_names, find_target, load_backend
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """One target's plan, files by relative path, and what is to be said about it."""
 
-    target: str
+    target: Target
     plan: Plan
     files: dict[str, OutputFile]
     judgements: tuple[capability.Judgement, ...]
@@ -36,7 +36,7 @@ def compile_recipe(
 
     Args:
         recipe: The recipe.
-        targets: Backend names.
+        targets: Names of targets, see `crosscast.target.find_target`.
         form: `script` for a whole training script, `step` for the training step alone.
         strict: Refuse whatever is not exact.
 
@@ -45,31 +45,30 @@ def compile_recipe(
     """
     collect = Collector()
     collect.found += check_override_names(recipe)
-    backends = [load_backend(name) for name in targets]
     judged = []
-    for backend in backends:
-        judgements = tuple(capability.judge(recipe, backend.rows))
-        found = tuple(capability.diagnose(backend.name, judgements))
-        judged.append((backend, judgements, found))
-        for diagnostic in (*check_overrides(recipe, backend), *found):
+    for target in map(find_target, targets):
+        judgements = tuple(capability.judge(recipe, target.rows))
+        found = tuple(capability.diagnose(target.name, judgements))
+        judged.append((target, judgements, found))
+        for diagnostic in (*check_overrides(recipe, target.backend), *found):
             collect.add(diagnostic)
         if strict:
-            _refuse_inexact(backend, found, collect)
+            _refuse_inexact(target, found, collect)
     collect.raise_errors()
     return [
-        _compile_one(recipe, backend, form, judgements, found)
-        for backend, judgements, found in judged
+        _compile_one(recipe, target, form, judgements, found)
+        for target, judgements, found in judged
     ]
 
 
-def _refuse_inexact(backend: Backend, found: Sequence[Diagnostic], collect: Collector) -> None:
+def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collector) -> None:
     below = [d for d in found if d.severity is not Severity.ERROR]
     if below:
         codes = ", ".join(sorted({d.code for d in below}))
         collect.add(
             Diagnostic(
                 code="CC301",
-                message=f"{backend.name}: not everything is exact ({codes})",
+                message=f"{target.name}: not everything is exact ({codes})",
                 hint="leave --strict out, or see `crosscast explain`",
             )
         )
@@ -77,20 +76,21 @@ def _refuse_inexact(backend: Backend, found: Sequence[Diagnostic], collect: Coll
 
 def _compile_one(
     recipe: Recipe,
-    backend: Backend,
+    target: Target,
     form: Form,
     judgements: tuple[capability.Judgement, ...],
     found: tuple[Diagnostic, ...],
 ) -> Compiled:
-    lowered = backend.lower(recipe, backend.dialects[0], form)
+    backend = target.backend
+    lowered = backend.lower(recipe, target.dialect, form)
     broken = verify(lowered.plan)
     if broken:  # a fault of the backend, never of the recipe
-        raise AssertionError(f"{backend.name}: {broken[0].code}: {broken[0].message}")
+        raise AssertionError(f"{target.name}: {broken[0].code}: {broken[0].message}")
     files = {
         file.path: OutputFile(render(backend.templates, file.template, file.view), file.executable)
         for file in lowered.files
     }
-    return Compiled(backend.name, lowered.plan, files, judgements, found)
+    return Compiled(target, lowered.plan, files, judgements, found)
 
 
 def check_override_names(recipe: Recipe) -> list[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from crosscast.capability import Row
+from crosscast.capability import Evidence, Row
 from crosscast.codes import Code
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import Plan
@@ -24,11 +25,33 @@ class Dialect:
     """One API generation of a framework: the versions it covers and what it offers."""
 
     name: str
-    since: str
-    """Lowest framework version, inclusive."""
+    title: str = ""
+    """Name for people, as in `PyTorch 2.4 or newer`."""
+    since: str = ""
+    """Lowest framework version, inclusive; empty if the dialect is chosen by name only."""
     until: str = ""
     """First framework version that is no longer covered; empty for none."""
+    evidence: Evidence = Evidence.MEASURED_CPU
+    """`documented` where no script of this dialect was ever run."""
+    requirements: tuple[str, ...] = ()
+    """Lines of the emitted requirements.txt."""
     features: frozenset[str] = frozenset()
+    """Words that the backend's lowering decides by."""
+
+    def covers(self, version: str) -> bool:
+        """Whether a framework version (digits and dots) lies in the window."""
+        if not self.since:
+            return False
+        number = _number(version)
+        return _number(self.since) <= number and (not self.until or number < _number(self.until))
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Return a version as numbers that compare, without trailing zeros: 2.4.0 is 2.4."""
+    parts = [int(part) for part in version.split(".")]
+    while parts and not parts[-1]:
+        parts.pop()
+    return tuple(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +90,7 @@ class Backend(Protocol):
 
     @property
     def dialects(self) -> Sequence[Dialect]:
-        """API generations, newest first."""
+        """API generations, newest first: the first is the one meant by the bare name."""
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -124,3 +147,69 @@ def load_backend(name: str) -> Backend:
             Diagnostic(code="CC107", message=f"backend {name!r} does not load: {error}")
         ) from None
     return backend
+
+
+_TARGET = re.compile(r"([^@]*)(?:@([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})|@(.*))?", re.ASCII | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What code is emitted for: a backend and one of its dialects."""
+
+    name: str
+    """As it was asked for: `torch`, `torch@2.1`."""
+    backend: Backend
+    dialect: Dialect
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that hold for the dialect."""
+        return rows_of(self.backend, self.dialect)
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of its files."""
+        return self.name.replace("@", "-")
+
+
+def rows_of(backend: Backend, dialect: Dialect) -> tuple[Row, ...]:
+    """Return the rows of a backend that hold for one of its dialects."""
+    return tuple(row for row in backend.rows if not row.dialects or dialect.name in row.dialects)
+
+
+def find_target(text: str) -> Target:
+    """Return the target named `BACKEND`, `BACKEND@VERSION` or `BACKEND@DIALECT`.
+
+    Raises:
+        DiagnosticError: CC106 or CC107 for the backend, CC108 for version or dialect.
+    """
+    match = _TARGET.fullmatch(text)
+    assert match is not None  # the last alternative takes everything
+    name, version, word = match.groups()
+    backend = load_backend(name)
+    if version is None and word is None:
+        return Target(text, backend, backend.dialects[0])
+    for dialect in backend.dialects:
+        if dialect.name == word or (version is not None and dialect.covers(version)):
+            return Target(text, backend, dialect)
+    raise DiagnosticError(_no_dialect(text, backend, word))
+
+
+def _no_dialect(text: str, backend: Backend, word: str | None) -> Diagnostic:
+    from crosscast.suggest import suggest
+
+    names = [dialect.name for dialect in backend.dialects]
+    near = suggest(word, names) if word else None
+    known = [f"{d.name} ({window(d)})" for d in backend.dialects]
+    return Diagnostic(
+        code="CC108",
+        message=f"{text!r}: {backend.name} is emitted as {', '.join(known)}",
+        hint=f"did you mean {backend.name}@{near}?" if near else "",
+    )
+
+
+def window(dialect: Dialect) -> str:
+    """Return the versions a dialect covers, for people."""
+    if not dialect.since:
+        return "by name"
+    return f"{dialect.since} up to {dialect.until}" if dialect.until else f"from {dialect.since}"
