@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -20,23 +21,30 @@ positive = st.floats(1e-3, 1e3)
 @st.composite
 def steps(draw: st.DrawFn) -> ops.Step:
     """Any optimizer with hyper-parameters that keep a short run finite."""
-    decay = draw(st.sampled_from((0.0, 0.01, 0.1)))
-    no_decay = draw(st.sampled_from(((), ("bias",), ("bias", "layer_norm"))))
+    roles: tuple[tuple[ops.Role, ...], ...] = ((), ("bias",), ("bias", "layer_norm"))
+    group = ops.Group(parameters=("dense.*",), weight_decay=0.05, rate_factor=0.5)
+    common: dict[str, Any] = {
+        "weight_decay": draw(st.sampled_from((0.0, 0.01, 0.1))),
+        "no_decay": draw(st.sampled_from(roles)),
+        "groups": draw(st.sampled_from(((), (group,)))),
+    }
     if draw(st.booleans()):
         momentum = draw(st.sampled_from((0.0, 0.5, 0.9)))
         return ops.Step(
             optimizer="sgd",
             momentum=momentum,
             nesterov=momentum > 0 and draw(st.booleans()),
-            weight_decay=decay,
-            no_decay=no_decay,
+            rate_in_momentum=momentum > 0 and draw(st.booleans()),
+            **common,
         )
     return ops.Step(
-        optimizer=draw(st.sampled_from(("adam", "adamw"))),
+        optimizer=draw(st.sampled_from(("adam", "adamw", "lamb", "lion", "adafactor"))),
         betas=draw(st.sampled_from(((0.9, 0.999), (0.5, 0.9)))),
         eps=draw(st.sampled_from((1e-8, 1e-6, 1e-3))),
-        weight_decay=decay,
-        no_decay=no_decay,
+        eps_placement=draw(st.sampled_from(("after_correction", "before_correction"))),
+        bias_correction=draw(st.booleans()),
+        always_adapt=draw(st.booleans()),
+        **common,
     )
 
 
@@ -44,18 +52,26 @@ def steps(draw: st.DrawFn) -> ops.Step:
 def clips(draw: st.DrawFn) -> ops.Clip:
     """Any clipping, with limits on both sides of usual norms."""
     limit = draw(positive)
-    by_norm = ops.Clip(mode="global_norm", limit=limit, eps=draw(st.sampled_from((0.0, 1e-6))))
-    none, by_value = ops.Clip(mode="none"), ops.Clip(mode="value", limit=limit)
-    return draw(st.sampled_from((none, by_norm, by_value)))
+    eps = draw(st.sampled_from((0.0, 1e-6)))
+    roles: tuple[tuple[ops.Role, ...], ...] = ((), ("bias",), ("layer_norm",))
+    exempt = draw(st.sampled_from(roles))
+    by_norm = ops.Clip(mode="global_norm", limit=limit, eps=eps, exempt=exempt)
+    by_itself = ops.Clip(mode="per_param_norm", limit=limit, eps=eps, exempt=exempt)
+    none, by_value = ops.Clip(mode="none"), ops.Clip(mode="value", limit=limit, exempt=exempt)
+    return draw(st.sampled_from((none, by_norm, by_itself, by_value)))
 
 
 @st.composite
 def schedules(draw: st.DrawFn) -> ops.Schedule:
     """Any schedule short enough that a few windows reach its end."""
-    warmup = draw(st.integers(0, 5))
+    names = ("constant", "linear", "cosine", "polynomial", "inverse_sqrt")
+    name = draw(st.sampled_from(names))
+    warmup = draw(st.integers(1 if name == "inverse_sqrt" else 0, 5))
     rate = draw(st.floats(1e-4, 0.5))
     return ops.Schedule(
-        name=draw(st.sampled_from(("constant", "linear", "cosine"))),
+        name=name,
+        power=draw(st.sampled_from((0.5, 1.0, 2.0))),
+        decay_from=draw(st.sampled_from(("warmup_end", "start"))),
         learning_rate=rate,
         end_lr=rate * draw(st.sampled_from((0.0, 0.1, 1.0))),
         warmup_steps=warmup,
@@ -78,6 +94,7 @@ def update_scales(draw: st.DrawFn, mode: str | None = None) -> ops.UpdateScale:
         backoff_factor=draw(st.sampled_from((0.5, 0.25, 0.8))),
         growth_interval=draw(st.integers(1, 4)),
         hysteresis=draw(st.integers(1, 3)),
+        hysteresis_mode=draw(st.sampled_from(("consecutive", "cumulative"))),
         min_scale=init * draw(st.sampled_from((1.0, 0.5, 2.0**-10))),
         max_scale=draw(st.sampled_from((None, init, init * 8))),
     )
@@ -104,7 +121,7 @@ def plans(
     processes = processes or draw(st.integers(1, 3))
     checked = scaled or draw(st.booleans())
     normalize = ops.Normalize(
-        unit=draw(st.sampled_from(("sample", "microbatch"))),
+        unit=draw(st.sampled_from(("sample", "microbatch", "token"))),
         renormalize=draw(st.booleans()),
         full=draw(st.integers(1, 16)),
     )
@@ -121,6 +138,11 @@ def plans(
         *((ops.CheckFinite(),) if checked else ()),
         draw(clips()),
         draw(steps()),
+        *(
+            (ops.Ema(decay=draw(st.sampled_from((0.0, 0.5, 0.999)))),)
+            if draw(st.booleans())
+            else ()
+        ),
         draw(schedules()),
         *((draw(update_scales()),) if scaled else ()),
         ops.Zero(),

@@ -67,6 +67,7 @@ def test_a_field_without_a_row_is_unsupported() -> None:
 def test_one_diagnostic_per_row_names_what_it_decides() -> None:
     rows = [
         *(row(name, "fine") for name in Recipe.SECTIONS if name != "loss_scaling"),
+        row("activation_checkpointing", "fine"),
         row("seed", "as it is", Verdict.ADAPTED, "CC310"),
         row("loss_scaling", "roughly", Verdict.APPROXIMATE, "CC311"),
         row("precision.tf32", "not at all", Verdict.UNSUPPORTED, "CC312"),
@@ -82,6 +83,17 @@ def test_one_diagnostic_per_row_names_what_it_decides() -> None:
 def test_words_of_tables() -> None:
     assert [str(one) for one in Verdict] == ["exact", "adapted", "approximate", "unsupported"]
     assert str(Evidence.MEASURED_GPU) == "measured-gpu"
+
+
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "paddle"])
+def test_a_model_without_a_factory_is_refused(name: str) -> None:
+    own = "{kind: custom, factory: {%s: 'a:b'}}"
+    found = {}
+    for named in ("torch", "tensorflow", "paddle"):
+        recipe = recipe_of(model=own % named, data="{source: npz, train: a, eval: b}")
+        diagnostics = diagnose(name, judge(recipe, load_backend(name).rows))
+        found[named] = "CC305" in {d.code for d in diagnostics if d.severity is Severity.ERROR}
+    assert found == {named: named != name for named in found}
 
 
 # backends

@@ -253,6 +253,7 @@ def test_matrix() -> None:
     table = run("matrix").stdout
     assert table.splitlines()[0].split() == [
         "target",
+        "dialects",
         "field",
         "verdict",
         "code",

@@ -21,6 +21,7 @@ from recipe_strategies import TARGETS
 from recipe_texts import FLOAT16, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
 SOURCES = ("translator", "backends", "parity")
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle"}
 HEAVY = {"numpy", "matplotlib", "tokenizers", "safetensors", "scipy"}
@@ -207,8 +208,8 @@ def probe_exists(probe: str) -> bool:
     if probe.startswith("none: "):
         return True
     file, _, function = probe.partition("::")
-    path = ROOT / "tests" / "probes" / file
-    if not path.is_file():
+    path = next((p for p in (TESTS / "probes" / file, TESTS / file) if p.is_file()), None)
+    if path is None:
         return False
     functions = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef))
     return function in {node.name for node in functions}

@@ -13,19 +13,24 @@ from typing import Any
 import pytest
 
 from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.inject import EagerCell, Fault, Injector, parse_fault
+from crosscast_parity.inject import Fault, make_injector, parse_fault
 from crosscast_parity.options import make_options
 from crosscast_parity.tasks import place_runner
 
 
 def test_faults_are_read_and_written() -> None:
     assert parse_fault("2:1=inf") == Fault(2, 1, "inf")
-    assert str(parse_fault("5:0=nan")) == "5:0=nan"
+    for text in ("5:0=nan", "5:0=-inf", "0:3=inf@bert.*.bias", "1:0=nan@input:pixel*"):
+        assert str(parse_fault(text)) == text
+    assert parse_fault("5:0=-inf@a.b*") == Fault(5, 0, "-inf", "a.b*")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "2=inf", "2:1", "2:1=0", "2:1=-inf", "-2:1=inf", "2:1=inf ", "2:1=inf\n", "٢:1=inf"],
+    [
+        *("", "2=inf", "2:1", "2:1=0", "2:1=+inf", "2:1=-nan", "-2:1=inf", "2:1=inf ", "2:1=inf\n"),
+        *("٢:1=inf", "2:1=inf@", "2:1=inf@a b", "2:1=inf@a\n", "2:1=inf@input:", "2:1=infa"),
+    ],
 )
 def test_other_texts_are_no_fault(text: str) -> None:
     with pytest.raises(ValueError, match="is not WINDOW:MICRO"):
@@ -45,7 +50,7 @@ def losses(faults: Sequence[Fault], windows: int, start: int = 0) -> list[list[f
         return 7
 
     module = SimpleNamespace(micro_batch_loss=lambda batch: batch * 1.5, train_window=train_window)
-    Injector(faults, EagerCell()).install(module)
+    make_injector("torch", faults).install(module)
     state = SimpleNamespace(windows=start)
     for _ in range(windows):
         assert module.train_window(state, [1.0, 2.0, 3.0], module.micro_batch_loss) == 7
@@ -74,7 +79,7 @@ def test_the_factor_is_one_again_after_an_error() -> None:
             raise RuntimeError
 
     module = SimpleNamespace(micro_batch_loss=lambda batch: batch, train_window=train_window)
-    Injector([Fault(0, 0, "inf")], EagerCell()).install(module)
+    make_injector("torch", [Fault(0, 0, "inf")]).install(module)
     with pytest.raises(RuntimeError):
         module.train_window(SimpleNamespace(windows=0), [1.0])
     assert module.micro_batch_loss(2.0) == 2.0

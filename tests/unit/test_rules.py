@@ -9,7 +9,49 @@ from recipe_texts import FLOAT16, bad, found, problems_of, text_of
 CUSTOM = "{kind: custom, factory: {torch: 'a:b', tensorflow: 'a.b:c'}}"
 NPZ = "{source: npz, train: a, eval: b}"
 
+FULL = "{mode: full, compute_dtype: bfloat16}"
+OWN = {"model": CUSTOM, "data": NPZ}
+
 RULES = [
+    bad("precision", "{mode: full}", "CC202", "9:1", ".compute_dtype"),
+    bad("precision", "{ops: {losses: compute}}", "CC202", "9:13", ".ops"),
+    bad("accumulation", "{dtype: compute}", "CC209", "6:23", ".dtype"),
+    bad("accumulation", "{dtype: compute}", "CC209", "6:23", ".dtype", precision=FLOAT16),
+    bad("accumulation", "{normalize_by: token, tail: flush}", "CC209", "6:43", ".tail"),
+    bad("schedule", "{total_steps: 9, power: 2}", "CC203", "8:35", ".power"),
+    bad("schedule", "{total_steps: 9, decay_from: start}", "CC203", "8:40", ".decay_from"),
+    bad("schedule", "{name: inverse_sqrt, total_steps: 9}", "CC203", "8:1", ".warmup_steps"),
+    bad(
+        "schedule",
+        "{name: inverse_sqrt, total_steps: 9, warmup_steps: 1, end_lr: 1e-9}",
+        "CC203",
+        "8:73",
+        ".end_lr",
+    ),
+    bad(
+        "optimizer",
+        "{name: sgd, learning_rate: 1, rate_in_momentum: true}",
+        "CC207",
+        "7:60",
+        ".rate_in_momentum",
+    ),
+    bad("optimizer", "{name: lion, learning_rate: 1, betas: [0, 0.9]}", "CC207", "7:50", ".betas"),
+    bad(
+        "clipping",
+        "{kind: value, max_value: 1, exempt: [bias, bias]}",
+        "CC207",
+        "9:47",
+        ".exempt",
+    ),
+    bad("activation_checkpointing", "true", "CC210", "9:27", **OWN),
+    bad(
+        "precision",
+        "{mode: mixed, compute_dtype: float16, ops: {losses: compute}}",
+        "CC210",
+        "9:50",
+        ".ops",
+        **OWN,
+    ),
     bad(
         "batch",
         "{micro_batch_size: 4, global_batch_size: 9}",
@@ -127,6 +169,13 @@ GOOD: list[dict[str, str | None]] = [
     {"precision": "{mode: mixed, compute_dtype: bfloat16}", "loss_scaling": "{mode: none}"},
     {"precision": FLOAT16, "loss_scaling": "{mode: dynamic, max_scale: null}"},
     {"clipping": "{kind: none}"},
+    {"precision": FULL, "accumulation": "{dtype: compute}"},
+    {"precision": "{mode: mixed, compute_dtype: float16, ops: {pointwise: compute}}"},
+    {"accumulation": "{normalize_by: token, tail: carry}"},
+    {"schedule": "{name: polynomial, total_steps: 9, power: 2, decay_from: start}"},
+    {"schedule": "{name: inverse_sqrt, total_steps: 9, warmup_ratio: 0.5}"},
+    {"optimizer": "{name: lamb, learning_rate: 1, groups: [{parameters: ['*.bias', 'a[0-9]']}]}"},
+    {"ema": "{decay: 0}", "activation_checkpointing": "true"},
     {"distributed": "{strategy: data_parallel}"},
     {"distributed": "{strategy: data_parallel, processes_per_node: 3}"},
     {"schedule": "{total_steps: 1, warmup_steps: 1}"},

@@ -118,6 +118,29 @@ def test_the_ceiling_is_where_float32_rounds_to_infinity() -> None:
     assert scales(replace(op, init_scale=FLOAT32_CEILING / 2), ".") == [FLOAT32_CEILING / 2]
 
 
+CUMULATIVE = replace(OP, hysteresis_mode="cumulative")
+
+
+def test_cumulative_overflows_need_not_follow_each_other() -> None:
+    assert scales(CUMULATIVE, "x.x") == [64, 64, 32]
+
+
+def test_after_the_first_back_off_every_overflow_is_one_until_growth() -> None:
+    # As DeepSpeed and Megatron with hysteresis 2: 64, 32, 16.
+    assert scales(CUMULATIVE, "xxx") == [64, 32, 16]
+    assert scales(CUMULATIVE, "xx...xx") == [64, 32, 32, 32, 64, 64, 32]
+
+
+def test_growth_refills_the_cumulative_count() -> None:
+    assert [state.bad for state in walk(CUMULATIVE, "x..x...")] == [1, 1, 1, 1, 1, 1, 0]
+
+
+def test_both_modes_are_one_with_a_hysteresis_of_one() -> None:
+    for attempts in ("xx", "x...x.x", "...x"):
+        one, other = (replace(op, hysteresis=1) for op in (OP, CUMULATIVE))
+        assert walk(one, attempts) == walk(other, attempts)
+
+
 @pytest.mark.parametrize("attempts", ["xxxxxx", "......", "x.x.x."])
 def test_a_static_scale_never_moves_and_never_counts(attempts: str) -> None:
     op = replace(OP, mode="static", growth_interval=1, hysteresis=1)
@@ -131,22 +154,24 @@ def test_bounds_and_counters_hold_on_any_path(op: UpdateScale, attempts: str) ->
         assert op.max_scale is None or state.scale <= op.max_scale
         assert 0 <= state.good < op.growth_interval
         assert 0 <= state.bad < op.hysteresis
-        assert not (state.good and state.bad)
+        assert not (state.good and state.bad) or op.hysteresis_mode == "cumulative"
 
 
 @given(update_scales(mode="dynamic"), st.text(".x", max_size=60))
 def test_agrees_with_the_pseudo_code_written_out(op: UpdateScale, attempts: str) -> None:
     scale, good, bad, seen = op.init_scale, 0, 0, []
+    cumulative = op.hysteresis_mode == "cumulative"
     for attempt in attempts:
         if attempt == "x":
             good, bad = 0, bad + 1
             if bad >= op.hysteresis:
-                scale, bad = max(float(np.float32(scale * op.backoff_factor)), op.min_scale), 0
+                scale = max(float(np.float32(scale * op.backoff_factor)), op.min_scale)
+                bad = bad - 1 if cumulative else 0
         else:
-            bad, good = 0, good + 1
+            bad, good = bad if cumulative else 0, good + 1
             if good >= op.growth_interval:
                 with np.errstate(over="ignore"):
-                    good, grown = 0, float(np.float32(scale * op.growth_factor))
+                    good, bad, grown = 0, 0, float(np.float32(scale * op.growth_factor))
                 if np.isfinite(grown):
                     scale = grown if op.max_scale is None else min(grown, op.max_scale)
         seen.append(ScaleState(scale, good, bad))

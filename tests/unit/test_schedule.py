@@ -66,6 +66,28 @@ def test_nothing_left_after_the_warm_up_gives_the_end_rate(name: str, total: int
     assert rates(op, 6) == [0.0, 0.125, 0.25, 0.375, 0.25, 0.25]
 
 
+def test_the_fall_of_original_bert_counts_from_the_start() -> None:
+    op = replace(LINEAR, decay_from="start", learning_rate=1.0)
+    assert rates(op, 6) == pytest.approx([0, 0.25, 0.5, 0.75, 1 - 4 / 14, 1 - 5 / 14])
+    assert learning_rate(op, 14) == learning_rate(op, 99) == 0.0
+
+
+def test_polynomial_table() -> None:
+    op = replace(LINEAR, name="polynomial", power=2.0, learning_rate=1.0, end_lr=0.1)
+    assert rates(op, 16)[4:] == pytest.approx(
+        [0.1 + 0.9 * ((14 - t) / 10) ** 2 for t in range(4, 15)] + [0.1]
+    )
+
+
+def test_polynomial_of_power_one_is_linear() -> None:
+    assert rates(replace(LINEAR, name="polynomial"), 16) == rates(LINEAR, 16)
+
+
+def test_inverse_square_root_counts_in_lengths_of_the_warm_up() -> None:
+    op = replace(LINEAR, name="inverse_sqrt", total_steps=64)
+    assert [learning_rate(op, t) for t in (4, 16, 64, 65, 999)] == [0.5, 0.25, 0.125, 0.125, 0.125]
+
+
 def test_without_warm_up_the_first_rate_is_the_full_one() -> None:
     assert learning_rate(replace(LINEAR, warmup_steps=0), 0) == 0.5
 
@@ -85,4 +107,8 @@ def test_rates_rise_in_the_warm_up_and_never_after_it(op: Schedule) -> None:
     late = rates(op, op.total_steps + 5)[op.warmup_steps :]
     assert all(a < b for a, b in pairwise(warm))
     assert all(a >= b - 1e-15 for a, b in pairwise(late))
-    assert late[-1] == (op.learning_rate if op.name == "constant" else op.end_lr)
+    ends = {
+        "constant": op.learning_rate,
+        "inverse_sqrt": learning_rate(op, max(op.warmup_steps, op.total_steps)),
+    }
+    assert late[-1] == ends.get(op.name, op.end_lr)

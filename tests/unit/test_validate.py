@@ -96,7 +96,7 @@ FIELDS = [
     bad("accumulation", "{steps: 0}", "CC104", "6:23", ".steps"),
     bad("accumulation", "{steps: null}", "CC103", "6:23", ".steps"),
     bad("accumulation", "{tail: flsh}", "CC104", "6:22", ".tail"),
-    bad("accumulation", "{normalize_by: token}", "CC104", "6:30", ".normalize_by"),
+    bad("accumulation", "{normalize_by: tokens}", "CC104", "6:30", ".normalize_by"),
     # precision and loss scaling
     bad("precision", "mixed", "CC103", "9:12"),
     bad("precision", "{mode: amp}", "CC104", "9:19", ".mode"),
@@ -217,7 +217,8 @@ def hint_of(**changes: str | None) -> str:
         ({"batch": "{batch_size: 2}"}, "did you mean batch.micro_batch_size?"),
         (
             {"optimizer": "{name: sgd, learning_rate: 1, eps: 1}"},
-            "known here: name, learning_rate, momentum, nesterov, weight_decay, no_decay; "
+            "known here: name, learning_rate, no_decay, groups, momentum, nesterov, "
+            "rate_in_momentum, weight_decay; "
             "free notes go under a key that starts with x-",
         ),
         (
@@ -230,6 +231,34 @@ def hint_of(**changes: str | None) -> str:
 )
 def test_hints(changes: dict[str, str | None], hint: str) -> None:
     assert hint_of(**changes) == hint
+
+
+def test_problems_inside_lists_and_inner_sections_have_places() -> None:
+    text = text_of(
+        precision="{mode: mixed, compute_dtype: float16, ops: {pointwize: compute, losses: half}}",
+        optimizer="{name: lamb, learning_rate: 1, groups: [{parameters: ['a.*', 'b c']}, "
+        "{parameters: [], rate: 2}, {parameters: ['*'], weight_decay: -1}, x]}",
+    )
+    assert found(text) == [
+        ("CC104", "7:73", "optimizer.groups.0.parameters.1"),
+        ("CC104", "7:95", "optimizer.groups.1.parameters"),
+        ("CC101", "7:99", "optimizer.groups.1.rate"),
+        ("CC104", "7:143", "optimizer.groups.2.weight_decay"),
+        ("CC103", "7:148", "optimizer.groups.3"),
+        ("CC101", "9:56", "precision.ops.pointwize"),
+        ("CC104", "9:84", "precision.ops.losses"),
+    ]
+    hints = [problem.hint for problem in problems_of(text)]
+    assert "did you mean precision.ops.pointwise?" in hints
+    assert "did you mean optimizer.groups.1.rate_factor?" in hints
+
+
+def test_free_notes_may_stand_anywhere() -> None:
+    text = text_of(
+        precision="{mode: mixed, compute_dtype: float16, ops: {x-why: [1, {a: b}], losses: compute}}",
+        optimizer="{name: lion, learning_rate: 1, groups: [{x-note: 1, parameters: ['*']}]}",
+    )
+    assert problems_of(text) == ()
 
 
 def test_suggestions() -> None:

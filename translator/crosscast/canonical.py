@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from crosscast import plan as ops
 from crosscast.recipe import (
     DynamicLossScaling,
-    GlobalNormClipping,
+    NoClipping,
     Recipe,
-    Sgd,
+    Section,
     StaticLossScaling,
     ValueClipping,
 )
@@ -20,10 +22,12 @@ def canonical_plan(recipe: Recipe) -> ops.Plan:
 
 def _micro(recipe: Recipe) -> tuple[ops.Op, ...]:
     accumulation = recipe.accumulation
-    unit_size = recipe.batch.micro_batch_size if accumulation.normalize_by == "sample" else 1
+    unit_size = 1 if accumulation.normalize_by == "microbatch" else recipe.batch.micro_batch_size
     dtype = recipe.precision.compute_dtype
     return (
-        ops.Autocast(compute_dtype=dtype),
+        ops.Autocast(
+            compute_dtype=dtype, weights=dtype if recipe.precision.mode == "full" else "float32"
+        ),
         ops.Normalize(
             unit=accumulation.normalize_by,
             renormalize=accumulation.tail != "flush",
@@ -31,7 +35,7 @@ def _micro(recipe: Recipe) -> tuple[ops.Op, ...]:
         ),
         *((ops.Scale(),) if recipe.scaling_on else ()),
         ops.Backward(compute_dtype=dtype),
-        ops.Accumulate(),
+        ops.Accumulate(dtype=dtype if accumulation.dtype == "compute" else "float32"),
     )
 
 
@@ -42,45 +46,42 @@ def _window(recipe: Recipe) -> tuple[ops.Op, ...]:
         *((ops.Unscale(), ops.CheckFinite()) if scaled else ()),
         _clip(recipe),
         _step(recipe),
-        ops.Schedule(
-            name=recipe.schedule.name,
-            learning_rate=recipe.optimizer.learning_rate,
-            end_lr=recipe.schedule.end_lr,
-            warmup_steps=recipe.schedule.warmup_steps,
-            total_steps=recipe.schedule.total_steps,
-            tick=recipe.schedule.tick,
-        ),
+        *((ops.Ema(decay=recipe.ema.decay),) if recipe.ema.decay is not None else ()),
+        _schedule(recipe),
         *_update_scale(recipe),
         ops.Zero(),
     )
 
 
+def _fields(section: Section) -> dict[str, Any]:
+    """Return the fields of a section by name, parts of it as they are."""
+    return {name: getattr(section, name) for name in type(section).model_fields}
+
+
 def _clip(recipe: Recipe) -> ops.Clip:
     clipping = recipe.clipping
-    if isinstance(clipping, GlobalNormClipping):
-        return ops.Clip(mode="global_norm", limit=clipping.max_norm, eps=clipping.eps)
+    if isinstance(clipping, NoClipping):
+        return ops.Clip(mode="none")
     if isinstance(clipping, ValueClipping):
-        return ops.Clip(mode="value", limit=clipping.max_value)
-    return ops.Clip(mode="none")
+        return ops.Clip(mode="value", limit=clipping.max_value, exempt=clipping.exempt)
+    return ops.Clip(
+        mode=clipping.kind, limit=clipping.max_norm, eps=clipping.eps, exempt=clipping.exempt
+    )
 
 
 def _step(recipe: Recipe) -> ops.Step:
-    optimizer = recipe.optimizer
-    if isinstance(optimizer, Sgd):
-        return ops.Step(
-            optimizer="sgd",
-            momentum=optimizer.momentum,
-            nesterov=optimizer.nesterov,
-            weight_decay=optimizer.weight_decay,
-            no_decay=optimizer.no_decay,
-        )
-    return ops.Step(
-        optimizer=optimizer.name,
-        betas=optimizer.betas,
-        eps=optimizer.eps,
-        weight_decay=optimizer.weight_decay,
-        no_decay=optimizer.no_decay,
-    )
+    values = _fields(recipe.optimizer)
+    del values["learning_rate"]  # the schedule holds it
+    if recipe.optimizer.name == "adafactor":
+        values["factored_eps"] = values.pop("eps")
+    values["groups"] = tuple(ops.Group(**_fields(group)) for group in recipe.optimizer.groups)
+    return ops.Step(optimizer=values.pop("name"), **values)
+
+
+def _schedule(recipe: Recipe) -> ops.Schedule:
+    values = _fields(recipe.schedule)
+    del values["warmup_ratio"]  # derived into warmup_steps
+    return ops.Schedule(learning_rate=recipe.optimizer.learning_rate, **values)
 
 
 def _update_scale(recipe: Recipe) -> tuple[ops.UpdateScale, ...]:
@@ -88,11 +89,7 @@ def _update_scale(recipe: Recipe) -> tuple[ops.UpdateScale, ...]:
     if isinstance(scaling, StaticLossScaling):
         return (ops.UpdateScale(mode="static", init_scale=scaling.scale),)
     if isinstance(scaling, DynamicLossScaling):
-        return (
-            ops.UpdateScale(
-                mode="dynamic", **{k: v for k, v in scaling.model_dump().items() if k != "mode"}
-            ),
-        )
+        return (ops.UpdateScale(**_fields(scaling)),)
     return ()
 
 

@@ -167,6 +167,13 @@ def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
         print(recipe_text(loaded), end="")
 
 
+def _plain(value: Any) -> Any:
+    """Return the value of a field as JSON knows it."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.model_dump() if hasattr(value, "model_dump") else value
+
+
 def explain(
     recipe: RecipeArgument,
     to: Annotated[
@@ -184,12 +191,11 @@ def explain(
     result = []
     for name in targets_of(to) if to else backend_names():
         for one in capability.judge(loaded, find_target(name).rows):
-            value = one.value if not isinstance(one.value, tuple) else list(one.value)
             result.append(
                 {
                     "target": name,
                     "field": one.path,
-                    "value": value,
+                    "value": _plain(one.value),
                     "verdict": str(one.row.verdict),
                     "code": one.row.code,
                     "evidence": str(one.row.evidence),

@@ -37,19 +37,32 @@ def schema() -> None:
 def matrix(
     json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the docs page.")] = False,
+    defaults: Annotated[
+        bool, typer.Option("--defaults", help="What APIs do where a script says nothing.")
+    ] = False,
+    dialects: Annotated[
+        bool, typer.Option("--dialects", help="Versions of the targets, with counts of verdicts.")
+    ] = False,
 ) -> None:
     """Print what every target can express, from the backends' own tables."""
-    from crosscast.matrix import markdown_page, matrix_rows
+    from crosscast.defaults_page import default_rows, defaults_page
+    from crosscast.matrix import dialect_rows, markdown_page, matrix_rows
     from crosscast.target import backend_names, load_backend
 
     backends = [load_backend(name) for name in backend_names()]
     if markdown:
-        print(markdown_page(backends), end="")
-    elif json:
-        print_json(matrix_rows(backends))
+        print((defaults_page if defaults else markdown_page)(backends), end="")
+        return
+    rows, hidden = matrix_rows(backends), {"when", "probe"}
+    if defaults:
+        rows, hidden = default_rows(backends), {"kind", "measured", "source", "note"}
+    elif dialects:
+        rows, hidden = dialect_rows(backends), set()
+    if json:
+        print_json(rows)
     else:
-        columns = ("target", "field", "verdict", "code", "evidence", "how")
-        print_table(columns, [[row[c] for c in columns] for row in matrix_rows(backends)])
+        columns = [column for column in rows[0] if column not in hidden]
+        print_table(columns, [[row[column] for column in columns] for row in rows])
 
 
 def doctor(json: JsonOption = False) -> int:

@@ -31,12 +31,19 @@ def parity(
     ] = None,
     fault: Annotated[
         list[str] | None,
-        typer.Option(metavar="WINDOW:MICRO=inf|nan", help="Inject an overflow; `none` for none."),
+        typer.Option(
+            metavar="WINDOW:MICRO=inf|-inf|nan[@NAMES]",
+            help="Inject an overflow, into the gradients of these parameters; `none` for none.",
+        ),
     ] = None,
     threads: Annotated[int, typer.Option(help="CPU threads of a process.")] = 1,
     jobs: Annotated[int | None, typer.Option(help="Processes side by side.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds for one process.")] = 1800.0,
     device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Where to train.")] = "cpu",
+    half: Annotated[
+        Literal["auto", "native", "emulated"],
+        typer.Option(help="How half precision is computed; auto: native where there is any."),
+    ] = "auto",
     python: Annotated[
         list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
     ] = None,
@@ -73,6 +80,7 @@ def parity(
         python=python or (),
         reference=reference,
         faults=fault,
+        half=half,
     )
     return parity_command(
         loaded, options=options, compile_to=_compile_to, echo=print, on_end=_say_end

@@ -49,8 +49,10 @@ _TABLE = (
     Code("CC204", "loss-scale bounds contradict", "min_scale <= init_scale <= max_scale."),
     Code("CC205", "model sizes contradict", "hidden_size is a multiple of attention_heads."),
     Code("CC206", "model and data contradict", "See the fields named."),
-    Code("CC207", "optimizer fields contradict", "See the fields named."),
+    Code("CC207", "optimizer or clipping contradicts itself", "See the fields named."),
     Code("CC208", "override not understood", "The backend does not know this override."),
+    Code("CC209", "accumulation fields contradict", "See the fields named."),
+    Code("CC210", "only for the shipped model", "See the field named."),
     Code("CC300", "field not supported", "The target cannot express this field."),
     Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
     Code(
@@ -70,6 +72,11 @@ _TABLE = (
         "CC304",
         "short windows over several processes",
         "Every process needs a row. Choose tail: carry or drop, or rows that fill the windows.",
+    ),
+    Code(
+        "CC305",
+        "a model of your own without a factory",
+        "Name the function that returns the model under model.factory, for every target.",
     ),
     Code("CC401", "package missing", "Install the named extra."),
     Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
@@ -102,12 +109,14 @@ _TABLE = (
     Code("CC702", "status not understood", "The script's status.json is missing or damaged."),
     Code("CC703", "parity needs dropout 0", "Frameworks draw other masks: set model.dropout 0."),
     Code("CC704", "parity cannot run this recipe", "The harness runs BERT in one process."),
-    Code("CC705", "fault not understood", "A fault is WINDOW:MICRO=inf or nan, from 0."),
+    Code("CC705", "fault not understood", "A fault is WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
     Code("CC706", "fault without loss scaling", "Only a scaled loss is checked for inf and nan."),
     Code("CC707", "parity option makes no sense", "See the message."),
     Code("CC708", "parity folder cannot be used", "The system refused to read or write there."),
     Code("CC710", "weights cannot be read", "Weights are a safetensors file, as Hugging Face has."),
     Code("CC711", "weights do not fit", "Every tensor is finite float32 and one of the model's."),
+    Code("CC712", "fault poisons nothing", "No parameter or float input has such a name."),
+    Code("CC713", "half cannot be emulated", "Emulation knows the three built-in frameworks."),
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _TABLE}

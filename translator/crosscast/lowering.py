@@ -19,11 +19,9 @@ from crosscast.recipe import (
     BertModel,
     CustomModel,
     DynamicLossScaling,
-    GlobalNormClipping,
+    NoClipping,
     NpzData,
     Recipe,
-    Schedule,
-    Sgd,
     StaticLossScaling,
     SyntheticData,
     ValueClipping,
@@ -81,11 +79,15 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "tf32": recipe.precision.tf32,
         "compute_dtype": recipe.precision.compute_dtype,
         "position": "state.updates" if recipe.schedule.tick == "update" else "state.windows",
-        "reduction": "sum" if recipe.accumulation.normalize_by == "sample" else "mean",
+        "reduction": "mean" if recipe.accumulation.normalize_by == "microbatch" else "sum",
+        "tokens": recipe.accumulation.normalize_by == "token",
+        "ema": recipe.ema.decay is not None,
+        "ema_decay": recipe.ema.decay,
         "loss_doc": _loss_doc(recipe),
         "state_arguments": "device",
         "schedule": _schedule(recipe),
         "slot_names": slot_names(recipe),
+        "factored": recipe.optimizer.name == "adafactor",
         **_scaling(recipe),
         **_model(recipe),
         **_data(recipe),
@@ -93,25 +95,40 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
 
 
 def _loss_doc(recipe: Recipe) -> str:
-    unit = "Summed" if recipe.accumulation.normalize_by == "sample" else "Mean"
-    return f"{unit} cross-entropy"
+    return {
+        "sample": "Summed cross-entropy",
+        "microbatch": "Mean cross-entropy",
+        "token": "Summed cross-entropy of the labels that are not -100",
+    }[recipe.accumulation.normalize_by]
+
+
+_REMAINING = {
+    "linear": "1.0 - progress",
+    "polynomial": "(1.0 - progress) ** POWER",
+    "cosine": "0.5 * (1.0 + math.cos(math.pi * progress))",
+}
 
 
 def _schedule(recipe: Recipe) -> dict[str, Any]:
-    schedule: Schedule = recipe.schedule
-    length = schedule.total_steps - schedule.warmup_steps
-    since = "(position - WARMUP_STEPS)" if schedule.warmup_steps else "position"
-    over = "(TOTAL_STEPS - WARMUP_STEPS)" if schedule.warmup_steps else "TOTAL_STEPS"
+    schedule = recipe.schedule
+    warm = schedule.warmup_steps > 0 and schedule.decay_from == "warmup_end"
+    length = schedule.total_steps - schedule.warmup_steps if warm else schedule.total_steps
+    since = "(position - WARMUP_STEPS)" if warm else "position"
+    over = "(TOTAL_STEPS - WARMUP_STEPS)" if warm else "TOTAL_STEPS"
+    falls = schedule.name in _REMAINING
     return {
         "name": schedule.name,
         "learning_rate": recipe.optimizer.learning_rate,
         "end_lr": schedule.end_lr,
+        "power": schedule.power,
         "warmup_steps": schedule.warmup_steps,
         "total_steps": schedule.total_steps,
-        "decays": schedule.name != "constant",
-        "counts_down": schedule.name != "constant" and length > 0,
+        "decays": falls,
+        "counts_down": (falls and length > 0) or schedule.name == "inverse_sqrt",
         # Warm-up over the whole length leaves nothing to divide by: it ends at the end rate.
-        "progress": f"min(1.0, {since} / {over})" if length else "1.0",
+        "progress": f"min(1.0, {since} / {over})" if length > 0 else "1.0",
+        "remaining": _REMAINING.get(schedule.name, ""),
+        "math": schedule.name in ("cosine", "inverse_sqrt"),
     }
 
 
@@ -120,27 +137,35 @@ def divisor(op: Normalize, distributed: bool) -> str:
 
     `rows` and `n_micro` count over all processes; the mean over processes takes the factor back.
     """
-    unit = "rows" if op.unit == "sample" else "n_micro"
+    unit = {"sample": "rows", "microbatch": "n_micro", "token": "max(1, tokens)"}[op.unit]
     count = unit if op.renormalize else "FULL_WINDOW"
     return f"({count} / PROCESSES)" if distributed else count
 
 
 def slot_names(recipe: Recipe) -> tuple[str, ...]:
     """Return what checkpoints call the optimizer's moments."""
-    if isinstance(recipe.optimizer, Sgd):
-        return ("momentum_buffer",) if recipe.optimizer.momentum else ()
-    return ("exp_avg", "exp_avg_sq")
+    return _SLOTS[recipe.optimizer.name] if getattr(recipe.optimizer, "momentum", 1.0) else ()
+
+
+_SLOTS = {
+    "sgd": ("momentum_buffer",),
+    "adam": ("exp_avg", "exp_avg_sq"),
+    "adamw": ("exp_avg", "exp_avg_sq"),
+    "lamb": ("exp_avg", "exp_avg_sq"),
+    "lion": ("exp_avg",),
+    "adafactor": ("row_var", "col_var", "variance"),
+}
 
 
 def clip_constants(recipe: Recipe, *, with_eps: bool) -> tuple[str, ...]:
     """Return the constants of the clipping; a stock function may bring its own epsilon."""
     clipping = recipe.clipping
-    if isinstance(clipping, GlobalNormClipping):
-        eps = (f"CLIP_EPS = {py_literal(clipping.eps)}",) if clipping.eps and with_eps else ()
-        return (f"MAX_NORM = {py_literal(clipping.max_norm)}", *eps)
+    if isinstance(clipping, NoClipping):
+        return ()
     if isinstance(clipping, ValueClipping):
         return (f"MAX_VALUE = {py_literal(clipping.max_value)}",)
-    return ()
+    eps = (f"CLIP_EPS = {py_literal(clipping.eps)}",) if clipping.eps and with_eps else ()
+    return (f"MAX_NORM = {py_literal(clipping.max_norm)}", *eps)
 
 
 def _scaling(recipe: Recipe) -> dict[str, Any]:
@@ -152,6 +177,7 @@ def _scaling(recipe: Recipe) -> dict[str, Any]:
         "dynamic": isinstance(scaling, DynamicLossScaling),
         "hopeless": f'row["skipped"] and row["scale"] <= {floor}',
         "scaling_optional": False,
+        "cumulative": getattr(scaling, "hysteresis_mode", "") == "cumulative",
         "machine_fields": (),
         "machine_rule": {name: name.upper() for name in MACHINE_RULE},
     }

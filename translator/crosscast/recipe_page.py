@@ -24,10 +24,12 @@ def recipe_page() -> str:
     ]
     for name in Recipe.SECTIONS:
         lines += ["", f"## {name}"]
+        tag = schema["properties"][name].get("discriminator", {}).get("propertyName", "")
         for kind in _kinds(schema["properties"][name]):
             definition = schema["$defs"][kind]
-            lines += ["", *_heading(definition), definition["description"], ""]
-            lines += _table(schema, definition)
+            lines += ["", *_heading(definition, tag), definition["description"], ""]
+            lines += _table(schema, definition, name)
+        lines += _parts(schema, name)
     return "\n".join([*lines, ""])
 
 
@@ -36,21 +38,35 @@ def _kinds(node: dict[str, Any]) -> list[str]:
     return [str(option["$ref"]).removeprefix("#/$defs/") for option in options]
 
 
-def _heading(definition: dict[str, Any]) -> list[str]:
-    tags = [
-        f"`{name}: {field['const']}`"
-        for name, field in definition["properties"].items()
-        if isinstance(field.get("const"), str)
-    ]
-    return [f"### {tags[0]}", ""] if tags else []
+def _heading(definition: dict[str, Any], tag: str) -> list[str]:
+    return [f"### `{tag}: {definition['properties'][tag]['const']}`", ""] if tag else []
 
 
-def _table(schema: dict[str, Any], definition: dict[str, Any]) -> list[str]:
+def _parts(schema: dict[str, Any], section: str) -> list[str]:
+    """Return the tables of the sections below one, each once."""
+    found: dict[str, str] = {}
+    for kind in _kinds(schema["properties"][section]):
+        for name, field in schema["$defs"][kind]["properties"].items():
+            inner = field.get("items", field)
+            if isinstance(inner, dict) and "$ref" in inner:
+                found[name] = _kinds(inner)[0]
+    lines: list[str] = []
+    for name, kind in found.items():
+        definition = schema["$defs"][kind]
+        lines += ["", f"### {section}.{name}", "", definition["description"], ""]
+        lines += _table(schema, definition, section)
+    return lines
+
+
+def _table(schema: dict[str, Any], definition: dict[str, Any], section: str = "") -> list[str]:
     lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
     required = definition.get("required", [])
     for name, field in definition["properties"].items():
         if "$ref" in field or "oneOf" in field:
-            kind, default = f"see [below](#{name})", ""
+            kind, default = f"see [below](#{section}{name})", ""
+        elif "$ref" in field.get("items", {}):
+            kind = f"list of mappings, see [below](#{section}{name})"
+            default = _default(field, name in required)
         else:
             kind, default = _type(schema, field), _default(field, name in required)
         words = " ".join(str(field.get("description", "")).split())

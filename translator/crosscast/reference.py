@@ -14,10 +14,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from crosscast import scaling
-from crosscast.optimizer_math import slot_names
-from crosscast.plan import AllReduce, Plan, Step, UpdateScale
+from crosscast.optimizer_math import slot_shapes
+from crosscast.plan import AllReduce, Ema, Plan, Step, UpdateScale
 from crosscast.reference_data import (
     Arithmetic,
+    Array,
     Forward,
     MicroBatch,
     Roles,
@@ -49,11 +50,17 @@ __all__ = [
 def initial(plan: Plan, parameters: Tensors, arithmetic: Arithmetic = "float32") -> State:
     """Return the state before the first window: copied parameters, zero moments."""
     update_scale, optimizer = plan.find(UpdateScale), plan.find(Step)
-    zeros = {name: frozen(np.zeros(np.shape(v)), arithmetic) for name, v in parameters.items()}
+    weights = {name: frozen(value, arithmetic) for name, value in parameters.items()}
+    moments: dict[str, dict[str, Array]] = {}
+    for name, value in weights.items():
+        shapes = slot_shapes(optimizer, value.shape) if optimizer else {}
+        for slot, shape in shapes.items():
+            moments.setdefault(slot, {})[name] = frozen(np.zeros(shape), arithmetic)
     return State(
         arithmetic=arithmetic,
-        parameters={name: frozen(value, arithmetic) for name, value in parameters.items()},
-        moments=dict.fromkeys(slot_names(optimizer) if optimizer else (), zeros),
+        parameters=weights,
+        moments=moments,
+        ema=weights if plan.find(Ema) else {},
         scale=scaling.initial(update_scale) if update_scale else scaling.ScaleState(1.0),
     )
 
@@ -124,8 +131,10 @@ def _attempt(plan: Plan, state: State, work: tuple[tuple[Work, ...], ...], roles
         arithmetic=state.arithmetic,
         n_micro=sum(len(rank) for rank in work),
         rows=sum(item.rows for rank in work for item in rank),
+        tokens=sum(item.rows if item.tokens is None else item.tokens for r in work for item in r),
         parameters=state.parameters,
         moments=dict(state.moments),
+        ema=state.ema,
         updates=state.updates,
         position=state.position,
         scale=state.scale,
@@ -142,6 +151,7 @@ def _state_after(state: State, attempt: Attempt) -> State:
         arithmetic=state.arithmetic,
         parameters=keep(attempt.parameters),
         moments={slot: keep(tensors) for slot, tensors in attempt.moments.items()},
+        ema=keep(attempt.ema),
         scale=attempt.scale,
         window=state.window + 1,
         updates=attempt.updates,
@@ -155,6 +165,7 @@ def _row(before: State, attempt: Attempt, after: State) -> Row:
         window=before.window,
         n_micro=attempt.n_micro,
         rows=attempt.rows,
+        tokens=attempt.tokens,
         loss=float(sum(attempt.losses) / len(attempt.losses)),
         lr=attempt.rate,
         grad_norm=attempt.norm,
@@ -165,4 +176,5 @@ def _row(before: State, attempt: Attempt, after: State) -> Row:
         bad=after.scale.bad,
         parameters=after.parameters,
         moments=after.moments,
+        ema=after.ema,
     )

@@ -27,12 +27,14 @@ class MicroBatch:
     """The result of one forward and backward pass, before any division or scaling.
 
     For the loss unit `sample` loss and gradients are the *sum* over the rows, for `microbatch`
-    the mean. `gradients` holds one array for every parameter.
+    the mean; for `token` the sum over the labels that are not -100, of which there are `tokens` (as
+    many as rows if left out). `gradients` holds one array for every parameter.
     """
 
     loss: float
     gradients: Tensors
     rows: int
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Forward:
 
     rows: int
     run: Callable[[Tensors], MicroBatch]
+    tokens: int | None = None
 
 
 Work = MicroBatch | Forward
@@ -58,7 +61,7 @@ class State:
     arithmetic: Arithmetic
     parameters: Tensors
     moments: Mapping[str, Tensors]
-    """By name of the moment, then by parameter."""
+    """By name of the moment, then by parameter; not every parameter has every moment."""
     scale: ScaleState
     window: int = 0
     updates: int = 0
@@ -66,6 +69,8 @@ class State:
     """Ticks of the learning-rate schedule so far."""
     gradients: tuple[Tensors, ...] = ()
     """What no `Zero` has cleared, for every process."""
+    ema: Tensors = field(default_factory=dict)
+    """Average of the parameters; empty without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,7 @@ class Row:
     window: int
     n_micro: int
     rows: int
+    tokens: int
     loss: float
     """Sum of the normalised losses, mean over the processes."""
     lr: float
@@ -90,6 +96,7 @@ class Row:
     parameters: Tensors
     """After the window, as all of the following."""
     moments: Mapping[str, Tensors]
+    ema: Tensors
 
 
 @dataclass(frozen=True, slots=True)

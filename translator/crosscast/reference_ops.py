@@ -6,7 +6,7 @@ another order runs and gives another result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +52,10 @@ class Attempt:
     arithmetic: Arithmetic
     n_micro: int
     rows: int
+    tokens: int
     parameters: Tensors
     moments: dict[str, Tensors]
+    ema: Tensors
     updates: int
     position: int
     scale: ScaleState
@@ -74,9 +76,22 @@ class Attempt:
         """Return the gradients the optimizer sees: those of the first process, zero if cleared."""
         return {n: self.sums[0].get(n, np.zeros_like(w)) for n, w in self.parameters.items()}
 
-    def each_sum(self, change: Callable[[Array], Array]) -> None:
-        """Replace every accumulated gradient of every process."""
-        self.sums = [{n: change(g) for n, g in one.items()} for one in self.sums]
+    def is_norm(self, name: str) -> bool:
+        """Whether a parameter belongs to a normalization layer, whose weights are never half."""
+        return self.has_role(name, ("layer_norm",))
+
+    def each_sum(
+        self, change: Callable[[Array], Array], but: Collection[str] = frozenset()
+    ) -> None:
+        """Replace every accumulated gradient of every process; those of roles in `but` stay."""
+        self.sums = [
+            {n: g if self.has_role(n, but) else change(g) for n, g in one.items()}
+            for one in self.sums
+        ]
+
+    def has_role(self, name: str, roles: Collection[str]) -> bool:
+        """Whether a parameter has one of the roles."""
+        return not self.roles.get(name, frozenset()).isdisjoint(roles)
 
 
 def perform(attempt: Attempt, op: plan.Op) -> None:
@@ -111,16 +126,26 @@ def _batch(attempt: Attempt, op: plan.Op) -> tuple[Micro, MicroBatch]:
 def _autocast(attempt: Attempt, op: plan.Autocast) -> None:
     micro = _micro(attempt)
     work = micro.work
-    batch = work if isinstance(work, MicroBatch) else work.run(attempt.parameters)
+    batch = work if isinstance(work, MicroBatch) else work.run(_seen(attempt, op))
     check_gradients(batch, attempt.parameters)
     micro.batch = batch
     micro.loss, micro.factor = attempt.number(batch.loss), attempt.number(1.0)
 
 
+def _seen(attempt: Attempt, op: plan.Autocast) -> Tensors:
+    """Return the weights as the model sees them."""
+    if op.weights == "float32":
+        return attempt.parameters
+    return {
+        name: w if attempt.is_norm(name) else round_to(w, op.weights).astype(attempt.arithmetic)
+        for name, w in attempt.parameters.items()
+    }
+
+
 def _normalize(attempt: Attempt, op: plan.Normalize) -> None:
     micro, _ = _batch(attempt, op)
-    held = attempt.rows if op.unit == "sample" else attempt.n_micro
-    divisor = attempt.number(held if op.renormalize else op.full)
+    held = {"sample": attempt.rows, "microbatch": attempt.n_micro, "token": attempt.tokens}
+    divisor = attempt.number(max(1, held[op.unit]) if op.renormalize else op.full)
     processes = attempt.number(len(attempt.sums))
     micro.loss = micro.loss / divisor * processes
     micro.factor = micro.factor / divisor * processes
@@ -151,7 +176,10 @@ def _accumulate(attempt: Attempt, op: plan.Accumulate) -> None:
         raise _stuck("accumulate needs gradients, and no backward pass came before it")
     sums = attempt.sums[attempt.rank]
     for name, gradient in micro.gradients.items():
-        sums[name] = sums[name] + gradient if name in sums else gradient
+        total = sums[name] + gradient if name in sums else gradient
+        if op.dtype != "float32" and not attempt.is_norm(name):
+            total = round_to(total, op.dtype).astype(attempt.arithmetic)
+        sums[name] = total
     attempt.losses[attempt.rank] = attempt.losses[attempt.rank] + micro.loss
 
 
@@ -172,14 +200,21 @@ def _check_finite(attempt: Attempt, op: plan.CheckFinite) -> None:
 
 
 def _clip(attempt: Attempt, op: plan.Clip) -> None:
-    squares = sum(np.sum(g * g) for g in attempt.gradients().values())
+    counted = {n: g for n, g in attempt.gradients().items() if not attempt.has_role(n, op.exempt)}
+    squares = sum(np.sum(g * g) for g in counted.values())
     attempt.norm = float(np.sqrt(squares))
+
+    def shortened(gradient: Array, norm: Any) -> Array:
+        ratio = attempt.number(op.limit) / (attempt.number(norm) + attempt.number(op.eps))
+        shorter: Array = gradient * np.minimum(attempt.number(1.0), ratio)
+        return shorter
+
     if op.mode == "global_norm":
-        ratio = attempt.number(op.limit) / (attempt.number(attempt.norm) + attempt.number(op.eps))
-        factor = np.minimum(attempt.number(1.0), ratio)
-        attempt.each_sum(lambda gradient: gradient * factor)
+        attempt.each_sum(lambda g: shortened(g, attempt.norm), op.exempt)
+    elif op.mode == "per_param_norm":
+        attempt.each_sum(lambda g: shortened(g, np.sqrt(np.sum(g * g))), op.exempt)
     elif op.mode == "value":
-        attempt.each_sum(lambda gradient: np.clip(gradient, -op.limit, op.limit))
+        attempt.each_sum(lambda g: np.clip(g, -op.limit, op.limit), op.exempt)
 
 
 def _step(attempt: Attempt, op: plan.Step) -> None:
@@ -193,18 +228,28 @@ def _step(attempt: Attempt, op: plan.Step) -> None:
     parameters: dict[str, Array] = {}
     moments: dict[str, dict[str, Array]] = {name: {} for name in attempt.moments}
     for name, gradient in attempt.gradients().items():
+        roles = attempt.roles.get(name, frozenset())
+        decay, factor = optimizer_math.settings_of(op, name, roles)
         parameters[name], slots = optimizer_math.update(
             op,
             attempt.parameters[name],
             gradient,
-            {slot: tensors[name] for slot, tensors in attempt.moments.items()},
-            rate=attempt.rate,
+            {slot: tensors[name] for slot, tensors in attempt.moments.items() if name in tensors},
+            rate=attempt.rate * factor,
             t=attempt.updates,
-            decayed=attempt.roles.get(name, frozenset()).isdisjoint(op.no_decay),
+            decay=decay,
         )
         for slot, value in slots.items():
             moments[slot][name] = value
     attempt.parameters, attempt.moments = parameters, dict(moments)
+
+
+def _ema(attempt: Attempt, op: plan.Ema) -> None:
+    if attempt.finite:
+        attempt.ema = {
+            name: op.decay * average + (1.0 - op.decay) * attempt.parameters[name]
+            for name, average in attempt.ema.items()
+        }
 
 
 def _schedule(attempt: Attempt, op: plan.Schedule) -> None:
@@ -231,6 +276,7 @@ HANDLERS: Mapping[type[plan.Op], Callable[[Attempt, Any], None]] = {
     plan.CheckFinite: _check_finite,
     plan.Clip: _clip,
     plan.Step: _step,
+    plan.Ema: _ema,
     plan.Schedule: _schedule,
     plan.UpdateScale: _update_scale,
     plan.Zero: _zero,

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 
 from crosscast.diagnostics import Diagnostic
 from crosscast.recipe import (
-    Adam,
-    AdamW,
     BertModel,
     CustomModel,
     DynamicLossScaling,
+    NoClipping,
+    OpTypes,
     Recipe,
+    Schedule,
     Sgd,
 )
 
@@ -59,12 +60,19 @@ def _precision(recipe: Recipe) -> Iterator[Diagnostic]:
             message=f"compute_dtype is {precision.compute_dtype}, but mode is none",
             hint="set precision.mode: mixed",
         )
-    if precision.mode == "mixed" and precision.compute_dtype == "float32":
+    if precision.mode != "none" and precision.compute_dtype == "float32":
         yield Diagnostic(
             code="CC202",
             path="precision.compute_dtype",
-            message="mode is mixed, but compute_dtype is float32",
+            message=f"mode is {precision.mode}, but compute_dtype is float32",
             hint="set compute_dtype: float16 or bfloat16, or mode: none",
+        )
+    if precision.mode == "none" and precision.ops != OpTypes():
+        yield Diagnostic(
+            code="CC202",
+            path="precision.ops",
+            message="types of operations are chosen, but everything is float32",
+            hint="set precision.mode: mixed and a compute_dtype",
         )
     if recipe.scaling_on and precision.compute_dtype != "float16":
         yield Diagnostic(
@@ -94,21 +102,41 @@ def _loss_scale(recipe: Recipe) -> Iterator[Diagnostic]:
         )
 
 
+def _accumulation(recipe: Recipe) -> Iterator[Diagnostic]:
+    accumulation = recipe.accumulation
+    if accumulation.dtype == "compute" and recipe.precision.mode != "full":
+        yield Diagnostic(
+            code="CC209",
+            path="accumulation.dtype",
+            message="gradients of float32 weights are float32, and so is their sum",
+            hint="set precision.mode: full for half weights, or dtype: float32",
+        )
+    if accumulation.normalize_by == "token" and accumulation.tail == "flush":
+        yield Diagnostic(
+            code="CC209",
+            path="accumulation.tail",
+            message="flush divides by what a full window holds, which is not known in tokens",
+            hint="choose flush_renormalized, drop or carry",
+        )
+
+
 def _schedule(recipe: Recipe) -> Iterator[Diagnostic]:
     schedule = recipe.schedule
+    yield from _shape(schedule)
     if schedule.warmup_steps > schedule.total_steps:
         yield Diagnostic(
             code="CC203",
             path="schedule.warmup_steps",
             message=f"warmup_steps {schedule.warmup_steps} > total_steps {schedule.total_steps}",
         )
-    if schedule.name == "constant" and schedule.end_lr:
-        yield Diagnostic(
-            code="CC203",
-            path="schedule.end_lr",
-            message="end_lr has no meaning in a constant schedule",
-            hint="remove it, or choose name: linear or cosine",
-        )
+    if schedule.name in ("constant", "inverse_sqrt"):
+        if schedule.end_lr:
+            yield Diagnostic(
+                code="CC203",
+                path="schedule.end_lr",
+                message=f"end_lr has no meaning in a schedule named {schedule.name}",
+                hint="remove it, or choose name: linear, cosine or polynomial",
+            )
     elif schedule.end_lr > recipe.optimizer.learning_rate:
         yield Diagnostic(
             code="CC203",
@@ -117,6 +145,50 @@ def _schedule(recipe: Recipe) -> Iterator[Diagnostic]:
                 f"end_lr {schedule.end_lr:g} is above "
                 f"optimizer.learning_rate {recipe.optimizer.learning_rate:g}"
             ),
+        )
+
+
+def _shape(schedule: Schedule) -> Iterator[Diagnostic]:
+    falls = schedule.name in ("linear", "cosine", "polynomial")
+    if schedule.name != "polynomial" and schedule.power != 1.0:
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.power",
+            message=f"power has no meaning in a schedule named {schedule.name}",
+            hint="remove it, or choose name: polynomial",
+        )
+    if not falls and schedule.decay_from == "start":
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.decay_from",
+            message=f"decay_from has no meaning in a schedule named {schedule.name}",
+            hint="remove it, or choose name: linear, cosine or polynomial",
+        )
+    if schedule.name == "inverse_sqrt" and not schedule.warmup_steps:
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.warmup_steps",
+            message="inverse_sqrt counts in lengths of the warm-up and needs one",
+            hint="set warmup_steps to 1 or more",
+        )
+
+
+def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
+    if isinstance(recipe.model, BertModel):
+        return
+    if recipe.precision.ops != OpTypes():
+        yield Diagnostic(
+            code="CC210",
+            path="precision.ops",
+            message="only the shipped BERT computes in chosen types; a custom model has its own",
+            hint="write the casts into your model",
+        )
+    if recipe.activation_checkpointing:
+        yield Diagnostic(
+            code="CC210",
+            path="activation_checkpointing",
+            message="only the shipped BERT has layers known here to compute again",
+            hint="build the checkpointing into your model",
         )
 
 
@@ -185,14 +257,25 @@ def _optimizer(recipe: Recipe) -> Iterator[Diagnostic]:
             path="optimizer.nesterov",
             message="nesterov needs a momentum above 0",
         )
-    if len(set(optimizer.no_decay)) != len(optimizer.no_decay):
+    if isinstance(optimizer, Sgd) and optimizer.rate_in_momentum and not optimizer.momentum:
         yield Diagnostic(
-            code="CC207", path="optimizer.no_decay", message="a role is named more than once"
+            code="CC207",
+            path="optimizer.rate_in_momentum",
+            message="rate_in_momentum needs a momentum above 0",
         )
-    if isinstance(optimizer, Adam | AdamW) and not all(optimizer.betas):
+    if not all(getattr(optimizer, "betas", ())):
         yield Diagnostic(
             code="CC207", path="optimizer.betas", message="betas must be above 0 and below 1"
         )
+
+
+def _roles(recipe: Recipe) -> Iterator[Diagnostic]:
+    named = {"optimizer.no_decay": recipe.optimizer.no_decay}
+    if not isinstance(recipe.clipping, NoClipping):
+        named["clipping.exempt"] = recipe.clipping.exempt
+    for path, roles in named.items():
+        if len(set(roles)) != len(roles):
+            yield Diagnostic(code="CC207", path=path, message="a role is named more than once")
 
 
 _RULES: tuple[Rule, ...] = (
@@ -200,8 +283,11 @@ _RULES: tuple[Rule, ...] = (
     _distributed,
     _precision,
     _loss_scale,
+    _accumulation,
     _schedule,
+    _own_model,
     _model,
     _factory,
     _optimizer,
+    _roles,
 )

@@ -20,8 +20,8 @@ def float32(value: float) -> float:
 class ScaleState:
     """The loss scale with its two counters.
 
-    `good`: clean attempts since the last growth or overflow. `bad`: overflows in a row that have
-    not led to a back-off yet.
+    `good`: clean attempts since the last growth or overflow. `bad`: overflows counted towards the
+    next back-off.
     """
 
     scale: float
@@ -46,6 +46,13 @@ def adjust(op: UpdateScale, state: ScaleState, finite: bool) -> ScaleState:
                       good = 0; n = scale * growth_factor
                       if n is finite in float32: scale = min(n, max_scale)
 
+    With `hysteresis_mode` cumulative only growth sets `bad` back to 0, and `bad` stays below
+    `hysteresis`, so that after the first back-off every further overflow is one::
+
+        overflow: good = 0
+                  if bad + 1 >= hysteresis: scale = max(scale * backoff_factor, min_scale)
+                  else: bad += 1
+
     `static` keeps the scale and does not count.
     """
     if op.mode == "static":
@@ -57,13 +64,15 @@ def _overflow(op: UpdateScale, state: ScaleState) -> ScaleState:
     bad = state.bad + 1
     if bad < op.hysteresis:
         return replace(state, good=0, bad=bad)
-    return ScaleState(max(float32(state.scale * op.backoff_factor), op.min_scale))
+    lower = max(float32(state.scale * op.backoff_factor), op.min_scale)
+    return ScaleState(lower, bad=state.bad if op.hysteresis_mode == "cumulative" else 0)
 
 
 def _clean(op: UpdateScale, state: ScaleState) -> ScaleState:
     good = state.good + 1
     if good < op.growth_interval:
-        return ScaleState(state.scale, good=good)
+        kept = state.bad if op.hysteresis_mode == "cumulative" else 0
+        return ScaleState(state.scale, good=good, bad=kept)
     grown = state.scale * op.growth_factor
     if not grown < FLOAT32_CEILING:
         return ScaleState(state.scale)

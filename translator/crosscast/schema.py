@@ -65,6 +65,10 @@ def field_names(path: PathKey, data: Any) -> list[str]:
     schema = _raw_schema()
     node: dict[str, Any] = schema
     for key in path:
+        if "items" in node:  # of a list, all are alike
+            data = data[int(key)] if isinstance(data, tuple) and str(key).isdigit() else None
+            node = _resolve(schema, node["items"], data)
+            continue
         data = data.get(key) if isinstance(data, Mapping) else None
         node = _resolve(schema, node.get("properties", {}).get(key, {}), data)
     return list(node.get("properties", {}))

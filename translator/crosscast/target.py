@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from crosscast.capability import Evidence, Row
 from crosscast.codes import Code
+from crosscast.defaults import Defaults
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe, Section
@@ -99,6 +100,10 @@ class Backend(Protocol):
     @property
     def codes(self) -> Sequence[Code]:
         """Diagnostic codes that the rows use."""
+
+    @property
+    def defaults(self) -> Sequence[Defaults]:
+        """What APIs of the framework do where a script says nothing, by version."""
 
     @property
     def overrides(self) -> type[Section]:

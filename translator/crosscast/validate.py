@@ -96,11 +96,10 @@ def _derivable(detail: ErrorDetails) -> bool:
     return detail["type"] == "missing" and detail["loc"][-1] in _DERIVED_FROM
 
 
-def _without_free_keys(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: free_keys(value) if isinstance(value, Mapping) else value
-        for key, value in free_keys(data).items()
-    }
+def _without_free_keys(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _without_free_keys(value) for key, value in free_keys(data).items()}
+    return tuple(map(_without_free_keys, data)) if isinstance(data, tuple) else data
 
 
 def _check_version(document: YamlDocument, collect: Collector) -> None:

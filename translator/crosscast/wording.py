@@ -8,7 +8,8 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from crosscast.diagnostics import Diagnostic
-from crosscast.recipe import FACTORY_PATTERN, PATH_PATTERN, SLUG_PATTERN, Recipe
+from crosscast.recipe import Recipe
+from crosscast.recipe_base import FACTORY_PATTERN, GLOB_PATTERN, PATH_PATTERN, SLUG_PATTERN
 from crosscast.schema import field_names
 from crosscast.suggest import suggest, suggest_field
 from crosscast.yaml_source import PathKey, YamlDocument
@@ -19,6 +20,7 @@ _UNIONS = frozenset(
 _PATTERNS = {
     SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, not starting with a mark",
     PATH_PATTERN: "a path without control characters",
+    GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
     FACTORY_PATTERN: "of the form package.module:function",
 }
 _MAPPING_TYPES = ("dict_type", "model_type", "model_attributes_type")

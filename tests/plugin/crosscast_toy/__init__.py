@@ -8,6 +8,7 @@ from pathlib import Path
 from crosscast.canonical import canonical_plan
 from crosscast.capability import Evidence, Row, Verdict
 from crosscast.codes import Code
+from crosscast.defaults import Defaults
 from crosscast.lowering import shared_view
 from crosscast.recipe import Recipe, Section
 from crosscast.target import Dialect, File, Form, Lowered
@@ -35,7 +36,7 @@ class ToyBackend:
     rows: tuple[Row, ...] = (
         *(
             Row(path=path, how="printed", evidence=Evidence.DOCUMENTED)
-            for path in ("seed", *Recipe.SECTIONS)
+            for path in ("seed", "activation_checkpointing", *Recipe.SECTIONS)
         ),
         Row(
             path="precision.compute_dtype",
@@ -47,6 +48,7 @@ class ToyBackend:
         ),
     )
     codes: tuple[Code, ...] = (Code("TOY1", "no bfloat16", "Use float16."),)
+    defaults: tuple[Defaults, ...] = ()
     overrides: type[Section] = ToyOverrides
     templates: Path = Path(__file__).parent / "templates"
 

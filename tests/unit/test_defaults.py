@@ -1,0 +1,149 @@
+"""Tables of default values: windows of versions, completeness, and what is printed of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from typer.testing import CliRunner
+
+from crosscast.capability import Evidence
+from crosscast.cli import app
+from crosscast.defaults import Defaults, find_defaults, holding, version_number
+from crosscast.defaults_page import default_rows, defaults_page
+from crosscast.library_defaults import LIBRARY_DEFAULTS
+from crosscast.target import load_backend
+from recipe_strategies import TARGETS
+
+BACKENDS = [load_backend(name) for name in TARGETS]
+EVERY = [entry for backend in BACKENDS for entry in backend.defaults] + [*LIBRARY_DEFAULTS]
+OLD = Defaults(
+    api="a.B", package="a", until="2.10", arguments={"x": 1}, measured=("1.0",), source="s"
+)
+NEW = replace(OLD, since="2.10", until="", arguments={"x": 2}, measured=())
+
+
+@pytest.mark.parametrize(
+    ("version", "number"),
+    [
+        ("2.13.0+cpu", (2, 13, 0)),
+        ("3.0.0rc1", (3, 0, 0)),
+        ("3.0.0b2", (3, 0, 0)),
+        ("2.6", (2, 6)),
+        ("10.2.dev1", (10, 2)),
+        ("nightly", ()),
+        ("", ()),
+    ],
+)
+def test_version_numbers(version: str, number: tuple[int, ...]) -> None:
+    assert version_number(version) == number
+
+
+def test_windows_include_their_start_and_not_their_end() -> None:
+    assert OLD.holds("2.9.9")
+    assert not OLD.holds("2.10")
+    assert not OLD.holds("2.10.1")
+    assert NEW.holds("2.10")
+    assert NEW.holds("2.10.0+cpu")
+    assert not NEW.holds("2.9.9")
+
+
+def test_the_entry_of_a_version_and_the_newest() -> None:
+    table = (OLD, NEW, replace(NEW, form="other", arguments={"x": 3}))
+    assert find_defaults(table, "a.B", "2.2") is OLD
+    assert find_defaults(table, "a.B", "2.11") is NEW
+    assert find_defaults(table, "a.B") is NEW
+    assert find_defaults(table, "a.B", form="other") is table[2]
+    assert find_defaults(table, "a.C") is None
+
+
+def test_only_entries_of_installed_packages_hold() -> None:
+    assert list(holding((OLD, NEW), {"a": "2.10", "b": "1"})) == [NEW]
+    assert list(holding((OLD, NEW), {"b": "2.10"})) == []
+
+
+def test_evidence_is_measured_where_a_probe_ran_within_the_window() -> None:
+    assert OLD.evidence is Evidence.MEASURED_CPU
+    assert NEW.evidence is Evidence.DOCUMENTED
+    assert NEW.measured_on(("1.0", "2.10", "3.0")).measured == ("2.10", "3.0")
+
+
+def test_windows_of_one_api_do_not_overlap() -> None:
+    entries = defaultdict(list)
+    for entry in EVERY:
+        entries[entry.package, entry.api, entry.form].append(entry)
+    for same in entries.values():
+        for one, other in combinations(same, 2):
+            first, second = sorted((one, other), key=lambda e: version_number(e.since))
+            assert first.until, first
+            assert version_number(first.until) <= version_number(second.since), first
+
+
+@pytest.mark.parametrize("entry", EVERY, ids=lambda one: f"{one.package} {one.api} {one.since}")
+def test_entries_are_complete(entry: Defaults) -> None:
+    assert entry.arguments or entry.fixed
+    assert entry.source
+    for bound in (entry.since, entry.until):
+        assert re.fullmatch(r"(\d+(\.\d+)*)?", bound)
+    assert all(entry.holds(version) for version in entry.measured)
+    assert all(re.fullmatch(r"\w+(\.\w+)+", path) for path in entry.fixed)
+
+
+@pytest.mark.parametrize(
+    ("target", "api", "version", "argument", "value"),
+    [
+        ("torch", "torch.amp.GradScaler", "2.9", "growth_interval", 2000),
+        ("torch", "torch.cuda.amp.GradScaler", "1.7", "init_scale", 2.0**16),
+        ("tensorflow", "keras.optimizers.LossScaleOptimizer", "3.2", "initial_scale", 2.0**15),
+        ("tensorflow", "keras.optimizers.Adam", "3.15", "epsilon", 1e-7),
+        ("tensorflow", "keras.layers.LayerNormalization", "3.0", "epsilon", 1e-3),
+        ("paddle", "paddle.amp.GradScaler", "2.4", "init_loss_scaling", 2.0**15),
+        ("paddle", "paddle.amp.GradScaler", "2.5", "init_loss_scaling", 2.0**16),
+        ("paddle", "paddle.optimizer.Momentum", "3.1", "momentum", 0.9),
+    ],
+)
+def test_what_a_reader_looks_up(
+    target: str, api: str, version: str, argument: str, value: object
+) -> None:
+    entry = find_defaults(load_backend(target).defaults, api, version)
+    assert entry is not None
+    assert entry.arguments[argument] == value
+
+
+def test_rates_that_old_versions_required_have_no_default() -> None:
+    table = load_backend("torch").defaults
+    old, new = (find_defaults(table, "torch.optim.SGD", v) for v in ("2.1", "2.2"))
+    assert old is not None
+    assert new is not None
+    assert "lr" not in old.arguments
+    assert new.arguments["lr"] == 1e-3
+
+
+def test_every_value_is_printed() -> None:
+    rows = default_rows(BACKENDS)
+    assert len(rows) == sum(len(entry.arguments) + len(entry.fixed) for entry in EVERY)
+    page = defaults_page(BACKENDS)
+    for entry in EVERY:
+        assert f"`{entry.api}`" in page
+    assert "`init_loss_scaling=2**32`" in page
+
+
+def test_the_command_prints_them() -> None:
+    told = CliRunner().invoke(app, ["matrix", "--defaults", "--json"])
+    assert json.loads(told.stdout) == default_rows(BACKENDS)
+    table = CliRunner().invoke(app, ["matrix", "--defaults"]).stdout.splitlines()
+    assert table[0].split() == ["target", "api", "versions", "evidence", "name", "default"]
+    page = CliRunner().invoke(app, ["matrix", "--defaults", "--markdown"]).stdout
+    assert page == defaults_page(BACKENDS)
+
+
+def test_the_command_counts_verdicts_by_dialect() -> None:
+    rows = json.loads(CliRunner().invoke(app, ["matrix", "--dialects", "--json"]).stdout)
+    targets = {row["target"] for row in rows}
+    assert set(TARGETS) <= targets
+    assert len(rows) == sum(len(backend.dialects) for backend in BACKENDS)
+    assert all(int(row["exact"]) + int(row["adapted"]) > 0 for row in rows)
