@@ -237,14 +237,14 @@ def test_problems_inside_lists_and_inner_sections_have_places() -> None:
     text = text_of(
         precision="{mode: mixed, compute_dtype: float16, ops: {pointwize: compute, losses: half}}",
         optimizer="{name: lamb, learning_rate: 1, groups: [{parameters: ['a.*', 'b c']}, "
-        "{parameters: [], rate: 2}, {parameters: ['*'], weight_decay: -1}, x]}",
+        "{parameters: [], ratefactor: 2}, {parameters: ['*'], weight_decay: -1}, x]}",
     )
     assert found(text) == [
         ("CC104", "7:73", "optimizer.groups.0.parameters.1"),
         ("CC104", "7:95", "optimizer.groups.1.parameters"),
-        ("CC101", "7:99", "optimizer.groups.1.rate"),
-        ("CC104", "7:143", "optimizer.groups.2.weight_decay"),
-        ("CC103", "7:148", "optimizer.groups.3"),
+        ("CC101", "7:99", "optimizer.groups.1.ratefactor"),
+        ("CC104", "7:149", "optimizer.groups.2.weight_decay"),
+        ("CC103", "7:154", "optimizer.groups.3"),
         ("CC101", "9:56", "precision.ops.pointwize"),
         ("CC104", "9:84", "precision.ops.losses"),
     ]
@@ -255,7 +255,7 @@ def test_problems_inside_lists_and_inner_sections_have_places() -> None:
 
 def test_free_notes_may_stand_anywhere() -> None:
     text = text_of(
-        precision="{mode: mixed, compute_dtype: float16, ops: {x-why: [1, {a: b}], losses: compute}}",
+        precision="{mode: mixed, compute_dtype: float16, ops: {x-a: [1, {b: c}], losses: compute}}",
         optimizer="{name: lion, learning_rate: 1, groups: [{x-note: 1, parameters: ['*']}]}",
     )
     assert problems_of(text) == ()
