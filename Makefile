@@ -24,6 +24,12 @@ $(VENV)/.all: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all,dev]'
+	# It asks for the distribution tensorflow by name; tensorflow-cpu is the same.
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps tf_keras
+	@touch $@ $(VENV)/.all
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	@touch $@ $(VENV)/.all
 
 demo: $(VENV)/.all ## Train BERT-small with all three emitted scripts and write the report
@@ -52,8 +58,9 @@ package: $(VENV)/.dev ## Build sdist and wheel
 generate: $(VENV)/.dev ## Write what is generated: schema, docs pages, compiled examples
 	$(BIN)/python docs/generate.py
 
-bench: $(VENV)/.dev ## Measure cold start and recipes per second
+bench: $(VENV)/.bench ## Measure cold start, recipes per second, and steps of the emitted loops
 	$(BIN)/python benchmarks/compile_speed.py
+	$(BIN)/python benchmarks/step_time.py --rounds 5 --processes 1
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,31 @@
+"""The emitted step.py, imported into a plain loop: what `--form step` is for."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from contestants.lane import Lane
+from contestants.task import Task
+
+
+def train(task: Task, lane: Lane) -> None:
+    """Train for ever; the model, the loss and the order of the data are those of train.py."""
+    step, script = task.load("step"), task.script
+    model = task.model()
+    if task.framework != "tensorflow":
+        model.train()
+    arguments: list[Any] = [model, step.make_optimizer(model)]
+    if task.framework == "torch":
+        import torch
+
+        arguments.append(torch.device("cpu"))
+    if hasattr(step, "make_scaler"):
+        arguments.append(step.make_scaler(*arguments[2:]))
+    state = step.TrainState(*arguments)
+    losses: deque[float] = deque(maxlen=100)
+    task.describe(lane, model, losses)
+    for order in task.order():
+        lane.next_window()
+        micro = [{name: a[rows] for name, a in task.rows.items()} for rows in order]
+        losses.append(step.train_window(state, micro, script.micro_batch_loss)["loss"])

@@ -1,0 +1,123 @@
+"""What every contestant of a process shares: data, order, weights, constants, the model."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from contestants.lane import Lane
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Import a file under a name of its own, without running its main part."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is not a Python script")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass
+class Task:
+    """One framework's part of a benchmark; `folder` holds what `step_time.py` prepared."""
+
+    framework: str
+    precision: str
+    folder: Path
+    windows: int = 1000
+    """Windows that a loop which must know it at its start prepares for."""
+    script: ModuleType = field(init=False)
+    """The emitted train.py; its constants, its model and its data order are everybody's."""
+
+    _copies: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        # train.py imports its model; that of all forms is the same.
+        sys.path.insert(0, str(self.folder / f"{self.framework}-script"))
+        self.script = self.load("script")
+        self.script.select_device(Namespace(device="cpu", threads=1))
+
+    def load(self, form: str) -> ModuleType:
+        """Return a new copy of what was emitted in a form: `script`, `compiled` or `step`."""
+        folder = self.folder / f"{self.framework}-{form}"
+        name = "step" if form == "step" else "train"
+        self._copies += 1
+        return load_module(folder / f"{name}.py", f"{name}_{self._copies}")
+
+    @property
+    def train(self) -> Path:
+        """The training rows, npz."""
+        return self.folder / "train.npz"
+
+    @property
+    def weights(self) -> Path:
+        """The initial weights, safetensors."""
+        return self.folder / "weights.safetensors"
+
+    @property
+    def half(self) -> str:
+        """`float16` or `bfloat16`, empty in float32."""
+        return "" if self.precision == "float32" else self.precision
+
+    @cached_property
+    def rows(self) -> dict[str, np.ndarray]:
+        """The training rows by input name, and `labels`."""
+        rows: dict[str, np.ndarray] = self.script.read_rows(self.train)
+        return rows
+
+    def order(self) -> Iterator[np.ndarray]:
+        """Yield the row numbers of every window for ever, [micro-batches, rows]."""
+        script, epoch = self.script, 0
+        while True:
+            order = script.epoch_order(len(self.rows["labels"]), epoch)
+            shape = (-1, script.ACCUMULATION_STEPS, script.MICRO_BATCH_SIZE)
+            yield from order.reshape(shape)
+            epoch += 1
+
+    def model(self) -> Any:
+        """Return the emitted model with the initial weights, for training."""
+        if hasattr(self.script, "DTYPE_POLICY"):  # Keras keeps it per thread
+            import keras
+
+            keras.config.set_dtype_policy(self.script.DTYPE_POLICY)
+        model = self.script.build_model()
+        self.script.load_weights(self.weights, SimpleNamespace(model=model))
+        return model
+
+    def weights_of(self, model: Any) -> dict[str, np.ndarray]:
+        """Return copies of the weights by canonical name."""
+        arrays = self.script.model_arrays(SimpleNamespace(model=model))
+        return {name: np.array(array) for name, array in arrays.items()}
+
+    def dense_type(self, model: Any) -> Callable[[], str]:
+        """Return a function that tells in which type the first dense layer computed first."""
+        if self.framework == "tensorflow":
+            return lambda: str(model.encoder[0].query.compute_dtype)
+        layer, seen = model.bert.encoder["layer"][0].attention["self"].query, []
+
+        def note(layer: Any, inputs: Any, output: Any) -> None:
+            seen.append(str(output.dtype).rpartition(".")[2].lower())
+            hook.remove()  # it would cost time
+
+        on = "forward_hook" if self.framework == "torch" else "forward_post_hook"
+        hook = getattr(layer, f"register_{on}")(note)
+        return lambda: seen[0]
+
+    def describe(self, lane: Lane, model: Any, losses: Sequence[Any]) -> None:
+        """Describe a loop that trains `model` and appends the loss of every window to `losses`."""
+        lane.describe(
+            losses=lambda: [float(loss) for loss in losses],
+            weights=lambda: self.weights_of(model),
+            computes_in=self.dense_type(model),
+        )
