@@ -63,7 +63,8 @@ def _alone(report: ParityReport) -> str:
         return f"{run.target}: {run.outcome.kind}: {run.outcome.message}"
     failed = [f"{c.name}: {c.wording}" for r in report.runs for c in r.checks if c.result == "fail"]
     what = "; ".join(failed) or "trace as the state machine says"
-    return f"{run.target}: {windows(len(run.rows))}, {what}; nothing to compare it with"
+    half = "" if report.dtype == "float32" else f" ({report.dtype}: {run.execution})"
+    return f"{run.target}: {windows(len(run.rows))}, {what}; nothing to compare it with{half}"
 
 
 def exit_code(report: ParityReport) -> int:

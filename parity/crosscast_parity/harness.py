@@ -12,6 +12,7 @@ from crosscast.plan import Plan
 from crosscast.recipe import Recipe
 from crosscast_parity.compare import Envelope, measure_envelope
 from crosscast_parity.exchange import refuse_incomparable, write_inputs
+from crosscast_parity.half import choose_execution
 from crosscast_parity.inject import Fault
 from crosscast_parity.machine import check_faults, check_machine
 from crosscast_parity.options import Options
@@ -20,6 +21,7 @@ from crosscast_parity.records import Pair, ParityReport, Run
 from crosscast_parity.tasks import Task, TaskMaker, place_runner, prepare_output
 from crosscast_parity.traces import Row, read_trace
 from crosscast_parity.verdict import judge_pair
+from crosscast_parity.weights import bert_shapes
 
 CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 """`compile_to(recipe, targets, directory)` writes directory/<target>/train.py and the rest."""
@@ -61,7 +63,7 @@ def choose_faults(recipe: Recipe, options: Options) -> tuple[Fault, ...]:
 
     Raises:
         DiagnosticError: CC706 if faults were asked for without loss scaling, CC705 if one lies
-            outside a window.
+            outside a window, CC712 if one names no parameter.
     """
     last = recipe.accumulation.steps - 1
     if options.faults is None:
@@ -81,7 +83,22 @@ def choose_faults(recipe: Recipe, options: Options) -> tuple[Fault, ...]:
         if fault.micro > last:
             message = f"fault {fault}: a window has the micro-batches 0 to {last}"
             raise DiagnosticError(Diagnostic(code="CC705", message=message))
+        _refuse_unknown_names(fault, recipe)
     return options.faults
+
+
+def _refuse_unknown_names(fault: Fault, recipe: Recipe) -> None:
+    if fault.of_input:
+        message = f"fault {fault}: the inputs of BERT are whole numbers, which hold no {fault.kind}"
+        raise DiagnosticError(Diagnostic(code="CC712", message=message))
+    if fault.names and not fault.chooses(bert_shapes(refuse_incomparable(recipe))):
+        raise DiagnosticError(
+            Diagnostic(
+                code="CC712",
+                message=f"fault {fault}: no parameter has such a name",
+                hint="names are those of weight files, for example 2:1=inf@classifier.*",
+            )
+        )
 
 
 def _run(
@@ -91,6 +108,7 @@ def _run(
     compile_to: CompileTo,
     on_end: OnEnd,
 ) -> ParityReport:
+    execution = choose_execution(recipe, options)
     folder = options.workdir / "inputs"
     folder.mkdir(parents=True, exist_ok=True)
     compile_to(recipe, options.targets, options.workdir)
@@ -98,7 +116,7 @@ def _run(
     place_runner(options.workdir)
     total = recipe.schedule.total_steps
     windows = min(options.windows or total, total)
-    tasks = TaskMaker(options, inputs, windows, faults)
+    tasks = TaskMaker(options, inputs, windows, faults, execution)
     plan = canonical_plan(recipe)
     first = tasks.first()
     # Cores that wait for the slowest target may as well run the twins of the likely reference.
@@ -156,7 +174,14 @@ def finish_run(task: Task, outcome: Outcome, plan: Plan, faults: tuple[Fault, ..
         found = error.diagnostics[0]
         place = f"{found.span}: " if found.span else ""
         outcome = replace(outcome, kind="failed", message=f"{place}{found.code} {found.message}")
-    run = Run(name=task.job.name, target=task.target, role=task.role, outcome=outcome, rows=rows)
+    run = Run(
+        name=task.job.name,
+        target=task.target,
+        role=task.role,
+        execution=task.execution,
+        outcome=outcome,
+        rows=rows,
+    )
     if not outcome.complete or task.role == "twin":
         return run
     checks = check_machine(plan, rows)

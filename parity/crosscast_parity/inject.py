@@ -1,108 +1,143 @@
-"""Faults: multiply the loss of chosen micro-batches by inf or nan, from outside the script.
+"""Faults: put inf or nan into chosen micro-batches, from outside the script.
 
-Standard library only: the file travels with `runner.py` into the interpreter of any framework.
+Into the loss, which reaches every gradient; into the gradients of chosen parameters alone; or into
+float inputs of a model of one's own. Standard library only: the file travels with `runner.py` into
+the interpreter of any framework.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, NoReturn
 
-FACTORS = {"inf": math.inf, "nan": math.nan}
-_FAULT = re.compile(r"\A(\d{1,9}):(\d{1,9})=(inf|nan)\Z", re.ASCII)
+from crosscast_parity.poison import CELLS, GRADIENTS, Cell, Gradients
+
+VALUES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+INPUT = "input:"
+FORM = "WINDOW:MICRO=inf|-inf|nan[@NAMES]"
+_FAULT = re.compile(r"\A(\d{1,9}):(\d{1,9})=(-?inf|nan)(?:@([!-~]{1,200}))?\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Poison one micro-batch (both counted from 0) of one window."""
+    """Poison one micro-batch (both counted from 0) of one window.
+
+    `names`: empty to multiply the loss; else a pattern (as of a shell) for the parameters whose
+    gradients become the value, or `input:` and one for the inputs that get it as first element.
+    """
 
     window: int
     micro: int
     kind: str
+    names: str = ""
 
     def __str__(self) -> str:
-        return f"{self.window}:{self.micro}={self.kind}"
+        return f"{self.window}:{self.micro}={self.kind}" + (f"@{self.names}" if self.names else "")
+
+    @property
+    def of_input(self) -> bool:
+        """Whether it poisons the data."""
+        return self.names.startswith(INPUT)
+
+    @property
+    def of_gradients(self) -> bool:
+        """Whether it poisons the gradients of chosen parameters."""
+        return bool(self.names) and not self.of_input
+
+    def chooses(self, names: Iterable[str]) -> list[str]:
+        """Return those of the parameters, or inputs, that it poisons."""
+        return [name for name in names if fnmatchcase(name, self.names.removeprefix(INPUT))]
 
 
 def parse_fault(text: str) -> Fault:
-    """Read `WINDOW:MICRO=inf|nan`; raises ValueError for anything else."""
+    """Read `WINDOW:MICRO=inf|-inf|nan[@NAMES]`; raises ValueError for anything else."""
     match = _FAULT.match(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not WINDOW:MICRO=inf or WINDOW:MICRO=nan")
-    return Fault(int(match[1]), int(match[2]), match[3])
+    if match is None or match[4] == INPUT:
+        raise ValueError(f"{text!r} is not {FORM}")
+    return Fault(int(match[1]), int(match[2]), match[3], match[4] or "")
 
 
-class Cell(Protocol):
-    """Holds the factor of the current micro-batch where the framework can see it change."""
+class Poison:
+    """What can be done to a micro-batch, in one framework."""
 
-    def set(self, factor: float) -> None:
-        """Use `factor` from now on."""
-
-    def apply(self, loss: Any) -> Any:
-        """Return the loss times the factor; a factor of 1 leaves every bit as it is."""
-
-
-class EagerCell:
-    """For frameworks that run the loss function anew for every micro-batch."""
-
-    def __init__(self) -> None:
-        self._factor = 1.0
-
-    def set(self, factor: float) -> None:
-        """Use `factor` from now on."""
-        self._factor = factor
+    def __init__(self, cell: Cell, gradients: Gradients) -> None:
+        self._cell = cell
+        self._gradients = gradients
+        self._parameters: list[str] = []
+        self._model: Any = None
 
     def apply(self, loss: Any) -> Any:
-        """Return the loss times the factor."""
-        return loss * self._factor
+        """Return the loss, poisoned if the current micro-batch says so."""
+        return self._cell.apply(loss)
+
+    def attach(self, state: Any, named_parameters: Callable[[Any], dict[str, Any]]) -> None:
+        """Get hold of the parameters of a script's model, once."""
+        if self._model is state.model:
+            return
+        self._model = state.model
+        self._parameters = list(named_parameters(state.model))
+        # With half weights a script may compute with a copy of the model; it calls it `working`.
+        for model in (state.model, getattr(state, "working", state.model)):
+            self._gradients.attach(named_parameters(model))
+
+    def check_reach(self, faults: Iterable[Fault]) -> None:
+        """Refuse to go on if a fault has met none of the gradients it names."""
+        for fault in faults:
+            if not self._gradients.reached.intersection(fault.chooses(self._parameters)):
+                _refuse(fault, "gradient")
+
+    def clean(self) -> None:
+        """Poison nothing from now on."""
+        self._cell.set(1.0)
+        self._gradients.set({})
+
+    def use(self, faults: Sequence[Fault], micro_batch: Any) -> Any:
+        """Set up loss and gradients for a micro-batch; return it, its data poisoned if asked."""
+        factor = 1.0
+        values: dict[str, float] = {}
+        for fault in faults:
+            value = VALUES[fault.kind]
+            if fault.of_input:
+                micro_batch = poisoned_inputs(fault, micro_batch)
+            elif fault.of_gradients:
+                chosen = fault.chooses(self._parameters) or _refuse(fault, "parameter")
+                values |= dict.fromkeys(chosen, value)
+            else:
+                factor = value
+        self._cell.set(factor)
+        self._gradients.set(values)
+        return micro_batch
 
 
-class VariableCell:
-    """For TensorFlow: the loss is traced once, so the factor must be a variable of the graph."""
-
-    def __init__(self) -> None:
-        self._variable: Any = None
-
-    def _made(self) -> Any:
-        # Made late: a variable starts the runtime, after which threads cannot be set any more.
-        # In init_scope because the first use may be inside a function that is being traced.
-        if self._variable is None:
-            import tensorflow
-
-            with tensorflow.init_scope():
-                self._variable = tensorflow.Variable(
-                    1.0, trainable=False, dtype=tensorflow.float32, name="fault_factor"
-                )
-        return self._variable
-
-    def set(self, factor: float) -> None:
-        """Use `factor` from now on."""
-        self._made().assign(factor)
-
-    def apply(self, loss: Any) -> Any:
-        """Return the loss times the factor."""
-        import tensorflow
-
-        return loss * tensorflow.cast(self._made(), loss.dtype)
+def poisoned_inputs(fault: Fault, micro_batch: Any) -> dict[str, Any]:
+    """Return a micro-batch of NumPy arrays with the value in the first element of the chosen."""
+    arrays = dict(micro_batch)
+    floats = [name for name, array in arrays.items() if array.dtype.kind == "f"]
+    for name in fault.chooses(floats) or _refuse(fault, "float input"):
+        arrays[name] = arrays[name].copy()
+        arrays[name].flat[0] = VALUES[fault.kind]
+    return arrays
 
 
-CELLS: dict[str, Callable[[], Cell]] = {
-    "torch": EagerCell,
-    "paddle": EagerCell,
-    "tensorflow": VariableCell,
-}
+def _refuse(fault: Fault, what: str) -> NoReturn:
+    print(f"fault {fault}: no {what} has such a name", file=sys.stderr)
+    raise SystemExit(2)
 
 
 class FaultyWindow(Sequence[Any]):
-    """The micro-batches of a window; walking over them sets the factor of each in turn."""
+    """The micro-batches of a window; walking over them poisons each in turn."""
 
-    def __init__(self, micro_batches: Sequence[Any], factors: dict[int, float], cell: Cell) -> None:
+    def __init__(
+        self, micro_batches: Sequence[Any], faults: Sequence[Fault], poison: Poison
+    ) -> None:
         self._micro_batches = micro_batches
-        self._factors = factors
-        self._cell = cell
+        self._faults = faults
+        self._poison = poison
 
     def __len__(self) -> int:
         return len(self._micro_batches)
@@ -112,40 +147,48 @@ class FaultyWindow(Sequence[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         for index, micro_batch in enumerate(self._micro_batches):
-            self._cell.set(self._factors.get(index, 1.0))
-            yield micro_batch
-        self._cell.set(1.0)
+            faults = [fault for fault in self._faults if fault.micro == index]
+            yield self._poison.use(faults, micro_batch)
+        self._poison.clean()
 
 
+@dataclass
 class Injector:
     """Wraps the functions `micro_batch_loss` and `train_window` of an emitted script."""
 
-    def __init__(self, faults: Sequence[Fault], cell: Cell) -> None:
-        self._factors: dict[int, dict[int, float]] = {}
-        for fault in faults:
-            self._factors.setdefault(fault.window, {})[fault.micro] = FACTORS[fault.kind]
-        self._cell = cell
-        self._window: int | None = None
+    faults: Sequence[Fault]
+    poison: Poison
+    _window: int | None = field(default=None, init=False)
 
     def install(self, module: Any) -> None:
         """Replace both functions in the module; its source stays as it is."""
         module.micro_batch_loss = self._poisoned(module.micro_batch_loss)
-        module.train_window = self._counted(module.train_window)
+        module.train_window = self._counted(module.train_window, module)
 
     def _poisoned(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def micro_batch_loss(*args: Any, **kwargs: Any) -> Any:
-            return self._cell.apply(original(*args, **kwargs))
+            return self.poison.apply(original(*args, **kwargs))
 
         return micro_batch_loss
 
-    def _counted(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _counted(self, original: Callable[..., Any], module: Any) -> Callable[..., Any]:
         def train_window(state: Any, micro_batches: Sequence[Any], *args: Any, **kw: Any) -> Any:
             window = state.windows if self._window is None else self._window
             self._window = window + 1
-            faulty = FaultyWindow(micro_batches, self._factors.get(window, {}), self._cell)
+            faults = [fault for fault in self.faults if fault.window == window]
+            by_name = [fault for fault in faults if fault.of_gradients]
+            if any(fault.of_gradients for fault in self.faults):
+                self.poison.attach(state, module.named_parameters)
             try:
-                return original(state, faulty, *args, **kw)
+                row = original(state, FaultyWindow(micro_batches, faults, self.poison), *args, **kw)
             finally:
-                self._cell.set(1.0)
+                self.poison.clean()
+            self.poison.check_reach(f for f in by_name if f.micro < len(micro_batches))
+            return row
 
         return train_window
+
+
+def make_injector(framework: str, faults: Sequence[Fault]) -> Injector:
+    """Return the injector for a script of a framework."""
+    return Injector(faults, Poison(CELLS[framework](), GRADIENTS[framework]()))

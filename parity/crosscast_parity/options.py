@@ -13,6 +13,7 @@ from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast_parity.inject import Fault, parse_fault
 
 Device = Literal["cpu", "gpu"]
+Half = Literal["auto", "native", "emulated"]
 
 DEFAULT_REFERENCE = "torch"
 MAX_FAULT_WINDOW = 1000
@@ -25,7 +26,8 @@ class Options:
     `windows`: optimizer steps of every run, None for the recipe's own number. `twins`: perturbed
     runs of the reference. `threads`: CPU threads of a process. `jobs`: processes side by side.
     `timeout`: seconds for one process. `python`: interpreter by target. `faults`: None chooses
-    some where the recipe scales the loss, an empty tuple injects none.
+    some where the recipe scales the loss, an empty tuple injects none. `half`: how half precision
+    is computed; `auto` emulates it where a framework has none on the device.
     """
 
     targets: tuple[str, ...]
@@ -39,6 +41,7 @@ class Options:
     python: dict[str, str] = field(default_factory=dict)
     reference: str = DEFAULT_REFERENCE
     faults: tuple[Fault, ...] | None = None
+    half: Half = "auto"
 
     def interpreter(self, target: str) -> str:
         """Return the Python that runs a target."""
@@ -58,6 +61,7 @@ def make_options(
     python: Iterable[str] = (),
     reference: str | None = None,
     faults: Iterable[str] | None = None,
+    half: Half = "auto",
 ) -> Options:
     """Build options from what a command line holds.
 
@@ -72,7 +76,8 @@ def make_options(
         device: see `Options`.
         python: texts `TARGET=PATH`.
         reference: one of the targets; default torch, else the first target.
-        faults: texts `WINDOW:MICRO=inf|nan`, or the single text `none`.
+        faults: texts `WINDOW:MICRO=inf|-inf|nan[@NAMES]`, or the single text `none`.
+        half: see `Options`.
 
     Raises:
         DiagnosticError: CC705 for a fault, CC707 for anything else that makes no sense.
@@ -87,7 +92,10 @@ def make_options(
         raise _refuse("twins must be at least 0 and the timeout more than 0 seconds")
     if reference is not None and reference not in targets:
         raise _refuse(f"the reference {reference!r} is not among the targets")
+    if half == "emulated" and device != "cpu":
+        raise _refuse("emulated half precision is for --device cpu")
     return Options(
+        half=half,
         targets=tuple(targets),
         workdir=workdir.absolute(),
         windows=windows,

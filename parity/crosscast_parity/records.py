@@ -8,15 +8,17 @@ from typing import Any, Literal
 
 from crosscast_parity.checks import LEVELS, Check, json_number
 from crosscast_parity.compare import Dtype, Envelope
+from crosscast_parity.half import Execution
 from crosscast_parity.process import Outcome
 from crosscast_parity.traces import Row
 
 Role = Literal["main", "faults", "twin"]
 Verdict = Literal["EQUIVALENT", "DIFFERENT", "INCONCLUSIVE", "NOT TESTED", "ERROR"]
 
-FORMAT = 1
+FORMAT = 2
 NOT_COVERED = (
-    "Every run is native; emulated half precision is not part of this version.",
+    "Half kernels of other devices are not run. Emulated half precision computes every operation"
+    " in float32 and rounds what goes in and comes out.",
     "The gate (the same target twice, bit for bit) is not run.",
     "Gradients and updates are not replayed (L0d dtype manifest, L1a gradients, L1b replay, L1c"
     " half): a difference too small for the loss of these windows is not seen, such as decay on"
@@ -33,6 +35,7 @@ class Run:
     name: str
     target: str
     role: Role
+    execution: Execution = "native"
     outcome: Outcome
     rows: tuple[Row, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -47,6 +50,7 @@ class Run:
             "name": self.name,
             "target": self.target,
             "role": self.role,
+            "execution": self.execution,
             "windows": len(self.rows),
             "skipped": sum(row.skipped for row in self.rows),
             "outcome": outcome,
@@ -121,6 +125,10 @@ class ParityReport:
         """The plain runs, one per target."""
         return [run for run in self.runs if run.role == "main"]
 
+    def execution(self) -> dict[str, Execution]:
+        """Return how half precision was computed, by target."""
+        return {run.target: run.execution for run in self.main_runs()}
+
     def verdicts(self) -> dict[Verdict, int]:
         """Return how many pairs got which verdict."""
         return dict(Counter(pair.verdict for pair in self.pairs))
@@ -139,7 +147,7 @@ class ParityReport:
             "recipe": self.recipe,
             "compute_dtype": self.dtype,
             "device": self.device,
-            "execution": "native",
+            "execution": self.execution(),
             "windows": self.windows,
             "threads": self.threads,
             "reference": self.reference,

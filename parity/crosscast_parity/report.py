@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.emit import template_root
 from crosscast_parity.checks import LEVELS, Check, Level, number
+from crosscast_parity.half import in_words
 from crosscast_parity.plots import draw_plots
 from crosscast_parity.records import NOT_COVERED, Difference, Pair, ParityReport, Run
 
@@ -84,7 +85,7 @@ def page_view(report: ParityReport) -> dict[str, Any]:
         "pairs": [_pair(pair) for pair in report.pairs],
         "own": [_own(run) for run in report.runs if run.checks and _stands_alone(run, report)],
         "plots": draw_plots(report),
-        "runs": _runs(report.runs),
+        "runs": _runs(report),
         "versions": _versions(report),
         "failures": [
             {"name": r.name, "message": f"{r.outcome.kind}: {r.outcome.message}", "log": _log(r)}
@@ -100,7 +101,8 @@ def _facts(report: ParityReport) -> list[tuple[str, str]]:
     facts = [
         ("reference", report.reference or "none came to an end"),
         ("compute dtype", report.dtype),
-        ("device", f"{report.device}, native"),
+        ("device", report.device),
+        ("half precision", _half(report)),
         ("windows", str(report.windows)),
         ("threads per process", str(report.threads)),
         ("faults", ", ".join(report.faults) or "none"),
@@ -111,6 +113,10 @@ def _facts(report: ParityReport) -> list[tuple[str, str]]:
     if report.reference not in (None, report.requested_reference):
         facts.append(("reference asked for", report.requested_reference))
     return facts
+
+
+def _half(report: ParityReport) -> str:
+    return "not used" if report.dtype == "float32" else in_words(report.execution())
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
@@ -193,8 +199,20 @@ def _row(difference: Difference, target: str, *, ours: bool) -> tuple[str, ...]:
     )
 
 
-def _runs(runs: Sequence[Run]) -> Table:
-    head = ("run", "target", "kind", "windows", "skipped", "eval loss", "accuracy", "s", "end")
+def _runs(report: ParityReport) -> Table:
+    half = report.dtype != "float32"
+    head = (
+        "run",
+        "target",
+        "kind",
+        "half",
+        "windows",
+        "skipped",
+        "eval loss",
+        "accuracy",
+        "s",
+        "end",
+    )
     return Table(
         "Runs",
         head,
@@ -203,15 +221,16 @@ def _runs(runs: Sequence[Run]) -> Table:
                 run.name,
                 run.target,
                 ROLES[run.role],
+                run.execution if half else "not used",
                 str(len(run.rows)),
                 str(sum(row.skipped for row in run.rows)),
                 *_evaluation(run),
                 f"{run.outcome.seconds:.1f}",
                 run.outcome.kind,
             )
-            for run in runs
+            for run in report.runs
         ),
-        tuple("pass" if run.outcome.complete else "fail" for run in runs),
+        tuple("pass" if run.outcome.complete else "fail" for run in report.runs),
     )
 
 

@@ -1,6 +1,6 @@
-"""Run an unmodified emitted script with faults injected: `python -m crosscast_parity.runner`.
+"""Run an unmodified emitted script with faults or emulation: `python -m crosscast_parity.runner`.
 
-Standard library only (see `crosscast_parity.inject`).
+Standard library only (see `crosscast_parity.inject` and `crosscast_parity.emulate`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from crosscast_parity.inject import CELLS, Fault, Injector, parse_fault
+from crosscast_parity.emulate import install
+from crosscast_parity.inject import FORM, Fault, make_injector, parse_fault
+from crosscast_parity.poison import CELLS
 
 
 def load_script(path: Path) -> ModuleType:
@@ -39,12 +41,16 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="crosscast_parity.runner", description=__doc__)
     parser.add_argument("--framework", choices=sorted(CELLS), required=True)
     parser.add_argument("--script", type=Path, required=True)
-    parser.add_argument("--fault", type=_fault, action="append", default=[])
+    parser.add_argument("--fault", type=_fault, action="append", default=[], metavar=FORM)
+    parser.add_argument("--emulate", action="store_true", help="half precision in float32")
     parser.add_argument("arguments", nargs="*", help="after --: the script's own arguments")
     options = parser.parse_args(argv)
     sys.argv = [str(options.script), *options.arguments]
+    adapt = install(options.framework) if options.emulate else None
     module = load_script(options.script.resolve())
-    Injector(options.fault, CELLS[options.framework]()).install(module)
+    if adapt:
+        adapt(module)
+    make_injector(options.framework, options.fault).install(module)
     code = module.main(options.arguments)
     return 0 if code is None else int(code)
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from crosscast_parity.exchange import Inputs
-from crosscast_parity.inject import CELLS, Fault
+from crosscast_parity.half import Execution
+from crosscast_parity.inject import Fault
 from crosscast_parity.options import Options
+from crosscast_parity.poison import CELLS
 from crosscast_parity.process import Job, child_environment
 from crosscast_parity.records import Role
 
 RUN_FILES = ("status.json", "trace.jsonl", "log.txt", "checkpoint.safetensors", "model.safetensors")
-RUNNER_FILES = ("__init__.py", "inject.py", "runner.py")
+RUNNER_FILES = (
+    "__init__.py",
+    "emulate.py",
+    "emulate_paddle.py",
+    "emulate_tensorflow.py",
+    "emulate_torch.py",
+    "inject.py",
+    "poison.py",
+    "runner.py",
+)
 WINDOWS_AFTER_FAULTS = 4
 
 
@@ -25,16 +37,21 @@ class Task:
     role: Role
     target: str
     job: Job
+    execution: Execution
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMaker:
-    """Makes the tasks of one parity run; `windows` is the length of the plain runs."""
+    """Makes the tasks of one parity run.
+
+    `windows`: length of the plain runs. `execution`: of half precision, by target.
+    """
 
     options: Options
     inputs: Inputs
     windows: int
     faults: tuple[Fault, ...]
+    execution: Mapping[str, Execution]
 
     def first(self) -> list[Task]:
         """Return the plain runs of all targets, then their runs with faults."""
@@ -59,8 +76,8 @@ class TaskMaker:
         script = options.workdir / target / "train.py"
         command = [str(script)]
         extra = {}
-        if role == "faults":
-            command = self._runner(target, script)
+        if role == "faults" or self.execution[target] == "emulated":
+            command = self._runner(role, target, script)
             found = os.environ.get("PYTHONPATH")
             runner = str(options.workdir / "runner")
             extra["PYTHONPATH"] = f"{runner}{os.pathsep}{found}" if found else runner
@@ -78,12 +95,14 @@ class TaskMaker:
                 threads=options.threads, device=options.device, extra=extra
             ),
         )
-        return Task(role, target, job)
+        return Task(role, target, job, self.execution[target])
 
-    def _runner(self, target: str, script: Path) -> list[str]:
-        flags = [part for fault in self.faults for part in ("--fault", str(fault))]
+    def _runner(self, role: Role, target: str, script: Path) -> list[str]:
         head = ["-m", "crosscast_parity.runner", "--framework", target, "--script", str(script)]
-        return [*head, *flags, "--"]
+        faults = self.faults if role == "faults" else ()
+        flags = [part for fault in faults for part in ("--fault", str(fault))]
+        emulate = ["--emulate"] if self.execution[target] == "emulated" else []
+        return [*head, *flags, *emulate, "--"]
 
     def _arguments(self, role: Role, output: Path, weights: Path) -> list[str]:
         last_fault = max((fault.window for fault in self.faults), default=0)

@@ -14,6 +14,7 @@ from crosscast_parity.compare import (
     compare_traces,
     report_evaluation,
 )
+from crosscast_parity.half import in_words
 from crosscast_parity.records import Difference, Pair, Run, Verdict
 
 SHOWN_DIFFERENCES = 3
@@ -40,6 +41,7 @@ def judge_pair(
     unfinished = _unfinished(ours) or _unfinished(faults[0])
     if unfinished or reference is None or envelope is None:
         verdict, wording = unfinished or ("NOT TESTED", "no reference run came to an end")
+        wording += _half(ours, reference, dtype)
         return Pair(target=ours.target, reference=name, verdict=verdict, wording=wording)
     checks = (
         _end(ours, reference),
@@ -60,7 +62,7 @@ def judge_pair(
         target=ours.target,
         reference=name,
         verdict=verdict,
-        wording=wording,
+        wording=wording + _half(ours, reference, dtype),
         checks=(*checks, *_evaluation(ours, reference)),
         fault_checks=fault_checks,
         differences=(
@@ -68,6 +70,14 @@ def judge_pair(
             *_differences(poisoned, reference_poisoned, envelope),
         ),
     )
+
+
+def _half(ours: Run, reference: Run | None, dtype: Dtype) -> str:
+    """Say how half precision was computed on both sides."""
+    if dtype == "float32":
+        return ""
+    sides = (ours, reference) if reference else (ours,)
+    return f" ({dtype}: {in_words({run.target: run.execution for run in sides})})"
 
 
 def _unfinished(run: Run | None) -> tuple[Verdict, str] | None:

@@ -36,7 +36,7 @@ def compare(
 
     return run_parity(
         recipe,
-        options=make_options(["torch", "paddle"], folder, **options),
+        options=make_options(["torch", "paddle"], folder, half="native", **options),
         compile_to=compile_twice,
     )
 

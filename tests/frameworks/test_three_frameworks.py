@@ -60,18 +60,36 @@ def test_float32_is_equivalent_on_all_three(tmp_path: Path) -> None:
         assert set(rows) == {16, 12}
 
 
-def test_float16_with_overflows_agrees_and_paddle_says_it_cannot(tmp_path: Path) -> None:
-    faults = ("--fault", "2:1=inf", "--fault", "3:0=nan", "--fault", "9:3=inf")
-    code, report = parity(tmp_path, FLOAT16, "--windows", "24", *faults)
+def test_float16_with_overflows_agrees_and_says_what_was_emulated(tmp_path: Path) -> None:
+    faults = ("2:1=inf", "3:0=nan@classifier.*", "9:3=-inf@*LayerNorm.weight", "9:1=inf@*.bias")
+    given = [part for fault in faults for part in ("--fault", fault)]
+    code, report = parity(tmp_path, FLOAT16, "--windows", "24", *given)
     verdicts = {pair["target"]: pair["verdict"] for pair in report["pairs"]}
-    assert verdicts == {"tensorflow": "EQUIVALENT", "paddle": "NOT TESTED"}
-    assert code == 3
-    wording = next(pair["wording"] for pair in report["pairs"] if pair["target"] == "paddle")
-    assert "AMP is not native on CPU" in wording
-    for target in ("torch", "tensorflow"):
+    assert verdicts == {"tensorflow": "EQUIVALENT", "paddle": "EQUIVALENT"}
+    assert code == 0
+    how = {"torch": "native", "tensorflow": "native", "paddle": "emulated"}
+    assert report["execution"] == how
+    assert all(run["execution"] == how[run["target"]] for run in report["runs"])
+    words = {pair["target"]: pair["wording"] for pair in report["pairs"]}
+    assert words["paddle"].endswith("(float16: paddle emulated, torch native)")
+    assert words["tensorflow"].endswith("(float16: tensorflow native, torch native)")
+    assert "torch native, tensorflow native, paddle emulated" in (
+        (tmp_path / "out" / "report.html").read_text()
+    )
+    for target in TARGETS:
         trace = (tmp_path / "out" / "runs" / f"{target}-faults" / "trace.jsonl").read_text()
         rows = [json.loads(line) for line in trace.splitlines()]
         assert [row["window"] for row in rows if row["skipped"]] == [2, 3, 9]
         # Halved by each overflow; doubled after five clean windows, 4 to 8.
         scales = [row["scale"] for row in rows[:12]]
         assert scales == [1024.0] * 3 + [512.0] + [256.0] * 5 + [512.0] + [256.0] * 2
+
+
+def test_native_half_is_not_tested_where_there_is_none(tmp_path: Path) -> None:
+    options = ("--windows", "2", "--twins", "0", "--half", "native", "--fault", "none")
+    code, report = parity(tmp_path, FLOAT16, *options)
+    (paddle,) = (pair for pair in report["pairs"] if pair["target"] == "paddle")
+    assert paddle["verdict"] == "NOT TESTED"
+    assert "AMP is not native on CPU" in paddle["wording"]
+    assert paddle["wording"].endswith("(float16: paddle native, torch native)")
+    assert code != 0

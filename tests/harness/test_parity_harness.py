@@ -14,6 +14,7 @@ import pytest
 from crosscast.diagnostics import DiagnosticError
 from crosscast.recipe import Recipe
 from crosscast_parity.cli import parity_command
+from crosscast_parity.half import choose_execution
 from crosscast_parity.harness import run_parity
 from crosscast_parity.options import make_options
 from crosscast_parity.process import Outcome
@@ -268,6 +269,27 @@ def test_recipes_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     assert refused(Recipe.model_validate(custom), tmp_path) == "CC704"
     assert refused(make_recipe(scaled=False), tmp_path, faults=["1:0=inf"]) == "CC706"
     assert refused(make_recipe(), tmp_path, faults=["1:2=inf"]) == "CC705"
+    assert refused(make_recipe(), tmp_path, faults=["1:1=inf@classifer.*"]) == "CC712"
+    assert refused(make_recipe(), tmp_path, faults=["1:1=inf@input:*"]) == "CC712"
+
+
+def executions(recipe: Recipe, *targets: str, **options: Any) -> dict[str, str]:
+    return dict(choose_execution(recipe, make_options(targets, Path("x"), **options)))
+
+
+def test_half_is_emulated_where_there_is_none() -> None:
+    half = make_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
+    both, cpu = ("torch", "paddle"), {"torch": "native", "paddle": "emulated"}
+    native, emulated = dict.fromkeys(both, "native"), dict.fromkeys(both, "emulated")
+    assert executions(half, *both) == cpu
+    assert executions(half, *both, device="gpu") == native
+    assert executions(half, *both, half="native") == native
+    assert executions(half, *both, half="emulated") == emulated
+    assert executions(make_recipe(), *both, half="emulated") == native  # nothing is half
+    assert executions(half, "mine") == {"mine": "native"}
+    with pytest.raises(DiagnosticError) as caught:
+        executions(half, "torch", "mine", half="emulated")
+    assert caught.value.diagnostics[0].code == "CC713"
 
 
 def test_a_folder_that_cannot_be_used_is_a_diagnostic(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from crosscast.canonical import canonical_plan
-from crosscast_parity.compare import measure_envelope
+from crosscast_parity.compare import Dtype, measure_envelope
 from crosscast_parity.machine import check_machine
 from crosscast_parity.process import Outcome
 from crosscast_parity.records import ParityReport, Role, Run
@@ -42,9 +42,9 @@ def make_run(target: str, rows: list[Row], role: Role = "main", text: str = "") 
     )
 
 
-def make_report(text: str = "") -> ParityReport:
+def make_report(text: str = "", dtype: Dtype = "float32") -> ParityReport:
     reference = make_run("torch", good_rows(), text=text)
-    ours = make_run("paddle", good_rows(noise=1e-6))
+    ours = replace(make_run("paddle", good_rows(noise=1e-6)), execution="emulated")
     wrong = make_run("late", [replace(row, scale=row.scale * 2) for row in good_rows()])
     failure = Outcome(kind="failed", message=text or "no", exit_code=1, log_tail=text or "log")
     crashed = Run(name="crashed", target=text or "crashed", role="main", outcome=failure)
@@ -52,7 +52,7 @@ def make_report(text: str = "") -> ParityReport:
     envelope = measure_envelope(reference.rows, [good_rows(noise=n * 1e-7) for n in (1, 2, 3)])
     return ParityReport(
         recipe=text or "tiny",
-        dtype="float32",
+        dtype=dtype,
         device="cpu",
         windows=40,
         threads=1,
@@ -61,7 +61,7 @@ def make_report(text: str = "") -> ParityReport:
         faults=("2:0=inf",),
         runs=(reference, ours, wrong, crashed, faults),
         pairs=tuple(
-            judge_pair(run, reference, envelope, dtype="float32") for run in (ours, wrong, crashed)
+            judge_pair(run, reference, envelope, dtype=dtype) for run in (ours, wrong, crashed)
         ),
         envelope=envelope,
     )
@@ -134,6 +134,22 @@ def test_the_page_says_what_matters() -> None:
     ):
         assert words in page
     assert page.count("<svg") == 6
+
+
+def test_native_and_emulated_half_are_told_apart_everywhere() -> None:
+    report = make_report(dtype="float16")
+    page = render_page(report)
+    assert "torch native, paddle emulated, late native, crashed native" in page
+    assert "(float16: paddle emulated, torch native)" in page
+    assert page.count("<td>emulated</td>") == 1
+    document = report.to_json()
+    assert document["execution"]["paddle"] == "emulated"
+    assert [run["execution"] for run in document["runs"]].count("emulated") == 1
+    assert all("(float16: " in pair["wording"] for pair in document["pairs"])
+    float32 = render_page(make_report())
+    assert "emulated</td>" not in float32
+    assert "(float32" not in float32
+    assert "<dd>not used</dd>" in float32
 
 
 def test_figures_are_the_same_twice_and_hold_no_date() -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.inject import Fault, make_injector, parse_fault
+from crosscast_parity.inject import Fault, make_injector, parse_fault, poisoned_inputs
 from crosscast_parity.options import make_options
 from crosscast_parity.tasks import place_runner
 
@@ -66,6 +67,27 @@ def test_only_the_named_micro_batch_is_poisoned() -> None:
     assert math.isnan(found[2][0])
     assert found[2][1:] == clean[1:]
     assert losses([], 1) == [clean]
+
+
+def test_a_pattern_chooses_names_as_a_shell_does() -> None:
+    names = ["a.weight", "a.bias", "A.bias", "b[0]"]
+    assert Fault(0, 0, "inf", "a.*").chooses(names) == ["a.weight", "a.bias"]
+    assert Fault(0, 0, "inf", "[ab].bias").chooses(names) == ["a.bias"]
+    assert Fault(0, 0, "inf", "input:a.w*").chooses(names) == ["a.weight"]
+    assert Fault(0, 0, "inf", "weight").chooses(names) == []
+
+
+def test_the_data_of_one_micro_batch_is_poisoned_in_a_copy() -> None:
+    pixels, ids = np.ones((2, 2), np.float32), np.ones(2, np.int64)
+    given = {"pixels": pixels, "labels": ids}
+    found = poisoned_inputs(Fault(0, 0, "-inf", "input:*"), given)
+    assert found["pixels"].tolist() == [[-math.inf, 1.0], [1.0, 1.0]]
+    assert found["labels"] is ids
+    assert given["pixels"] is pixels
+    assert pixels.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with pytest.raises(SystemExit) as caught:
+        poisoned_inputs(Fault(0, 0, "nan", "input:labels"), given)
+    assert caught.value.code == 2
 
 
 def test_windows_count_from_where_the_run_starts() -> None:
@@ -164,6 +186,7 @@ def refused(**options: Any) -> str:
         {"timeout": 0.0},
         {"timeout": math.nan},
         {"reference": "tensorflow"},
+        {"half": "emulated", "device": "gpu"},
         {"python": ["torch"]},
         {"python": ["torch="]},
         {"python": ["tensorflow=/bin/python"]},
@@ -177,8 +200,14 @@ def test_faults_on_the_command_line() -> None:
     assert refused(faults=["1:1=big"]) == "CC705"
     assert refused(faults=["none", "1:1=inf"]) == "CC705"
     assert refused(faults=["9999:1=inf"]) == "CC705"
+    assert refused(faults=["1:1=inf@"]) == "CC705"
     given = make_options(["torch"], Path("x"), faults=["1:1=inf"])
     assert given.faults == (Fault(1, 1, "inf"),)
+    both = ["1:1=-inf@*.bias", "1:1=nan@input:x"]
+    assert make_options(["torch"], Path("x"), faults=both).faults == (
+        Fault(1, 1, "-inf", "*.bias"),
+        Fault(1, 1, "nan", "input:x"),
+    )
     assert make_options(["torch"], Path("x"), faults=["none"]).faults == ()
     assert make_options(["torch"], Path("x")).faults is None
 

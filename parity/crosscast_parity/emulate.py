@@ -1,0 +1,140 @@
+"""Half precision where a processor has no half kernels: which operation rounds what.
+
+Tensors keep their half types; an operation on them is computed in float32 between two casts,
+
+    cast(operation(cast(x, float32), ...), half)
+
+so it sums in float32 and rounds its result once. Backward, the same casts round the gradients:
+beyond the range of the type they become inf, below it 0. Without a half input nothing changes.
+
+Standard library only: the file travels with `runner.py` into the interpreter of any framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+HALF = ("float16", "bfloat16")
+
+# The classes are those of `precision.ops` in a recipe. What is in none of them moves data (reshape,
+# transpose, indexing, cast) or does not occur in the shipped models, and is left to the framework.
+CONVOLUTIONS = {f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3)}
+PRODUCTS = {"linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "tensordot"}
+MATMUL = frozenset(PRODUCTS | CONVOLUTIONS | {"scaled_dot_product_attention"})
+"""What autocast runs in half: its float32 inputs are rounded to half first."""
+ARITHMETIC = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide"}
+FUNCTIONS = {"pow", "square", "exp", "log", "sqrt", "rsqrt", "dropout", "bias_add"}
+ACTIVATIONS = {"gelu", "relu", "silu", "sigmoid", "tanh"}
+POINTWISE = frozenset(ARITHMETIC | FUNCTIONS | ACTIVATIONS)
+"""Half only if all its inputs are; one float32 input makes the result float32."""
+AVERAGES = {"sum", "mean", "logsumexp", "norm"}
+REDUCTIONS = frozenset(AVERAGES | {"softmax", "log_softmax", "layer_norm"})
+EMBEDDINGS = frozenset({"embedding"})
+LOSSES = frozenset({"cross_entropy", "cross_entropy_with_softmax", "nll_loss", "mse_loss"})
+BY_FIRST_INPUT = REDUCTIONS | EMBEDDINGS | LOSSES
+"""Half if its first float input is; the weights of a LayerNorm may stay float32."""
+
+MODULES = {
+    "torch": "crosscast_parity.emulate_torch",
+    "tensorflow": "crosscast_parity.emulate_tensorflow",
+    "paddle": "crosscast_parity.emulate_paddle",
+}
+
+
+class Tensors(Protocol):
+    """What the policy must be able to ask a framework."""
+
+    def kind(self, value: Any) -> str | None:
+        """Return `float32`, `float16` or `bfloat16`; None for anything else."""
+
+    def cast(self, value: Any, kind: str) -> Any:
+        """Return the tensor in another type; backward, its gradient is cast back."""
+
+    def autocast(self) -> str | None:
+        """Return the half type that matmul-class operations run in here, if any."""
+
+    def compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function while the framework's own autocast, if there is any, is off."""
+
+
+def call(
+    tensors: Tensors,
+    name: str,
+    function: Callable[..., Any],
+    args: Iterable[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Call an operation of a framework as the policy says.
+
+    Args:
+        tensors: the framework.
+        name: what the operation is called in the classes above.
+        function: computes it in float32.
+        args: its arguments; tensors may stand in a list or tuple.
+        kwargs: its arguments by name.
+    """
+    args = tuple(args)
+    kinds = [kind for kind in map(tensors.kind, _flat((args, kwargs))) if kind]
+    target = _rounded_to(name, kinds, tensors.autocast() if name in MATMUL else None)
+    if target is None or kwargs.get("dtype") is not None:
+        return function(*args, **kwargs)
+
+    def lower(value: Any) -> Any:
+        kind = tensors.kind(value)
+        if kind is None:
+            return value
+        if name in MATMUL and kind != target:
+            value = tensors.cast(value, target)
+        return tensors.cast(value, "float32")
+
+    result = tensors.compute(function, _mapped(lower, args), _mapped(lower, kwargs))
+    if target == "float32":
+        return result
+
+    def rounded(value: Any) -> Any:
+        return tensors.cast(value, target) if tensors.kind(value) == "float32" else value
+
+    return _mapped(rounded, result)
+
+
+def _rounded_to(name: str, kinds: list[str], autocast: str | None) -> str | None:
+    """The type of the result; None if the operation is none of ours here."""
+    if name in MATMUL and kinds and autocast:
+        return autocast
+    halves = [kind for kind in kinds if kind in HALF]
+    if not halves or name not in MATMUL | POINTWISE | BY_FIRST_INPUT:
+        return None
+    if name in BY_FIRST_INPUT:
+        return kinds[0]
+    return halves[0] if len(set(kinds)) == 1 else "float32"
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _flat(part)
+    elif isinstance(value, dict):
+        yield from _flat(list(value.values()))
+    else:
+        yield value
+
+
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)([_mapped(change, part) for part in value])
+    if isinstance(value, dict):
+        return {key: _mapped(change, part) for key, part in value.items()}
+    return change(value)
+
+
+def install(framework: str) -> Callable[[Any], None]:
+    """Emulate half precision in this process from now on.
+
+    Returns:
+        A function to call with the script's module once it is loaded.
+    """
+    module = importlib.import_module(MODULES[framework])
+    adapt: Callable[[Any], None] = module.install()
+    return adapt

@@ -1,0 +1,56 @@
+"""Which half kernels Paddle has on CPU; prints JSON. Why its half precision must be emulated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import paddle
+from paddle.nn import functional as F
+
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "matmul": lambda x: paddle.matmul(x, x),
+    "linear": lambda x: F.linear(x, x),
+    "add": lambda x: x + x,
+    "softmax": F.softmax,
+    "gelu": F.gelu,
+    "layer_norm": lambda x: F.layer_norm(x, [2]),
+    "reshape": lambda x: x.reshape([4]),
+    "transpose": lambda x: x.transpose([1, 0]),
+    "cast": lambda x: x.astype("float32"),
+}
+
+
+def works(operation: Callable[[Any], Any], dtype: str) -> bool:
+    x = paddle.ones([2, 2]).astype(dtype)
+    try:
+        operation(x).astype("float32").numpy()
+    except RuntimeError as error:
+        if "kernel" not in str(error):
+            raise
+        return False
+    return True
+
+
+def cast_gradient(pull: float) -> float:
+    """The gradient that comes back through a cast to float16 and another to float32."""
+    x = paddle.to_tensor(np.ones(1, "float32"), stop_gradient=False)
+    (x.astype("float16").astype("float32") * pull).sum().backward()
+    return float(x.grad.numpy()[0])
+
+
+def facts() -> dict[str, Any]:
+    return {
+        "kernels": {
+            dtype: {name: works(operation, dtype) for name, operation in OPERATIONS.items()}
+            for dtype in ("float16", "bfloat16")
+        },
+        "gradients": {text: repr(cast_gradient(float(text))) for text in ("1e5", "1e-8", "2049")},
+        "wrappers": hasattr(paddle._C_ops, "linear") and hasattr(paddle._C_ops, "matmul"),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(facts()))
