@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from crosscast.defaults_page import defaults_page
 from crosscast.matrix import codes_page, markdown_page
 from crosscast.recipe_page import recipe_page
 from crosscast.schema import schema_text
@@ -23,6 +24,7 @@ def expected() -> dict[Path, str]:
     return {
         ROOT / "schema" / "recipe-v1.json": schema_text(),
         ROOT / "docs" / "support-matrix.md": markdown_page(backends),
+        ROOT / "docs" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "diagnostics.md": codes_page(backends),
         ROOT / "docs" / "recipe.md": recipe_page(),
     }

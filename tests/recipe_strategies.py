@@ -49,6 +49,11 @@ factories = st.sampled_from(
 sizes = st.sampled_from((1, 2, 3, 32, 2**31 - 1))
 
 
+def rarely(times: int) -> st.SearchStrategy[bool]:
+    """True once in so many times: for what a target may refuse, and must not fill the space."""
+    return st.sampled_from((*(False,) * (times - 1), True))
+
+
 def loadable_backends() -> list[Backend]:
     """Return the installed backends that load; a test elsewhere requires all of them to."""
     found = []
@@ -63,8 +68,10 @@ def loadable_backends() -> list[Backend]:
 @st.composite
 def models(draw: st.DrawFn) -> dict[str, Any]:
     """Data of a model: the shipped BERT in any size, or one of the user's factories."""
-    if not draw(st.booleans()):
-        backends = draw(st.sets(st.sampled_from(TARGETS), min_size=2))
+    if draw(rarely(4)):
+        backends = set(TARGETS)
+        if draw(rarely(6)):
+            backends.remove(draw(st.sampled_from(TARGETS)))
         return {"kind": "custom", "factory": {name: draw(factories) for name in sorted(backends)}}
     heads = draw(st.sampled_from((1, 2, 12)))
     return {
@@ -106,6 +113,7 @@ def scales() -> st.SearchStrategy[dict[str, Any]]:
             "backoff_factor": st.sampled_from((0.5, 0.999, 2.0**-16)),
             "growth_interval": st.sampled_from((1, 3, 2000)),
             "hysteresis": st.integers(1, 3),
+            "hysteresis_mode": st.sampled_from(("consecutive", "cumulative")),
             "min_scale": st.sampled_from((1.0, 2.0**-14, 1e-30)),
             "max_scale": st.sampled_from((None, 65536.0, 2.0**126)),
         }
@@ -114,50 +122,128 @@ def scales() -> st.SearchStrategy[dict[str, Any]]:
     return dynamic | static | st.just({"mode": "none"})
 
 
+roles = st.lists(st.sampled_from(("bias", "layer_norm", "embedding")), unique=True).map(tuple)
+decays = st.sampled_from((0.0, 0.01, 1.0))
+
+
 def clippings() -> st.SearchStrategy[dict[str, Any]]:
     """Data of a clipping."""
     limit = st.sampled_from((1e-3, 0.5, 1.0, 1e6)) | st.floats(1e-30, 1e30)
     eps = st.sampled_from((0.0, 1e-6, 1e-3))
-    by_norm = {"kind": st.just("global_norm"), "max_norm": limit, "eps": eps}
-    by_value = {"kind": st.just("value"), "max_value": limit}
+    kinds = st.sampled_from(("global_norm", "per_param_norm"))
+    by_norm = {"kind": kinds, "max_norm": limit, "eps": eps, "exempt": roles}
+    by_value = {"kind": st.just("value"), "max_value": limit, "exempt": roles}
     none = st.just({"kind": "none"})
     return none | st.fixed_dictionaries(by_norm) | st.fixed_dictionaries(by_value)
+
+
+def groups() -> st.SearchStrategy[tuple[dict[str, Any], ...]]:
+    """Data of parameter groups; the patterns meet names in BERT and in the toys of the tests."""
+    pattern = st.sampled_from(
+        ("*", "*bias*", "*kernel*", "*.weight", "[!b]*", "?able.*", "bert.embeddings.*", "no.such")
+    )
+    group = st.fixed_dictionaries(
+        {
+            "parameters": st.lists(pattern, min_size=1, max_size=2).map(tuple),
+            "weight_decay": st.none() | decays,
+            "rate_factor": st.sampled_from((0.0, 0.5, 1.0, 3.0)),
+        }
+    )
+    return st.lists(group, max_size=2).map(tuple) | st.just(())
 
 
 @st.composite
 def optimizers(draw: st.DrawFn) -> dict[str, Any]:
     """Data of an optimizer."""
-    roles = draw(st.lists(st.sampled_from(("bias", "layer_norm", "embedding")), unique=True))
+    names = ("sgd", "adam", "adamw", "lamb", "lion", "adafactor")
     common = {
-        "name": draw(st.sampled_from(("sgd", "adam", "adamw"))),
+        "name": draw(st.sampled_from(names)),
         "learning_rate": draw(st.sampled_from((1e-3, 5e-5, 1.0)) | st.floats(1e-8, 10)),
-        "weight_decay": draw(st.sampled_from((0.0, 0.01, 1.0))),
-        "no_decay": tuple(roles),
+        "weight_decay": draw(decays),
+        "no_decay": draw(roles),
+        "groups": draw(groups()),
     }
-    if common["name"] == "sgd":
-        momentum = draw(st.sampled_from((0.0, 0.9)))
-        return common | {
-            "momentum": momentum,
-            "nesterov": momentum > 0 and draw(st.booleans()),
-        }
-    return common | {
-        "betas": draw(st.sampled_from(((0.9, 0.999), (0.5, 0.6)))),
-        "eps": draw(st.sampled_from((1e-8, 1e-6, 1e-3))),
+    return common | draw(_own_settings(common["name"]))
+
+
+def _own_settings(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Data that only one optimizer has, or some of them."""
+    eps = st.sampled_from((1e-8, 1e-6, 1e-3))
+    betas = {"betas": st.sampled_from(((0.9, 0.999), (0.5, 0.6)))}
+    corrected = betas | {"eps": eps, "bias_correction": st.booleans()}
+    placements = st.sampled_from(("after_correction", "before_correction"))
+    placed = corrected | {"eps_placement": placements}
+    momentum = {"momentum": st.just(0.9), "nesterov": st.booleans()}
+    factored = {
+        "beta2_decay": st.sampled_from((-0.8, -0.5)),
+        "eps": st.sampled_from(((2.0**-23, 1e-3), (1e-8, 0.1))),
+        "clip_threshold": st.sampled_from((1.0, 2.0)),
     }
+    if name == "sgd":
+        with_momentum = st.fixed_dictionaries(momentum | {"rate_in_momentum": st.booleans()})
+        return st.just({"momentum": 0.0}) | with_momentum
+    own = {
+        "adam": placed,
+        "adamw": placed,
+        "lamb": corrected | {"always_adapt": st.booleans()},
+        "lion": betas,
+        "adafactor": factored,
+    }
+    return st.fixed_dictionaries(own[name])
 
 
 @st.composite
 def rates(draw: st.DrawFn, learning_rate: float) -> dict[str, Any]:
     """Data of a schedule."""
     total = draw(st.sampled_from((1, 7, 2**31 - 1)))
-    name = draw(st.sampled_from(("constant", "linear", "cosine")))
-    ends = (0.0,) if name == "constant" else (0.0, learning_rate / 7, learning_rate)
-    return {
+    names = ("constant", "linear", "cosine", "polynomial", "inverse_sqrt")
+    name = draw(st.sampled_from(names))
+    falls = name not in ("constant", "inverse_sqrt")
+    shape: dict[str, Any] = {"power": 1.0, "decay_from": "warmup_end", "end_lr": 0.0}
+    if falls:
+        shape["decay_from"] = draw(st.sampled_from(("warmup_end", "start")))
+        shape["end_lr"] = draw(st.sampled_from((0.0, learning_rate / 7, learning_rate)))
+    if name == "polynomial":
+        shape["power"] = draw(st.sampled_from((0.5, 1.0, 2.0, 3.0)))
+    warmups = (0, 1, total // 2, total)
+    return shape | {
         "name": name,
         "total_steps": total,
-        "warmup_steps": draw(st.sampled_from((0, 1, total // 2, total))),
-        "end_lr": draw(st.sampled_from(ends)),
+        "warmup_steps": max(int(name == "inverse_sqrt"), draw(st.sampled_from(warmups))),
         "tick": draw(st.sampled_from(("update", "attempt"))),
+    }
+
+
+@st.composite
+def precisions(draw: st.DrawFn, bert: bool) -> dict[str, Any]:
+    """Data of the number formats."""
+    dtype = draw(st.sampled_from(("float32", "float16", "bfloat16")))
+    modes = ("none",) if dtype == "float32" else ("mixed", "full")
+    drawn = {
+        "mode": draw(st.sampled_from(modes)),
+        "compute_dtype": dtype,
+        "tf32": draw(st.booleans()),
+    }
+    if bert and dtype != "float32" and draw(rarely(4)):
+        types = st.sampled_from(("compute", "float32"))
+        classes = ("pointwise", "reductions", "embeddings", "losses")
+        drawn["ops"] = {name: draw(types) for name in classes}
+        drawn["ops"]["matmul"] = "float32" if draw(rarely(4)) else "compute"
+    return drawn
+
+
+@st.composite
+def accumulations(draw: st.DrawFn, steps: int, full: bool) -> dict[str, Any]:
+    """Data of the accumulation."""
+    tails = ["flush_renormalized", "drop", "carry"]
+    unit = draw(st.sampled_from(("sample", "microbatch", "token")))
+    if unit != "token":
+        tails.append("flush")
+    return {
+        "steps": steps,
+        "normalize_by": unit,
+        "tail": draw(st.sampled_from(tails)),
+        "dtype": draw(st.sampled_from(("float32", "compute"))) if full else "float32",
     }
 
 
@@ -178,35 +264,32 @@ def settings_of(draw: st.DrawFn, backend: Backend) -> dict[str, Any]:
 def recipes(draw: st.DrawFn) -> Recipe:
     """Any recipe that validates and contradicts nothing."""
     model, optimizer = draw(models()), draw(optimizers())
-    dtype = draw(st.sampled_from(("float32", "float16", "bfloat16")))
-    micro, steps, processes = (draw(st.integers(1, high)) for high in (4, 3, 4))
+    bert = model["kind"] == "bert"
+    precision = draw(precisions(bert))
+    micro, steps = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    processes = draw(st.integers(2, 4)) if draw(rarely(30)) else 1
     parallel = processes > 1 or draw(st.booleans())
     named = draw(st.sets(st.sampled_from([one.name for one in loadable_backends()])))
+    half = precision["compute_dtype"] == "float16"
     return Recipe.model_validate(
         {
             "version": 1,
             "name": draw(names),
             "seed": draw(st.sampled_from((0, 1234, 2**31 - 1))),
             "model": model,
-            "data": draw(data_sets(synthetic=model["kind"] == "bert")),
+            "data": draw(data_sets(synthetic=bert)),
             "batch": {
                 "micro_batch_size": micro,
                 "global_batch_size": micro * steps * processes,
             },
-            "precision": {
-                "mode": "none" if dtype == "float32" else "mixed",
-                "compute_dtype": dtype,
-                "tf32": draw(st.booleans()),
-            },
-            "loss_scaling": draw(scales()) if dtype == "float16" else {"mode": "none"},
-            "accumulation": {
-                "steps": steps,
-                "normalize_by": draw(st.sampled_from(("sample", "microbatch"))),
-                "tail": draw(st.sampled_from(("flush_renormalized", "flush", "drop", "carry"))),
-            },
+            "precision": precision,
+            "loss_scaling": draw(scales()) if half else {"mode": "none"},
+            "accumulation": draw(accumulations(steps, precision["mode"] == "full")),
             "clipping": draw(clippings()),
             "optimizer": optimizer,
             "schedule": draw(rates(optimizer["learning_rate"])),
+            "ema": {"decay": draw(st.sampled_from((None, None, 0.0, 0.5, 0.999)))},
+            "activation_checkpointing": bert and draw(rarely(8)),
             "distributed": {
                 "strategy": "data_parallel" if parallel else "none",
                 "processes_per_node": processes,

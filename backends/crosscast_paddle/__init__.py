@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosscast.capability import Row
 from crosscast.codes import Code
+from crosscast.defaults import Defaults
 from crosscast.emit import template_root
 from crosscast.recipe import Recipe, Section
 from crosscast.target import Dialect, Form, Lowered
+from crosscast_paddle import classic, fleet
 from crosscast_paddle import lower as lowering
+from crosscast_paddle.classic_codes import CLASSIC_CODES
+from crosscast_paddle.classic_rows import CLASSIC_ROWS
+from crosscast_paddle.classic_scripts import CLASSIC_DIALECTS, LAUNCH_ONLY
+from crosscast_paddle.codes import CODES
+from crosscast_paddle.defaults import DEFAULTS
 from crosscast_paddle.dialects import DIALECTS
+from crosscast_paddle.fleet_rows import FLEET_CODES, FLEET_ROWS
 from crosscast_paddle.overrides import PaddleOverrides
-from crosscast_paddle.rows import CODES, ROWS
+from crosscast_paddle.rows import ROWS
 
 TEMPLATES = template_root()
+DYGRAPHS = frozenset(dialect.name for dialect in DIALECTS)
+DYGRAPH_ROWS = tuple(replace(row, dialects=row.dialects or DYGRAPHS) for row in ROWS)
 
 
 @dataclass(frozen=True, slots=True)
 class PaddleBackend:
-    """Emits paddle.amp training scripts for dynamic graphs."""
+    """Emits paddle.amp training scripts, and flags for the classic ones."""
 
     name: str = "paddle"
-    title: str = lowering.TITLE
+    title: str = DIALECTS[0].title
     distributions: tuple[str, ...] = ("paddlepaddle", "paddlepaddle-gpu")
-    dialects: tuple[Dialect, ...] = DIALECTS
-    rows: tuple[Row, ...] = ROWS
-    codes: tuple[Code, ...] = CODES
+    dialects: tuple[Dialect, ...] = (*DIALECTS, fleet.FLEET, *CLASSIC_DIALECTS)
+    rows: tuple[Row, ...] = (*DYGRAPH_ROWS, *FLEET_ROWS, *CLASSIC_ROWS)
+    codes: tuple[Code, ...] = (*CODES, *FLEET_CODES, *CLASSIC_CODES)
+    defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = PaddleOverrides
     templates: Path = TEMPLATES
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
-        return lowering.lower(recipe, self.templates, form)
+        if LAUNCH_ONLY in dialect.features:
+            return classic.lower(recipe, self.templates, dialect, form)
+        if fleet.STATIC in dialect.features:
+            return fleet.lower(recipe, dialect, form)
+        return lowering.lower(recipe, self.templates, dialect, form)
 
 
 BACKEND = PaddleBackend()

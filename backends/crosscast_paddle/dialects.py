@@ -4,4 +4,34 @@ from __future__ import annotations
 
 from crosscast.target import Dialect
 
-DIALECTS = (Dialect(name="paddle.amp", since="3.0"),)
+SCALER_TELLS_WHEN_OFF = "scaler_tells_when_off"
+"""A GradScaler that is off tells a scale of 1; in Paddle 2 it has no scale to tell."""
+
+_GPU = "# On a GPU install paddlepaddle-gpu of the same version instead, as Paddle's guide says."
+
+DYGRAPH = Dialect(
+    name="dygraph",
+    title="Paddle 3.0 or newer",
+    since="3.0",
+    requirements=(
+        _GPU,
+        "paddlepaddle>=3.0,<4",
+        "# Paddle's GradScaler raises TypeError at a back-off of its own with NumPy 2.4 or newer.",
+        "numpy>=1.26,<2.4",
+        "safetensors>=0.6",
+    ),
+    features=frozenset({SCALER_TELLS_WHEN_OFF}),
+)
+DYGRAPH2 = Dialect(
+    name="dygraph2",
+    title="Paddle 2.6",
+    since="2.6",
+    until="3.0",
+    requirements=(
+        _GPU,
+        "paddlepaddle>=2.6,<3",
+        "numpy>=1.22,<2  # what Paddle 2.6 was built for",
+        "safetensors>=0.6",
+    ),
+)
+DIALECTS = (DYGRAPH, DYGRAPH2)

@@ -8,49 +8,41 @@ from typing import Any
 
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan, scale_before_schedule
-from crosscast.emit import py_literal
-from crosscast.lowering import (
-    MACHINE_RULE,
-    clip_constants,
-    divisor,
-    factory_import,
-    print_ops,
-    shared_view,
-)
-from crosscast.recipe import DynamicLossScaling, Recipe, StaticLossScaling
-from crosscast.target import File, Form, Lowered
+from crosscast.lowering import divisor, factory_import, print_ops, shared_view
+from crosscast.recipe import Recipe
+from crosscast.target import Dialect, File, Form, Lowered
+from crosscast_paddle.clipping import clip_view
+from crosscast_paddle.dialects import SCALER_TELLS_WHEN_OFF
+from crosscast_paddle.modes import launch_flags, modes
 from crosscast_paddle.optimizer import optimizer_view
 from crosscast_paddle.overrides import PaddleOverrides
 
-TITLE = "Paddle 3.0 or newer"
-STOCK_CLIP_EPS = 1e-6  # what paddle.nn.utils.clip_grad_norm_ adds to the norm
-_RULE_FLAGS = (
-    ("--incr_every_n_steps", "growth_interval"),
-    ("--decr_every_n_nan_or_inf", "hysteresis"),
-    ("--incr_ratio", "growth_factor"),
-    ("--decr_ratio", "backoff_factor"),
-)
 
-
-def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
-    """Return plan and files of a recipe for Paddle."""
+def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowered:
+    """Return plan and files of a recipe for a dialect of dynamic graphs."""
     overrides = PaddleOverrides.model_validate(recipe.overrides.get("paddle", {}))
     # GradScaler tells of a skip by the counters that its update() changes.
     plan = scale_before_schedule(canonical_plan(recipe))
-    view = shared_view(recipe, plan, TITLE, form)
-    view |= _modes(recipe, overrides, form)
+    view = shared_view(recipe, plan, dialect.title, form)
+    view |= modes(recipe, overrides, form)
+    optimizer = optimizer_view(recipe.optimizer)
+    wrapped = view["distributed"] and not view["full"]  # DataParallel would reduce in half
     view |= {
-        "contextlib": view["distributed"],
-        "math": recipe.schedule.name == "cosine" or view["machine"],
-        "optimizer": optimizer_view(recipe.optimizer),
+        "wrapped": wrapped,
+        "recompute": recipe.activation_checkpointing,
+        "math": view["schedule"]["math"] or view["machine"] or optimizer["math"],
+        "field": view["machine"] or view["full"] or view["ema"],
+        "optimizer": optimizer,
         "factory_import": "" if view["bert"] else factory_import(recipe, "paddle"),
-        "module": "state.model._layers" if view["distributed"] else "state.model",
+        "module": "state.model._layers" if wrapped else "state.model",
         "output": f"runs/{recipe.name}-paddle",
         "log_dir": f"runs/{recipe.name}-paddle/log",
         "no_gpus": ",".join(["-1"] * recipe.processes),
         "reseed": _reseed(view),
         "launch_flags": launch_flags(recipe),
-        **_clipping(recipe, plan),
+        "requirements": dialect.requirements,
+        "told_scale": _told_scale(dialect, view["scaling_optional"]),
+        **clip_view(recipe, plan),
     }
     view["micro_loop"] = _micro_loop(templates, plan, view)
     view["window_code"] = print_ops(
@@ -59,93 +51,12 @@ def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
     return Lowered(plan=plan, files=_files(view, form))
 
 
-def _modes(recipe: Recipe, overrides: PaddleOverrides, form: Form) -> dict[str, Any]:
-    """Return what depends on precision and loss scaling; scripts have flags, steps have not."""
-    half = recipe.precision.compute_dtype if recipe.precision.mode == "mixed" else ""
-    scaling = recipe.loss_scaling
-    machine = isinstance(scaling, DynamicLossScaling)
-    script = form == "script"
-    half_flag = "use_bf16" if half == "bfloat16" else "use_fp16"
-    modes: dict[str, Any] = {
-        "half": half,
-        "half_flag": half_flag,
-        "amp_level": overrides.amp_level,
-        "auto_cast": _auto_cast(half, overrides.amp_level, script),
-        "machine": machine,
-        "flags": "paddle/flags.j2" if script else "",
-        "state_flags": (),
-        "state_arguments": "args" if half else "",
-        "scaling_optional": script and recipe.scaling_on,
-        "scaler": _scaler(recipe),
-    }
-    if script and half:
-        modes["state_flags"] = (f"amp: bool = True  # --{half_flag}",)
-    if script and machine:
-        modes["state_flags"] += ("dynamic: bool = True  # --use_dynamic_loss_scaling",)
-        modes["machine_fields"] = (
-            "growth_factor: float = GROWTH_FACTOR",
-            "backoff_factor: float = BACKOFF_FACTOR",
-            "growth_interval: int = GROWTH_INTERVAL",
-            "hysteresis: int = HYSTERESIS",
-        )
-        modes["machine_rule"] = {name: f"self.{name}" for name in MACHINE_RULE}
-        lowest = 'row["scale"] <= MIN_SCALE or not state.dynamic'
-        modes["hopeless"] = f'row["skipped"] and ({lowest})'
-        modes["scale_range"] = "MIN_SCALE <= value <= min(MAX_SCALE, 2.0**126)"
-    elif script and recipe.scaling_on:
-        modes["hopeless"] = 'row["skipped"]'  # a constant scale never becomes lower
-        modes["scale_range"] = "0 < value <= 2.0**126"
-    return modes
-
-
-def _auto_cast(half: str, level: str, script: bool) -> str:
-    if not half:
-        return ""
-    enable = "state.amp, " if script else ""
-    return f'paddle.amp.auto_cast({enable}dtype="{half}", level="{level}")'
-
-
-def _scaler(recipe: Recipe) -> dict[str, str]:
-    if isinstance(recipe.loss_scaling, StaticLossScaling):
-        return {"doc": "Scales and skips; never adjusts the scale (CC342).", "init": "LOSS_SCALE"}
-    return {
-        "doc": "Scales and skips; LossScale decides about the scale (CC340).",
-        "init": "INIT_SCALE",
-    }
-
-
-def launch_flags(recipe: Recipe) -> tuple[str, ...]:
-    """Return the flags that launch.sh spells out, with the values of the recipe."""
-    if recipe.precision.compute_dtype == "bfloat16":
-        return ("--use_bf16=true",)
-    scaling = recipe.loss_scaling
-    if isinstance(scaling, StaticLossScaling):
-        return (
-            "--use_fp16=true",
-            "--use_dynamic_loss_scaling=false",
-            f"--init_loss_scaling={scaling.scale!r}",
-        )
-    if isinstance(scaling, DynamicLossScaling):
-        return (
-            "--use_fp16=true",
-            "--use_dynamic_loss_scaling=true",
-            f"--init_loss_scaling={scaling.init_scale!r}",
-            *(f"{flag}={getattr(scaling, name)!r}" for flag, name in _RULE_FLAGS),
-        )
-    # Also float16 without loss scaling.
-    return (f"--use_fp16={py_literal(recipe.precision.mode == 'mixed').lower()}",)
-
-
-def _clipping(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
-    clip, normalize = plan.find(ops.Clip), plan.find(ops.Normalize)
-    assert clip is not None  # every canonical plan has both
-    assert normalize is not None
-    own = clip.mode == "global_norm" and clip.eps != STOCK_CLIP_EPS
-    full = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
-    return {
-        "own_norm": own or clip.mode != "global_norm",
-        "clip_constants": (*clip_constants(recipe, with_eps=own), *full),
-    }
+def _told_scale(dialect: Dialect, optional: bool) -> str:
+    """Return how a window learns its scale; the scaler of a script may be off."""
+    told = "state.scaler.get_init_loss_scaling()"
+    if optional and SCALER_TELLS_WHEN_OFF not in dialect.features:
+        return f"{told} if state.amp else 1.0"
+    return f"{told}  # the current one"
 
 
 def _reseed(view: Mapping[str, Any]) -> str:
@@ -166,24 +77,40 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {"divisor": divisor(op, view["distributed"])}
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
+        case ops.Accumulate():
+            # A sum in half is made by Paddle itself and collected behind the last micro-batch.
+            return {"collect": view["full"] and op.dtype == "float32"}
+        case ops.AllReduce():
+            return {"own_reduction": view["full"]}
         case ops.Clip():
-            denominator = "(grad_norm + CLIP_EPS)" if op.eps else "grad_norm"
-            stock = op.eps == STOCK_CLIP_EPS
-            return {"mode": op.mode, "stock": stock, "denominator": denominator}
-        case ops.Step() | ops.Schedule():
+            return {**view["clip"], "parameters": _clipped(view)}
+        case ops.Step():
+            return {"scaled": scaled, "numbered": view["optimizer"]["numbered"]}
+        case ops.Ema() | ops.Schedule():
             return {"scaled": scaled}
+        case ops.Unscale():
+            return {"told_scale": view["told_scale"], "exempt": view["unclipped"]}
         case ops.UpdateScale():
-            return {"machine": view["machine"], "optional": view["scaling_optional"]}
+            names = ("machine", "scaling_optional", "told_scale")
+            return {name: view[name] for name in names} | {"exempt": view["unclipped"]}
         case _:
             return {}
 
 
+def _clipped(view: Mapping[str, Any]) -> str:
+    if view["unclipped"]:
+        return "clipped"
+    return "state.model.parameters()" if view["full"] else "model.parameters()"
+
+
 def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:
-    by = 12 if view["distributed"] else 8
+    by = 12 if view["wrapped"] else 8
     body = print_ops(templates, "paddle/ops", plan.micro, lambda op: _values(op, view), by)
     copy = f"{' ' * by}batch = to_device(batch)"
-    if not view["distributed"]:
-        return f"    for batch in micro_batches:\n{copy}\n{body}"
+    if not view["wrapped"]:
+        once = view["full"] and plan.find(ops.Accumulate) != ops.Accumulate()
+        behind = "\n    collect_gradients(state)" if once else ""
+        return f"    for batch in micro_batches:\n{copy}\n{body}{behind}"
     return (
         "    for index, batch in enumerate(micro_batches, start=1):\n"
         "        last = index == len(micro_batches)  # the backward that reduces gradients\n"

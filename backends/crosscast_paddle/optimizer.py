@@ -5,83 +5,167 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.emit import py_literal
-from crosscast.recipe import Adam, AdamW, Sgd
+from crosscast.recipe import Adafactor, Adam, AdamW, Lamb, Lion, Optimizer, ParameterGroup, Sgd
+from crosscast_paddle.own_optimizer import own_optimizer
 
 _EXEMPT_LAYERS = {"layer_norm": "nn.LayerNorm", "embedding": "nn.Embedding"}
-_GROUPS = 'parameters=[{"params": p, "weight_decay": d} for d, p in groups.items()]'
+_WIDTH = 88
 
 
-def optimizer_view(optimizer: Sgd | Adam | AdamW) -> dict[str, Any]:
+def optimizer_view(optimizer: Optimizer) -> dict[str, Any]:
     """Return class, constants and arguments of the optimizer, and the names of its moments.
 
-    `form` is how weight decay reaches some parameters only: `names` (AdamW asks a function about
-    generated names), `groups`, or empty.
+    `form` is how settings reach some parameters only: `names` (AdamW asks a function about
+    generated names), `groups`, or empty. `own` describes a class the script brings itself.
     """
-    decoupled = isinstance(optimizer, AdamW)
     exempt = _exempt(optimizer)
-    form = ("names" if decoupled else "groups") if exempt else ""
-    view = _sgd(optimizer) if isinstance(optimizer, Sgd) else _adam(optimizer)
-    arguments = ["learning_rate=LEARNING_RATE", *view["arguments"]]
-    arguments.append(_GROUPS if form == "groups" else "parameters=model.parameters()")
-    constants = view["constants"]
-    if optimizer.weight_decay or decoupled:  # AdamW's own default is not 0
-        constants = (*constants, f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}")
-        if form != "groups":
-            arguments.append("weight_decay=WEIGHT_DECAY")
-    if form == "names":
-        arguments.append("apply_decay_param_fun=verdicts.get")
+    decays = _decays(optimizer)
+    patterns = tuple(map(_pattern, optimizer.groups))
+    grouped = bool(patterns or (exempt and not _asks_by_name(optimizer)))
+    own = own_optimizer(optimizer, grouped=grouped, decays=decays)
+    view = _stock(optimizer) if own is None else own | {"slots": "", "counts_steps": False}
+    form = "groups" if grouped else "names" if exempt else ""
+    key = _decay_key(optimizer, own)
     return view | {
+        "own": own,
+        "math": bool(own and own["math"]),
+        "numbered": bool(own and own["numbered"]),
         "form": form,
         "exempt": exempt,
-        "constants": constants,
-        "arguments": tuple(arguments),
+        "patterns": patterns,
+        "constants": (*view["constants"], *_decay_constant(optimizer)),
+        "arguments": (
+            "learning_rate=LEARNING_RATE",
+            *view["arguments"],
+            *_parameters(form, key, bool(patterns)),
+            *_decay_arguments(optimizer, form, key),
+        ),
         "doc": _doc(view["cls"], optimizer, bool(exempt)),
     }
 
 
+def _asks_by_name(optimizer: Optimizer) -> bool:
+    return (
+        isinstance(optimizer, AdamW)
+        and optimizer.bias_correction
+        and optimizer.eps_placement == "after_correction"
+    )
+
+
+def _decays(optimizer: Optimizer) -> bool:
+    return bool(optimizer.weight_decay) or any(g.weight_decay for g in optimizer.groups)
+
+
+def _decay_key(optimizer: Optimizer, own: dict[str, Any] | None) -> str:
+    """Return what weight decay is called in arguments and groups; an own class has its own."""
+    if own is not None:
+        return "decay" if own["decay"] else "" if own["decoupled"] else "weight_decay"
+    return "lamb_weight_decay" if isinstance(optimizer, Lamb) else "weight_decay"
+
+
+def _decay_constant(optimizer: Optimizer) -> tuple[str, ...]:
+    # Defaults of Paddle's AdamW and Lamb are not 0; groups without a decay of their own take it.
+    if not _decays(optimizer) and not isinstance(optimizer, AdamW | Lamb) and not optimizer.groups:
+        return ()
+    return (f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}",)
+
+
+def _decay_arguments(optimizer: Optimizer, form: str, key: str) -> tuple[str, ...]:
+    if form == "names":
+        return ("weight_decay=WEIGHT_DECAY", "apply_decay_param_fun=verdicts.get")
+    given = key in ("weight_decay", "lamb_weight_decay") and _decay_constant(optimizer)
+    return (f"{key}=WEIGHT_DECAY",) if given and form != "groups" else ()
+
+
+def _parameters(form: str, key: str, patterns: bool) -> tuple[str, ...]:
+    """Return the argument `parameters` in lines; groups have been made before."""
+    if form != "groups":
+        return ("parameters=model.parameters()",)
+    decay = f', "{key}": d' if key else ""
+    if not patterns:
+        return (f'parameters=[{{"params": p{decay}}} for d, p in groups.items()]',)
+    element = f'{{"params": p{decay}, "learning_rate": f}}'
+    source = f"for ({'d' if key else '_'}, f), p in groups.items()"
+    line = f"parameters=[{element} {source}]"
+    if len(line) + 9 <= _WIDTH:
+        return (line,)
+    return (f"parameters=[\n            {element}\n            {source}\n        ]",)
+
+
+def _pattern(group: ParameterGroup) -> str:
+    """Return patterns, decay and factor as a formatter would write them, with a comma."""
+    rest = (py_literal(group.weight_decay), py_literal(group.rate_factor))
+    patterns = py_literal(group.parameters)
+    line = f"    ({', '.join((patterns, *rest))}),"
+    if len(line) <= _WIDTH:
+        return line
+    if len(patterns) + 9 > _WIDTH:
+        names = "".join(f"            {py_literal(one)},\n" for one in group.parameters)
+        patterns = f"(\n{names}        )"
+    return "    (\n" + "".join(f"        {one},\n" for one in (patterns, *rest)) + "    ),"
+
+
+def _stock(optimizer: Optimizer) -> dict[str, Any]:
+    if isinstance(optimizer, Sgd):
+        return _sgd(optimizer)
+    assert not isinstance(optimizer, Lion | Adafactor)
+    return _adam(optimizer)
+
+
 def _sgd(optimizer: Sgd) -> dict[str, Any]:
-    view: dict[str, Any] = {"cls": "SGD", "counts_steps": False, "slots": ""}
+    view: dict[str, Any] = {"cls": "paddle.optimizer.SGD", "counts_steps": False, "slots": ""}
     if not optimizer.momentum:
         return view | {"constants": (), "arguments": ()}
     nesterov = ("use_nesterov=True",) if optimizer.nesterov else ()
     return view | {
-        "cls": "Momentum",
+        "cls": "paddle.optimizer.Momentum",
         "constants": (f"MOMENTUM = {py_literal(optimizer.momentum)}",),
         "arguments": ("momentum=MOMENTUM", *nesterov),
         "slots": '{"momentum_buffer": "velocity_0"}',
     }
 
 
-def _adam(optimizer: Adam | AdamW) -> dict[str, Any]:
+def _adam(optimizer: Adam | AdamW | Lamb) -> dict[str, Any]:
+    adapt = ("always_adapt=True",) if getattr(optimizer, "always_adapt", False) else ()
     return {
-        "cls": "AdamW" if isinstance(optimizer, AdamW) else "Adam",
+        "cls": f"paddle.optimizer.{type(optimizer).__name__}",
         "constants": (
             f"BETAS = {py_literal(optimizer.betas)}",
             f"EPS = {py_literal(optimizer.eps)}",
         ),
-        "arguments": ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS"),
+        "arguments": ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS", *adapt),
         "counts_steps": True,
         "slots": '{"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}',
     }
 
 
-def _exempt(optimizer: Sgd | Adam | AdamW) -> tuple[str, ...]:
+def _exempt(optimizer: Optimizer) -> tuple[str, ...]:
     """Return the body of `decays`, empty where weight decay applies to everything or nothing."""
     if not optimizer.weight_decay or not optimizer.no_decay:
         return ()
-    layers = [layer for role, layer in _EXEMPT_LAYERS.items() if role in optimizer.no_decay]
+    return role_test(optimizer.no_decay)
+
+
+def role_test(roles: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the body of a function of `layer` and `name`: whether none of the roles is held."""
+    layers = [layer for role, layer in _EXEMPT_LAYERS.items() if role in roles]
     if not layers:
         return ('return "bias" not in name.split("_")',)
     types = layers[0] if len(layers) == 1 else f"({', '.join(layers)})"
     last = f"return not isinstance(layer, {types})"
-    if "bias" not in optimizer.no_decay:
+    if "bias" not in roles:
         return (last,)
     return ('if "bias" in name.split("_"):  # bias_ih_l0 too', "    return False", last)
 
 
-def _doc(cls: str, optimizer: Sgd | Adam | AdamW, exempt: bool) -> str:
-    if not optimizer.weight_decay:
-        return f"{cls}. No weight decay."
-    kind = "Decoupled" if isinstance(optimizer, AdamW) else "Coupled (L2)"
+def _doc(cls: str, optimizer: Optimizer, exempt: bool) -> str:
+    name = cls.removeprefix("paddle.optimizer.")
+    if not _decays(optimizer):
+        return f"{name}. No weight decay."
+    kind = "Coupled (L2)" if isinstance(optimizer, Sgd | Adam) else "Decoupled"
+    if isinstance(optimizer, Lamb):
+        kind = "Adapted"
     where = "where `decays` says so" if exempt else "on every parameter"
-    return f"{cls}. {kind} weight decay {where}."
+    if optimizer.groups:
+        where = "as GROUPS say"
+    return f"{name}. {kind} weight decay {where}."

@@ -3,49 +3,9 @@
 from __future__ import annotations
 
 from crosscast.capability import Evidence, Row, Verdict
-from crosscast.codes import Code
-from crosscast.neutral_rows import NEUTRAL_ROWS
-from crosscast.recipe import BertModel, CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe
-
-CODES = (
-    Code(
-        "CC340",
-        "loss scale has no bounds",
-        "paddle.amp.GradScaler falls to 0 and grows to inf; the script keeps its own counters.",
-    ),
-    Code(
-        "CC341",
-        "loss scaler switches itself off",
-        "GradScaler.scale() disables the scaler for good unless the last auto_cast was float16; "
-        "the script calls it behind one only.",
-    ),
-    Code(
-        "CC342",
-        "static loss scale tells of no skips",
-        "With use_dynamic_loss_scaling=False nothing says that a step was skipped; the script "
-        "uses a dynamic scaler that never adjusts.",
-    ),
-    Code(
-        "CC343",
-        "clip formula differs",
-        "clip_grad_norm_ always adds 1e-6 to the norm; the script clips by itself.",
-    ),
-    Code(
-        "CC344",
-        "custom model without a factory",
-        "Name a function under model.factory.paddle that returns the model.",
-    ),
-    Code(
-        "CC345",
-        "mixed precision needs a GPU",
-        "On CPU paddle.amp.auto_cast computes in float32; the script refuses to pretend.",
-    ),
-    Code(
-        "CC346",
-        "epsilon of LayerNorm out of range",
-        "Paddle's layer_norm accepts an epsilon of at most 1e-3.",
-    ),
-)
+from crosscast.neutral_rows import neutral_rows
+from crosscast.recipe import BertModel, DynamicLossScaling, GlobalNormClipping, Recipe
+from crosscast_paddle.knob_rows import KNOB_ROWS
 
 
 def _dynamic(recipe: Recipe) -> bool:
@@ -56,8 +16,12 @@ def _static(recipe: Recipe) -> bool:
     return recipe.loss_scaling.mode == "static"
 
 
-def _mixed(recipe: Recipe) -> bool:
-    return recipe.precision.mode == "mixed"
+def _scaled(recipe: Recipe) -> bool:
+    return recipe.scaling_on
+
+
+def _half(recipe: Recipe) -> bool:
+    return bool(recipe.half)
 
 
 def _wide_norm_eps(recipe: Recipe) -> bool:
@@ -68,21 +32,9 @@ def _own_clip(recipe: Recipe) -> bool:
     return isinstance(recipe.clipping, GlobalNormClipping) and recipe.clipping.eps != 1e-6
 
 
-def _no_factory(recipe: Recipe) -> bool:
-    return isinstance(recipe.model, CustomModel) and "paddle" not in recipe.model.factory
-
-
 ROWS = (
-    *NEUTRAL_ROWS,
+    *neutral_rows("paddle"),
     Row(path="seed", how="paddle.seed; NumPy orders the rows"),
-    Row(
-        path="model",
-        verdict=Verdict.UNSUPPORTED,
-        how="model.factory names no function for paddle",
-        code="CC344",
-        probe="none: a fact about the recipe",
-        when=_no_factory,
-    ),
     Row(path="model", how="nn.Layer with explicit types, or the user's factory"),
     Row(
         path="model.layer_norm_eps",
@@ -101,7 +53,7 @@ ROWS = (
         how="auto_cast computes in float32 on CPU: there the script ends with exit code 3",
         code="CC345",
         probe="paddle/test_amp.py::test_auto_cast_computes_in_float32_on_cpu",
-        when=_mixed,
+        when=_half,
     ),
     Row(
         path="precision.tf32",
@@ -141,8 +93,35 @@ ROWS = (
         probe="paddle/test_scaler.py::test_scale_grows_to_infinity",
         when=_dynamic,
     ),
+    Row(
+        path="loss_scaling.init_scale",
+        verdict=Verdict.ADAPTED,
+        how="a GradScaler that is off has no scale to tell: the script does not ask it then",
+        code="CC347",
+        probe="paddle/test_amp.py::test_a_scaler_that_is_off_has_no_scale_in_paddle_2",
+        when=_scaled,
+        dialects=frozenset({"dygraph2"}),
+    ),
+    Row(
+        path="loss_scaling.scale",
+        verdict=Verdict.ADAPTED,
+        how="a GradScaler that is off has no scale to tell: the script does not ask it then",
+        code="CC347",
+        probe="paddle/test_amp.py::test_a_scaler_that_is_off_has_no_scale_in_paddle_2",
+        when=_scaled,
+        dialects=frozenset({"dygraph2"}),
+    ),
+    Row(
+        path="loss_scaling.backoff_factor",
+        verdict=Verdict.ADAPTED,
+        how="a back-off of GradScaler itself crashes with NumPy 2.4: LossScale backs off instead",
+        code="CC348",
+        probe="paddle/test_hazards.py::test_a_back_off_converts_as_numpy_2_4_forbids",
+        when=_dynamic,
+    ),
     Row(path="accumulation", how="loss divided before backward, which sums until clear_grad"),
     Row(path="clipping", how="clip_grad_norm_ or clip_grad_value_ after unscale_"),
+    *KNOB_ROWS,
     Row(
         path="clipping.eps",
         verdict=Verdict.ADAPTED,
@@ -153,6 +132,7 @@ ROWS = (
     ),
     Row(path="optimizer", how="paddle.optimizer, the neutral formulas"),
     Row(path="optimizer.no_decay", how="generated parameter names for AdamW, else groups"),
+    Row(path="optimizer.groups", how="parameter groups with weight_decay and learning_rate"),
     Row(path="schedule", how="a formula in the script, set by set_lr"),
     Row(path="distributed", how="DataParallel, no_sync within a window, distributed.launch"),
 )

@@ -7,33 +7,37 @@ from pathlib import Path
 
 from crosscast.capability import Row
 from crosscast.codes import Code
+from crosscast.defaults import Defaults
 from crosscast.emit import template_root
 from crosscast.recipe import Recipe, Section
 from crosscast.target import Dialect, Form, Lowered
 from crosscast_tensorflow import lower as lowering
+from crosscast_tensorflow.codes import CODES
+from crosscast_tensorflow.defaults import DEFAULTS
 from crosscast_tensorflow.dialects import DIALECTS
 from crosscast_tensorflow.overrides import TensorflowOverrides
-from crosscast_tensorflow.rows import CODES, ROWS
+from crosscast_tensorflow.rows import ROWS
 
 TEMPLATES = template_root()
 
 
 @dataclass(frozen=True, slots=True)
 class TensorflowBackend:
-    """Emits Keras 3 training scripts with a custom loop in TensorFlow."""
+    """Emits training scripts with Keras models and a custom loop in TensorFlow."""
 
     name: str = "tensorflow"
-    title: str = lowering.TITLE
+    title: str = DIALECTS[0].title
     distributions: tuple[str, ...] = ("tensorflow", "tensorflow-cpu")
     dialects: tuple[Dialect, ...] = DIALECTS
     rows: tuple[Row, ...] = ROWS
     codes: tuple[Code, ...] = CODES
+    defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = TensorflowOverrides
     templates: Path = TEMPLATES
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
-        return lowering.lower(recipe, self.templates, form)
+        return lowering.lower(recipe, dialect, self.templates, form)
 
 
 BACKEND = TensorflowBackend()

@@ -1,7 +1,44 @@
-"""API generations of TensorFlow and Keras that can be emitted."""
+"""API generations of TensorFlow and Keras that can be emitted.
+
+Features:
+    keras3: the package keras; without it tf.keras, or tf_keras where TensorFlow brings Keras 3.
+    reduce_retracing: tf.function generalises shapes by that argument.
+    graph_rewrite: float32 graphs run in half where TensorFlow's graph optimizer thinks best.
+"""
 
 from __future__ import annotations
 
+from crosscast.capability import Evidence
 from crosscast.target import Dialect
 
-DIALECTS = (Dialect(name="keras-3", since="2.16"),)
+_KERAS2 = (
+    "# or a newer tensorflow with the tf_keras of its version",
+    "tensorflow>=2.5,<2.16",
+    "numpy",
+    "safetensors>=0.6",
+)
+
+DIALECTS = (
+    Dialect(
+        name="keras3",
+        title="TensorFlow 2.16 or newer (Keras 3)",
+        since="2.16",
+        requirements=("tensorflow>=2.16", "keras>=3.0.5", "numpy>=1.26", "safetensors>=0.6"),
+        features=frozenset({"keras3", "reduce_retracing"}),
+    ),
+    Dialect(
+        name="keras2",
+        title="TensorFlow 2.5 to 2.15, or tf_keras (Keras 2)",
+        since="2.5",
+        until="2.16",
+        requirements=_KERAS2,
+    ),
+    Dialect(
+        name="graph-rewrite",
+        title="TensorFlow 2.5 to 2.15, or tf_keras (mixed precision by graph rewrite)",
+        since="",
+        evidence=Evidence.DOCUMENTED,
+        requirements=_KERAS2,
+        features=frozenset({"graph_rewrite"}),
+    ),
+)

@@ -8,56 +8,84 @@ from typing import Any
 
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan
-from crosscast.emit import py_literal
 from crosscast.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
-from crosscast.recipe import Adam, AdamW, Recipe, Sgd
-from crosscast.target import File, Form, Lowered
+from crosscast.recipe import Recipe
+from crosscast.target import Dialect, File, Form, Lowered
+from crosscast_tensorflow.keras import decorator, spelling
+from crosscast_tensorflow.literals import group_lines
+from crosscast_tensorflow.optimizer import optimizer_view, role_names
 from crosscast_tensorflow.overrides import TensorflowOverrides
-from crosscast_tensorflow.rows import spares_by_name
-
-TITLE = "TensorFlow 2.16 or newer (Keras 3)"
-
-# A bias of a layer normalization is both, as in the other frameworks.
-_ROLE_NAMES = {
-    "bias": ("bias", "beta"),
-    "layer_norm": ("gamma", "beta"),
-    "embedding": ("embeddings",),
-}
+from crosscast_tensorflow.precision import policy, types_view
 
 
-def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
-    """Return plan and files of a recipe for TensorFlow."""
+def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowered:
+    """Return plan and files of a recipe for a generation of Keras."""
     overrides = TensorflowOverrides.model_validate(recipe.overrides.get("tensorflow", {}))
     plan = canonical_plan(recipe)
-    view = shared_view(recipe, plan, TITLE, form)
-    policy = _policy(recipe)
+    view = shared_view(recipe, plan, dialect.title, form)
+    view |= spelling(dialect, mixed=recipe.precision.mode == "mixed")
     view |= {
         "machine": view["dynamic"],
         "contextlib": False,
+        "legacy_keras": not view["keras3"],
         "own_norm": False,
-        "clip_constants": clip_constants(recipe, with_eps=True),
-        "math": recipe.schedule.name == "cosine" or view["dynamic"],
-        "policy": policy,
-        "decorator": _decorator(overrides),
-        "optimizer": _optimizer(recipe),
+        "math": view["schedule"]["math"] or view["dynamic"],
+        "policy": "float32" if view["rewrite"] else policy(recipe),
+        "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
+        "optimizer": optimizer_view(recipe, keras3=view["keras3"]),
         "factory_import": "" if view["bert"] else factory_import(recipe, "tensorflow"),
         "inputs": "**inputs" if view["bert"] else "inputs",
         "output": f"runs/{recipe.name}-tensorflow",
-        "reseed": "reseed(state)" if view["has_dropout"] else "",
+        # Dropout layers of Keras 2 have no numbers that a script could set.
+        "reseed": (
+            "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
+        ),
         "flags": "",
     }
+    view |= _types(recipe, view) | _constants(recipe, plan)
     if form == "step":
-        advice = f'Call keras.config.set_dtype_policy("{policy}") before you build the model.'
+        advice = f'Call {view["set_policy"]}("{view["policy"]}") before you build the model.'
         view["header"] = (*view["header"], advice)
-    normalize = plan.find(ops.Normalize)
-    assert normalize is not None  # every canonical plan has one
-    view["divisor"] = divisor(normalize, distributed=False)
-    if not normalize.renormalize:
-        view["clip_constants"] = (*view["clip_constants"], f"FULL_WINDOW = {normalize.full}")
     scale = ("scale_tensor",) if view["scaled"] else ()
     view["micro_arguments"] = ", ".join(("state", "loss_fn", "batch", "divisor", *scale))
     view |= _code(plan, templates, view)
     return Lowered(plan=plan, files=_files(view, form))
+
+
+def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what depends on the types of weights, gradients and operations."""
+    full = recipe.precision.mode == "full"
+    half_sums = recipe.accumulation.dtype == "compute"
+    half_loss = bool(recipe.half) and recipe.precision.ops.losses == "compute"
+    return {
+        "types": types_view(recipe),
+        "recompute": recipe.activation_checkpointing,
+        "half_loss": half_loss,
+        "loss_dtype": recipe.half if half_loss else "float32",
+        "half_sums": half_sums,
+        "sum_type": "the types of the weights" if half_sums else "float32",
+        "weights": "optimizer.variables" if full else "model.trainable_variables",
+        "named_weights": "weights(state)" if full else "named_parameters(state.model)",
+    }
+
+
+def _constants(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
+    """Return what the head of the file names, and the divisor of the loss."""
+    normalize, clip = plan.find(ops.Normalize), plan.find(ops.Clip)
+    assert normalize is not None  # every canonical plan has both
+    assert clip is not None
+    full_window = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
+    groups = recipe.optimizer.groups
+    return {
+        "clip_constants": (*clip_constants(recipe, with_eps=True), *full_window),
+        "group_lines": group_lines(
+            tuple((g.parameters, g.rate_factor, g.weight_decay) for g in groups)
+        ),
+        "fnmatch": bool(groups),
+        "exempt": role_names(clip.exempt),
+        "exempt_by_name": recipe.model.kind == "custom" and "layer_norm" in clip.exempt,
+        "divisor": divisor(normalize, distributed=False),
+    }
 
 
 def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str, str]:
@@ -67,7 +95,7 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
         return print_ops(templates, "tensorflow/ops", part, lambda op: _values(op, view), by)
 
     taped = next(i for i, op in enumerate(plan.micro) if isinstance(op, ops.Backward))
-    stepped = next(i for i, op in enumerate(plan.window) if isinstance(op, ops.Step)) + 1
+    stepped = max(i for i, op in enumerate(plan.window) if isinstance(op, ops.Step | ops.Ema)) + 1
     return {
         "tape_code": text(plan.micro[:taped], 8),
         "micro_code": text(plan.micro[taped:], 4),
@@ -76,90 +104,31 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _policy(recipe: Recipe) -> str:
-    if recipe.precision.mode == "mixed":
-        return f"mixed_{recipe.precision.compute_dtype}"
-    return "float32"
-
-
-def _decorator(overrides: TensorflowOverrides) -> str:
-    if overrides.jit_compile:
-        return "@tf.function(reduce_retracing=True, jit_compile=True)"
-    return "@tf.function(reduce_retracing=True)"
-
-
-def _optimizer(recipe: Recipe) -> dict[str, Any]:
-    optimizer = recipe.optimizer
-    decoupled = optimizer.name == "adamw"
-    coupled = not decoupled and optimizer.weight_decay > 0
-    roles = _role_names(optimizer.no_decay) if optimizer.weight_decay else ()
-    constants, own = _sgd(optimizer) if isinstance(optimizer, Sgd) else _adam(optimizer)
-    if decoupled or coupled:
-        constants = (*constants, f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}")
-    return {
-        "constants": constants,
-        "doc": _optimizer_doc(own["kind"], optimizer.name, optimizer.weight_decay, roles),
-        "call": f"{own['cls']}(LEARNING_RATE{', weight_decay=WEIGHT_DECAY' if decoupled else ''})",
-        "roles": roles,
-        "by_name": spares_by_name(recipe),
-        "coupled": coupled,
-        "excludes": decoupled and bool(roles),
-        **own,
-    }
-
-
-def _sgd(optimizer: Sgd) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the constants of SGD and what its part of the template prints."""
-    if not optimizer.momentum:
-        return (), {"form": "sgd", "cls": "keras.optimizers.SGD", "kind": "SGD", "slots": ()}
-    return (f"MOMENTUM = {py_literal(optimizer.momentum)}",), {
-        "form": "momentum",
-        "cls": "Momentum",
-        "kind": "SGD with Nesterov momentum" if optimizer.nesterov else "SGD with momentum",
-        "direction": "gradient + MOMENTUM * buffer" if optimizer.nesterov else "buffer",
-        "slots": ("momentum_buffer",),
-    }
-
-
-def _adam(optimizer: Adam | AdamW) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the constants of Adam or AdamW and what their part of the template prints."""
-    cls = "AdamW" if optimizer.name == "adamw" else "Adam"
-    constants = (f"BETAS = {py_literal(optimizer.betas)}", f"EPS = {py_literal(optimizer.eps)}")
-    slots = ("exp_avg", "exp_avg_sq")
-    return constants, {"form": "adam", "cls": cls, "kind": cls, "slots": slots}
-
-
-def _optimizer_doc(kind: str, name: str, decay: float, roles: tuple[str, ...]) -> str:
-    if not decay:
-        return f"{kind}. No weight decay."
-    where = "where `decays` says so" if roles else "on every weight"
-    return f"{kind}. {'Decoupled' if name == 'adamw' else 'Coupled (L2)'} weight decay {where}."
-
-
-def _role_names(roles: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what Keras calls the variables of these roles, each once."""
-    return tuple(dict.fromkeys(name for role in roles for name in _ROLE_NAMES[role]))
-
-
 def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template of one operation prints."""
     scaled = view["scaled"]
     match op:
         case ops.Autocast():
-            return {"dtype": op.compute_dtype}
+            return {"dtype": op.compute_dtype, "rewrite": view["rewrite"]}
         case ops.Accumulate():
-            return {"several": view["accumulation_steps"] > 1}
+            return {
+                "several": view["accumulation_steps"] > 1 and view["keras3"],
+                "half": view["optimizer"]["full"],
+                "dtype": op.dtype,
+            }
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Clip():
-            denominator = "(grad_norm + CLIP_EPS)" if op.eps else "grad_norm"
-            return {"mode": op.mode, "denominator": denominator}
+            return {"mode": op.mode, "eps": op.eps, "exempt": bool(op.exempt)}
         case ops.Step():
-            return {"scaled": scaled, "coupled": view["optimizer"]["coupled"]}
+            keras2 = not (view["keras3"] or view["optimizer"]["own"])
+            return {"scaled": scaled, "apply": "keras2" if keras2 else "apply"}
+        case ops.Ema():
+            return {"scaled": scaled, "weights": f"state.{view['weights']}"}
         case ops.Schedule():
             return {"scaled": scaled}
         case ops.UpdateScale():
-            return {"dynamic": op.mode == "dynamic"}
+            return {"dynamic": op.mode == "dynamic", "keras3": view["keras3"]}
         case _:
             return {}
 

@@ -1,216 +1,264 @@
-"""What TensorFlow with Keras 3 can express, and how. See crosscast.capability.Row."""
+"""What TensorFlow with Keras can express, and how. See crosscast.capability.Row."""
 
 from __future__ import annotations
 
-from crosscast.capability import Row, Verdict
-from crosscast.codes import Code
-from crosscast.neutral_rows import NEUTRAL_ROWS
-from crosscast.recipe import (
-    CustomModel,
-    DynamicLossScaling,
-    GlobalNormClipping,
-    Recipe,
-    Sgd,
-)
+import crosscast_tensorflow.conditions as when
+from crosscast.capability import Evidence, Row, Verdict
+from crosscast.neutral_rows import neutral_rows
 
-CODES = (
-    Code(
-        "CC320",
-        "loss scale without settings",
-        "keras.optimizers.LossScaleOptimizer doubles and halves, without bounds or hysteresis, "
-        "and counts micro-batches; the script has a scale of its own.",
-    ),
-    Code(
-        "CC321",
-        "no finite check of a static loss scale",
-        "Keras applies infinite gradients under loss_scale_factor; the script skips the step.",
-    ),
-    Code(
-        "CC322",
-        "epsilon before the bias correction",
-        "Adam and AdamW of Keras add epsilon to the raw second moment, which matters for small "
-        "gradients and first steps; the script has the optimizer in PyTorch's form.",
-    ),
-    Code(
-        "CC323",
-        "weight decay is always decoupled",
-        "weight_decay of every Keras optimizer shrinks the weights; the script adds the decay of "
-        "SGD and Adam to the gradients.",
-    ),
-    Code(
-        "CC324",
-        "learning rate inside the momentum",
-        "keras.optimizers.SGD multiplies gradients by the rate before it sums them; with a rate "
-        "that changes this is another optimizer. The script has the usual form.",
-    ),
-    Code(
-        "CC325",
-        "clip formula differs",
-        "Clipping by global norm in Keras and TensorFlow knows no epsilon and makes nan of "
-        "everything when the norm overflows; the script clips by itself.",
-    ),
-    Code(
-        "CC326",
-        "accumulation loses micro-batches",
-        "With gradient_accumulation_steps Keras checks, scales and counts per micro-batch; the "
-        "script sums the gradients of a window by itself.",
-    ),
-    Code(
-        "CC327",
-        "no data parallelism yet",
-        "Scripts for TensorFlow run in one process. Set distributed.strategy to none and raise "
-        "accumulation.steps: the result is the same.",
-    ),
-    Code(
-        "CC328",
-        "custom model without a factory",
-        "Name a function under model.factory.tensorflow that returns the Keras model.",
-    ),
-    Code(
-        "CC329",
-        "layer norms are told by name",
-        "Keras gives the weights of every normalization layer the names gamma and beta, so "
-        "no_decay: [layer_norm] also spares batch and group normalization.",
-    ),
-)
+KERAS3 = frozenset({"keras3"})
+KERAS2 = frozenset({"keras2", "graph-rewrite"})
+REWRITE = frozenset({"graph-rewrite"})
+
+_ADAPTED, _APPROXIMATE = Verdict.ADAPTED, Verdict.APPROXIMATE
+_UNSUPPORTED = Verdict.UNSUPPORTED
 
 
-def _dynamic(recipe: Recipe) -> bool:
-    return isinstance(recipe.loss_scaling, DynamicLossScaling)
-
-
-def _static(recipe: Recipe) -> bool:
-    return recipe.loss_scaling.mode == "static"
-
-
-def _adam(recipe: Recipe) -> bool:
-    return recipe.optimizer.name in ("adam", "adamw")
-
-
-def _coupled(recipe: Recipe) -> bool:
-    return recipe.optimizer.name != "adamw" and recipe.optimizer.weight_decay > 0
-
-
-def _momentum(recipe: Recipe) -> bool:
-    return isinstance(recipe.optimizer, Sgd) and recipe.optimizer.momentum > 0
-
-
-def _norm_clip(recipe: Recipe) -> bool:
-    return isinstance(recipe.clipping, GlobalNormClipping)
-
-
-def _accumulates(recipe: Recipe) -> bool:
-    return recipe.accumulation.steps > 1
-
-
-def _parallel(recipe: Recipe) -> bool:
-    return recipe.processes > 1
-
-
-def _no_factory(recipe: Recipe) -> bool:
-    return isinstance(recipe.model, CustomModel) and "tensorflow" not in recipe.model.factory
-
-
-def spares_by_name(recipe: Recipe) -> bool:
-    """Whether weights of unknown layers are to be spared from decay as layer norms."""
-    optimizer = recipe.optimizer
-    spared = optimizer.weight_decay > 0 and "layer_norm" in optimizer.no_decay
-    return spared and isinstance(recipe.model, CustomModel)
-
-
-ROWS = (
-    *NEUTRAL_ROWS,
-    Row(path="seed", how="keras.utils.set_random_seed; NumPy orders the rows"),
+_PRECISION = (
     Row(
-        path="model",
-        verdict=Verdict.UNSUPPORTED,
-        how="model.factory names no function for tensorflow",
-        code="CC328",
-        probe="none: a fact about the recipe",
-        when=_no_factory,
+        path="precision.compute_dtype",
+        verdict=_UNSUPPORTED,
+        how="the graph rewrite knows float16 only",
+        code="CC371",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: the rewrite does nothing without a GPU",
+        when=when.bfloat16,
+        dialects=REWRITE,
     ),
-    Row(path="model", how="keras.Model with explicit types, or the user's factory"),
-    Row(path="data", how="npz read with NumPy, the same row order on every framework"),
-    Row(path="batch", how="rows of a window cut into micro-batches"),
-    Row(path="precision", how="a mixed dtype policy for the dense layers; float32 variables"),
+    Row(
+        path="precision",
+        verdict=_UNSUPPORTED,
+        how="the graph rewrite leaves weights in float32",
+        code="CC371",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: the rewrite does nothing without a GPU",
+        when=when.full,
+        dialects=REWRITE,
+    ),
+    Row(
+        path="precision",
+        verdict=_APPROXIMATE,
+        how="which operations run in float16 is TensorFlow's choice, on GPUs only",
+        code="CC371",
+        evidence=Evidence.DOCUMENTED,
+        probe="tensorflow/test_keras2.py::test_the_graph_rewrite_does_nothing_on_a_cpu",
+        when=when.mixed,
+        dialects=REWRITE,
+    ),
+    Row(
+        path="precision.mode",
+        verdict=_APPROXIMATE,
+        how="the policy holds for normalization layers of your model, too",
+        code="CC330",
+        probe="tensorflow/test_half_weights.py::test_a_half_policy_holds_for_normalization",
+        when=when.full_own_model,
+    ),
+    Row(
+        path="precision.ops.matmul",
+        verdict=_UNSUPPORTED,
+        how="dense layers compute in the type of their weights",
+        code="CC331",
+        probe="tensorflow/test_half_weights.py::test_dense_layers_compute_in_the_type_they_hold",
+        when=when.full_matmul_float32,
+    ),
+    Row(path="precision.ops", how="casts and layer policies in the emitted model"),
     Row(path="precision.tf32", how="enable_tensor_float_32_execution"),
     Row(
+        path="precision",
+        verdict=_ADAPTED,
+        how="Keras updates half weights: the script's optimizer has float32 copies",
+        code="CC377",
+        probe="tensorflow/test_half_weights.py::test_small_updates_of_half_weights_are_lost",
+        when=when.full,
+    ),
+    Row(path="precision", how="a mixed dtype policy for the dense layers; float32 variables"),
+)
+
+_SCALING = (
+    Row(
         path="loss_scaling",
-        verdict=Verdict.ADAPTED,
+        verdict=_ADAPTED,
         how="LossScaleOptimizer has fixed factors and no bounds: the script's LossScale decides",
         code="CC320",
         probe="tensorflow/test_loss_scale.py::test_scale_grows_to_infinity",
-        when=_dynamic,
+        when=when.dynamic,
+        dialects=KERAS3,
     ),
     Row(
         path="loss_scaling",
-        verdict=Verdict.ADAPTED,
-        how="loss_scale_factor checks nothing: the script scales, checks and skips",
+        verdict=_ADAPTED,
+        how="LossScaleOptimizer counts skipped steps: the script's LossScale decides",
+        code="CC370",
+        probe="tensorflow/test_keras2.py::test_a_skipped_step_counts",
+        when=when.dynamic,
+        dialects=KERAS2,
+    ),
+    Row(
+        path="loss_scaling",
+        verdict=_ADAPTED,
+        how="a static scale of Keras checks nothing: the script scales, checks and skips",
         code="CC321",
         probe="tensorflow/test_loss_scale.py::test_static_scale_applies_infinite_gradients",
-        when=_static,
+        when=when.static,
     ),
     Row(path="loss_scaling", how="gradients as they are"),
+)
+
+_WINDOW = (
     Row(
         path="accumulation",
-        verdict=Verdict.ADAPTED,
-        how="gradient_accumulation_steps counts micro-batches: the script sums by itself",
+        verdict=_ADAPTED,
+        how="gradient_accumulation_steps counts micro-batches, also for the schedule (since Keras "
+        "3.5.0; before, updates): the script sums by itself",
         code="CC326",
         probe="tensorflow/test_accumulation.py::test_keras_drops_the_overflowed_micro_batch",
-        when=_accumulates,
+        when=when.accumulates,
+        dialects=KERAS3,
     ),
-    Row(path="accumulation", how="one micro-batch a step"),
+    Row(path="accumulation", how="gradients summed in variables of the script"),
     Row(
-        path="clipping",
-        verdict=Verdict.ADAPTED,
-        how="clip_by_global_norm has no epsilon and no norm beyond float32: the script clips",
-        code="CC325",
-        probe="tensorflow/test_clip.py::test_clip_by_global_norm_has_no_epsilon",
-        when=_norm_clip,
-    ),
-    Row(path="clipping", how="tf.clip_by_value, or only the norm, after unscaling"),
-    Row(
-        path="optimizer.eps",
-        verdict=Verdict.ADAPTED,
-        how="Keras adds epsilon before the bias correction: the script's Adam adds it after",
-        code="CC322",
-        probe="tensorflow/test_optimizer.py::test_adam_adds_epsilon_before_the_bias_correction",
-        when=_adam,
-    ),
-    Row(
-        path="optimizer.momentum",
-        verdict=Verdict.ADAPTED,
-        how="the momentum of Keras holds past learning rates: the script's does not",
-        code="CC324",
-        probe="tensorflow/test_optimizer.py::test_momentum_holds_past_learning_rates",
-        when=_momentum,
-    ),
-    Row(
-        path="optimizer.weight_decay",
-        verdict=Verdict.ADAPTED,
-        how="weight_decay of Keras is decoupled: the script adds the decay to the gradients",
-        code="CC323",
-        probe="tensorflow/test_optimizer.py::test_weight_decay_of_adam_is_decoupled",
-        when=_coupled,
-    ),
-    Row(
-        path="optimizer.no_decay",
-        verdict=Verdict.APPROXIMATE,
+        path="clipping.exempt",
+        verdict=_APPROXIMATE,
         how="layer_norm means every normalization layer: their weights have the same names",
         code="CC329",
         probe="tensorflow/test_optimizer.py::test_normalization_layers_share_their_names",
-        when=spares_by_name,
+        when=when.clips_by_name,
+    ),
+    Row(
+        path="clipping",
+        verdict=_ADAPTED,
+        how="clipping by norm has no epsilon, no exemption, no norm beyond float32: the script "
+        "clips",
+        code="CC325",
+        probe="tensorflow/test_clip.py::test_clip_by_global_norm_has_no_epsilon",
+        when=when.norm_clip,
+    ),
+    Row(path="clipping", how="tf.clip_by_value, or only the norm, after unscaling"),
+    Row(
+        path="ema",
+        verdict=_ADAPTED,
+        how="use_ema averages micro-batches: the script averages updates",
+        code="CC379",
+        probe="tensorflow/test_optimizer.py::test_use_ema_averages_every_micro_batch",
+        when=when.averages,
+    ),
+    Row(
+        path="activation_checkpointing",
+        verdict=_UNSUPPORTED,
+        how="tf.recompute_grad draws other dropout masks in the backward pass",
+        code="CC373",
+        probe="tensorflow/test_recompute.py::test_recompute_grad_draws_new_masks",
+        when=when.recomputes_dropout,
+    ),
+    Row(path="activation_checkpointing", how="tf.recompute_grad around every encoder layer"),
+)
+
+_OPTIMIZER = (
+    Row(
+        path="optimizer.eps",
+        verdict=_ADAPTED,
+        how="Keras adds epsilon before the bias correction: the script's Adam adds it after",
+        code="CC322",
+        probe="tensorflow/test_optimizer.py::test_adam_adds_epsilon_before_the_bias_correction",
+        when=when.adam_after,
+    ),
+    Row(
+        path="optimizer.eps",
+        verdict=_ADAPTED,
+        how="Keras adds epsilon to every square: the script's Adafactor has it as a floor",
+        code="CC376",
+        probe="tensorflow/test_optimizer.py::test_adafactor_adds_epsilon_to_every_square",
+        when=when.adafactor,
+    ),
+    Row(
+        path="optimizer.eps_placement",
+        verdict=_ADAPTED,
+        how="Keras computes its bias corrections in float32: the script's Adam in float64",
+        code="CC332",
+        probe="tensorflow/test_optimizer.py::test_adam_rounds_its_corrections",
+        when=when.adam_before,
+    ),
+    Row(
+        path="optimizer.bias_correction",
+        verdict=_ADAPTED,
+        how="Keras always corrects: the script has an Adam without",
+        code="CC375",
+        probe="tensorflow/test_optimizer.py::test_adam_cannot_leave_its_correction_out",
+        when=when.adam_uncorrected,
+    ),
+    Row(
+        path="optimizer.momentum",
+        verdict=_ADAPTED,
+        how="the momentum of Keras holds past learning rates: the script's does not",
+        code="CC324",
+        probe="tensorflow/test_optimizer.py::test_momentum_holds_past_learning_rates",
+        when=when.momentum_outside,
+    ),
+    Row(
+        path="optimizer.weight_decay",
+        verdict=_ADAPTED,
+        how="weight_decay of Keras is decoupled: the script adds the decay to the gradients",
+        code="CC323",
+        probe="tensorflow/test_optimizer.py::test_weight_decay_of_adam_is_decoupled",
+        when=when.coupled,
+    ),
+    Row(
+        path="optimizer.weight_decay",
+        verdict=_ADAPTED,
+        how="Lamb of Keras decays beside the adapted step: the script's decays within",
+        code="CC374",
+        probe="tensorflow/test_optimizer.py::test_lamb_decays_beside_its_step",
+        when=when.lamb,
+    ),
+    Row(
+        path="optimizer.no_decay",
+        verdict=_APPROXIMATE,
+        how="layer_norm means every normalization layer: their weights have the same names",
+        code="CC329",
+        probe="tensorflow/test_optimizer.py::test_normalization_layers_share_their_names",
+        when=when.spares_by_name,
     ),
     Row(path="optimizer.no_decay", how="by the variable's name: bias, gamma, beta, embeddings"),
-    Row(path="optimizer", how="keras.optimizers.SGD on directions that the script computes"),
+    Row(
+        path="optimizer.groups",
+        verdict=_ADAPTED,
+        how="optimizers of Keras have no groups: the script's own has settings for every weight",
+        code="CC378",
+        probe="tensorflow/test_optimizer.py::test_optimizers_have_no_groups",
+        when=when.grouped,
+    ),
+    Row(path="optimizer", how="the class of that name in Keras", when=when.stock, dialects=KERAS3),
+    Row(path="optimizer", how="a small class in the script"),
+)
+
+ROWS = (
+    *neutral_rows("tensorflow"),
+    Row(
+        path="seed",
+        verdict=_APPROXIMATE,
+        how="dropout of your model has other masks after a run was resumed",
+        code="CC372",
+        probe="tensorflow/test_keras2.py::test_dropout_has_no_state_to_restore",
+        when=when.own_model,
+        dialects=KERAS2,
+    ),
+    Row(path="seed", how="the seeds of Keras; NumPy orders the rows"),
+    Row(path="model", how="keras.Model with explicit types, or the user's factory"),
+    Row(path="data", how="npz read with NumPy, the same row order on every framework"),
+    Row(path="batch", how="rows of a window cut into micro-batches"),
+    *_PRECISION,
+    *_SCALING,
+    *_WINDOW,
+    *_OPTIMIZER,
     Row(path="schedule", how="a formula in the script, assigned to optimizer.learning_rate"),
     Row(
         path="distributed",
-        verdict=Verdict.UNSUPPORTED,
+        verdict=_UNSUPPORTED,
         how="one process only",
         code="CC327",
-        probe="none: a limit of the script, not of TensorFlow",
-        when=_parallel,
+        probe="tensorflow/test_distributed.py::"
+        "test_an_overflow_of_another_replica_destroys_the_weights",
+        when=when.parallel,
     ),
     Row(path="distributed", how="one process"),
 )

@@ -7,33 +7,37 @@ from pathlib import Path
 
 from crosscast.capability import Row
 from crosscast.codes import Code
+from crosscast.defaults import Defaults
 from crosscast.emit import template_root
 from crosscast.recipe import Recipe, Section
 from crosscast.target import Dialect, Form, Lowered
 from crosscast_torch import lower as lowering
+from crosscast_torch.codes import CODES
+from crosscast_torch.defaults import DEFAULTS
 from crosscast_torch.dialects import DIALECTS
 from crosscast_torch.overrides import TorchOverrides
-from crosscast_torch.rows import CODES, ROWS
+from crosscast_torch.rows import ROWS
 
 TEMPLATES = template_root()
 
 
 @dataclass(frozen=True, slots=True)
 class TorchBackend:
-    """Emits torch.amp training scripts."""
+    """Emits training scripts with torch.amp or torch.cuda.amp."""
 
     name: str = "torch"
-    title: str = lowering.TITLE
+    title: str = DIALECTS[0].title
     distributions: tuple[str, ...] = ("torch",)
     dialects: tuple[Dialect, ...] = DIALECTS
     rows: tuple[Row, ...] = ROWS
     codes: tuple[Code, ...] = CODES
+    defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = TorchOverrides
     templates: Path = TEMPLATES
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
-        return lowering.lower(recipe, self.templates, form)
+        return lowering.lower(recipe, dialect, self.templates, form)
 
 
 BACKEND = TorchBackend()

@@ -8,54 +8,71 @@ from typing import Any
 
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan, scale_before_schedule
-from crosscast.emit import py_literal
-from crosscast.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
-from crosscast.recipe import DynamicLossScaling, Recipe, Sgd
-from crosscast.target import File, Form, Lowered
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.lowering import clip_constants, factory_import, shared_view
+from crosscast.recipe import DynamicLossScaling, Recipe
+from crosscast.target import Dialect, File, Form, Lowered
+from crosscast_torch.api import spelling
+from crosscast_torch.optimizer import optimizer_view
 from crosscast_torch.overrides import TorchOverrides
-from crosscast_torch.rows import scaled_momentum
+from crosscast_torch.roles import without_roles
+from crosscast_torch.types import types_view
+from crosscast_torch.window import STOCK_CLIP_EPS, micro_loop, rate_lines, window_code
 
-TITLE = "PyTorch 2.4 or newer"
-STOCK_CLIP_EPS = 1e-6  # what torch.nn.utils.clip_grad_norm_ adds to the norm
 _NEVER = "2**31 - 1"
-_EXEMPT_MODULES = {"layer_norm": ("nn.LayerNorm", "nn.RMSNorm"), "embedding": ("nn.Embedding",)}
 
 
-def lower(recipe: Recipe, templates: Path, form: Form) -> Lowered:
-    """Return plan and files of a recipe for PyTorch."""
-    overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
+def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowered:
+    """Return plan and files of a recipe for an API generation of PyTorch.
+
+    Raises:
+        DiagnosticError: CC208 for an override that the dialect does not know.
+    """
+    overrides = _overrides(recipe, dialect)
     # GradScaler tells of a skip by lowering its scale.
     plan = scale_before_schedule(canonical_plan(recipe))
-    view = shared_view(recipe, plan, TITLE, form)
-    machine = needs_machine(recipe)
-    clip = plan.find(ops.Clip)
-    assert clip is not None  # every canonical plan has one
-    own_clip = clip.mode == "global_norm" and clip.eps != STOCK_CLIP_EPS
+    optimizer = optimizer_view(recipe, overrides, dialect.features)
+    view = shared_view(recipe, plan, optimizer["title"] or dialect.title, form)
+    view |= spelling(dialect, recipe.half, recipe.precision.tf32)
+    view |= _precision(recipe, form)
+    if view["types"]["explicit"]:
+        view["autocast"] = ""
+    if optimizer["requirement"]:
+        view["requirements"] = (optimizer["requirement"], *dialect.requirements[1:])
     view |= {
-        "machine": machine,
-        "contextlib": view["distributed"],
-        "own_norm": own_clip or clip.mode != "global_norm",
-        "clip_constants": clip_constants(recipe, with_eps=own_clip),
-        "math": recipe.schedule.name == "cosine" or machine,
+        "machine": needs_machine(recipe),
+        "contextlib": view["distributed"] and not view["full"],
         "compile": overrides.compile,
-        "optimizer": _optimizer(recipe, overrides),
-        "scaler": _scaler(recipe, machine),
+        "optimizer": optimizer,
+        "scaler": _scaler(recipe),
         "factory_import": "" if view["bert"] else factory_import(recipe, "torch"),
         "module": "state.model.module" if view["distributed"] else "state.model",
-        "autocast_dtype": _half(recipe),
         "output": f"runs/{recipe.name}-torch",
         "reseed": _reseed(view),
         "flags": "",
+        "fnmatch": bool(optimizer["groups"]),
+        "keeps_averages": view["ema"],
+        "rate_lines": rate_lines(optimizer),
     }
-    full = plan.find(ops.Normalize)
-    assert full is not None
-    if not full.renormalize:
-        view["clip_constants"] = (*view["clip_constants"], f"FULL_WINDOW = {full.full}")
-    view["micro_loop"] = _micro_loop(templates, plan, view, recipe)
-    view["window_code"] = print_ops(
-        templates, "torch/ops", plan.window, lambda op: _values(op, view, recipe), 4
-    )
+    view |= _clipping(recipe, plan, dialect)
+    view["math"] = _needs_math(view)
+    view["micro_loop"] = micro_loop(templates, plan, view)
+    view["window_code"] = window_code(templates, plan, view)
     return Lowered(plan=plan, files=_files(view, form))
+
+
+def _overrides(recipe: Recipe, dialect: Dialect) -> TorchOverrides:
+    overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
+    if overrides.compile and "compile" not in dialect.features:
+        raise DiagnosticError(
+            Diagnostic(
+                code="CC208",
+                path="overrides.torch.compile",
+                message=f"{dialect.title} is not compiled",
+                hint="leave it out, or emit for PyTorch 2.4 or newer",
+            )
+        )
+    return overrides
 
 
 def needs_machine(recipe: Recipe) -> bool:
@@ -64,8 +81,41 @@ def needs_machine(recipe: Recipe) -> bool:
     return isinstance(scaling, DynamicLossScaling) and scaling.hysteresis > 1
 
 
-def _half(recipe: Recipe) -> str:
-    return recipe.precision.compute_dtype if recipe.precision.mode == "mixed" else ""
+def _precision(recipe: Recipe, form: Form) -> dict[str, Any]:
+    """Return what follows from the types of weights and operations."""
+    full = recipe.precision.mode == "full"
+    return {
+        "full": full,
+        "half_sums": recipe.accumulation.dtype == "compute",
+        "types": types_view(recipe, form),
+        "activation_checkpointing": recipe.activation_checkpointing,
+        # How the float32 weights are called: of the parameter `p`, of `parameter`, of all.
+        "weight_type": "torch.Tensor" if full else "nn.Parameter",
+        "weight": "master(p)" if full else "p",
+        "weight_of": "master(parameter)" if full else "parameter",
+        "parameters": "weights(model)" if full else "model.parameters()",
+    }
+
+
+def _clipping(recipe: Recipe, plan: ops.Plan, dialect: Dialect) -> dict[str, Any]:
+    clip, normalize = plan.find(ops.Clip), plan.find(ops.Normalize)
+    assert clip is not None  # every canonical plan has both
+    assert normalize is not None
+    own = clip.mode in ("global_norm", "per_param_norm") and clip.eps != STOCK_CLIP_EPS
+    full = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
+    return {
+        "own_norm": own or clip.mode != "global_norm",
+        "exempt": without_roles(clip.exempt, dialect.features),
+        "clip_constants": (*clip_constants(recipe, with_eps=own), *full),
+    }
+
+
+def _needs_math(view: Mapping[str, Any]) -> bool:
+    """Whether a step by itself uses the module `math`."""
+    watches_growth = view["dynamic"] and view["grows_to_inf"]
+    return any(
+        (view["schedule"]["math"], view["machine"], watches_growth, view["optimizer"]["math"])
+    )
 
 
 def _reseed(view: Mapping[str, Any]) -> str:
@@ -76,65 +126,7 @@ def _reseed(view: Mapping[str, Any]) -> str:
     return "torch.manual_seed(SEED + state.windows)"
 
 
-def _optimizer(recipe: Recipe, overrides: TorchOverrides) -> dict[str, Any]:
-    optimizer = recipe.optimizer
-    fused = overrides.fused_optimizer and not scaled_momentum(recipe)
-    exempt = _exempt(recipe)
-    constants, arguments = ["lr=LEARNING_RATE"], []
-    if isinstance(optimizer, Sgd):
-        values: dict[str, Any] = {"momentum": optimizer.momentum, "nesterov": optimizer.nesterov}
-        values = {name: value for name, value in values.items() if value}
-        cls = "SGD"
-    else:
-        values = {"betas": optimizer.betas, "eps": optimizer.eps}
-        cls = "AdamW" if optimizer.name == "adamw" else "Adam"
-    arguments = [*constants, *(f"{name}={name.upper()}" for name in values)]
-    lines = [f"{name.upper()} = {py_literal(value)}" for name, value in values.items()]
-    lines.append(f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}")
-    if not exempt:
-        arguments.append("weight_decay=WEIGHT_DECAY")
-    if fused:
-        arguments.append("fused=True")
-    decay = "Coupled (L2)" if optimizer.name != "adamw" else "Decoupled"
-    doc = f"{cls}. {decay} weight decay on every parameter."
-    if exempt:
-        doc = f"{cls}. {decay} weight decay where `decays` says so."
-    elif not optimizer.weight_decay:
-        doc = f"{cls} without weight decay."
-    if scaled_momentum(recipe):
-        doc += " Not fused (CC315)."
-    return {
-        "cls": cls,
-        "constants": tuple(lines),
-        "arguments": tuple(arguments),
-        "exempt": exempt,
-        "doc": doc,
-        "counts_steps": cls != "SGD",
-        # Fused kernels keep the count of updates beside the parameter.
-        "step_arguments": "float(state.updates)" + (", device=parameter.device" if fused else ""),
-    }
-
-
-def _exempt(recipe: Recipe) -> tuple[str, ...]:
-    """Return the body of `decays`, empty where weight decay applies to everything or nothing."""
-    optimizer = recipe.optimizer
-    if not optimizer.weight_decay or not optimizer.no_decay:
-        return ()
-    bias = "bias" in optimizer.no_decay
-    exempt = [names for role, names in _EXEMPT_MODULES.items() if role in optimizer.no_decay]
-    modules = [name for names in exempt for name in names]
-    types = f"({', '.join(modules)})" if len(modules) > 1 else "".join(modules)
-    if not modules:
-        return ('return "bias" not in name.split("_")',)
-    first = ('if "bias" in name.split("_"):  # in_proj_bias too', "    return False")
-    if len(modules) > 2:  # too long for one line
-        last = [f"exempt = {types}", "return not isinstance(module, exempt)"]
-    else:
-        last = [f"return not isinstance(module, {types})"]
-    return (*first, *last) if bias else tuple(last)
-
-
-def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:
+def _scaler(recipe: Recipe) -> dict[str, Any]:
     if not recipe.scaling_on:
         return {"arguments": (), "doc": ""}
     if recipe.loss_scaling.mode == "static":
@@ -142,7 +134,7 @@ def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:
             "doc": "Constant loss scale: it backs off only to tell of a skipped step (CC312).",
             "arguments": ("init_scale=LOSS_SCALE", f"growth_interval={_NEVER}"),
         }
-    if machine:
+    if needs_machine(recipe):
         return {
             "doc": "Scales and skips; LossScale decides about the scale (CC311).",
             "arguments": ("init_scale=INIT_SCALE", f"growth_interval={_NEVER}"),
@@ -154,46 +146,10 @@ def _scaler(recipe: Recipe, machine: bool) -> dict[str, Any]:
     }
 
 
-def _values(op: ops.Op, view: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-    """Return what the template of one operation prints."""
-    scaled = view["scaled"]
-    match op:
-        case ops.Autocast():
-            return {"dtype": op.compute_dtype}
-        case ops.Normalize():
-            return {"divisor": divisor(op, view["distributed"])}
-        case ops.Backward():
-            return {"loss": "scaled_loss" if scaled else "loss"}
-        case ops.Clip():
-            denominator = "(grad_norm + CLIP_EPS)" if op.eps else "grad_norm"
-            stock = op.eps == STOCK_CLIP_EPS
-            return {"mode": op.mode, "stock": stock, "denominator": denominator}
-        case ops.Step() | ops.Schedule():
-            return {"scaled": scaled}
-        case ops.UpdateScale():
-            form = "machine" if view["machine"] else "static" if op.mode == "static" else "stock"
-            return {"form": form, "has_max": op.max_scale is not None}
-        case _:
-            return {}
-
-
-def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any], recipe: Recipe) -> str:
-    by = 12 if view["distributed"] else 8
-    body = print_ops(templates, "torch/ops", plan.micro, lambda op: _values(op, view, recipe), by)
-    copy = f"{' ' * by}batch = to_device(batch, device)"
-    if not view["distributed"]:
-        return f"    for batch in micro_batches:\n{copy}\n{body}"
-    return (
-        "    for index, batch in enumerate(micro_batches, start=1):\n"
-        "        last = index == len(micro_batches)  # the backward that reduces gradients\n"
-        "        with contextlib.nullcontext() if last else model.no_sync():\n"
-        f"{copy}\n{body}"
-    )
-
-
 def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
     """Return how the step is used, for the docstring of step.py."""
-    scaler = ", make_scaler(device)" if view["scaled"] else ""
+    scaler = f", make_scaler({'device' if view['scaler_device'] else ''})" if view["scaled"] else ""
+    masters = ", and `weights(model)` in float32" if view["full"] else ""
     wrap = ("    model = torch.nn.parallel.DistributedDataParallel(model)",)
     return (
         "",
@@ -206,7 +162,7 @@ def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
         "",
         "`micro_batches` are dicts of arrays or tensors, `labels` among them; `loss_fn(model,",
         f"batch)` returns the {view['reduction']} of their rows' losses. A checkpoint holds model,",
-        "optimizer and everything else in `state`.",
+        f"optimizer and everything else in `state`{masters}.",
     )
 
 

@@ -9,6 +9,7 @@ class TorchOverrides(Section):
     """What only PyTorch knows."""
 
     fused_optimizer: bool = True
-    """Use the fused kernels of the optimizer, except for scaled momentum (CC315)."""
+    """Use the fused kernels of the optimizer where the dialect has them, except for scaled momentum
+    (CC315)."""
     compile: bool = False
     """Compile the model with torch.compile."""

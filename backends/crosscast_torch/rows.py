@@ -2,96 +2,96 @@
 
 from __future__ import annotations
 
-from crosscast.capability import Row, Verdict
-from crosscast.codes import Code
-from crosscast.neutral_rows import NEUTRAL_ROWS
-from crosscast.recipe import CustomModel, DynamicLossScaling, GlobalNormClipping, Recipe, Sgd
-
-CODES = (
-    Code(
-        "CC310",
-        "loss scale has no bounds",
-        "torch.amp.GradScaler falls to 0 and grows without limit; the script clamps it.",
-    ),
-    Code(
-        "CC311",
-        "loss scale has no hysteresis",
-        "torch.amp.GradScaler backs off at the first overflow; the script keeps its own counter.",
-    ),
-    Code(
-        "CC312",
-        "no static loss scale",
-        "torch.amp.GradScaler is always dynamic; the script sets the scale back every step.",
-    ),
-    Code(
-        "CC313",
-        "clip formula differs",
-        "clip_grad_norm_ always adds 1e-6 to the norm; the script clips by itself.",
-    ),
-    Code(
-        "CC314",
-        "custom model without a factory",
-        "Name a function under model.factory.torch that returns the model.",
-    ),
-    Code(
-        "CC315",
-        "no fused momentum under loss scaling",
-        "Fused SGD goes on from uninitialised memory when its first step was skipped.",
-    ),
+from crosscast.capability import Evidence, Row, Verdict
+from crosscast.neutral_rows import neutral_rows
+from crosscast_torch.conditions import (
+    adafactor,
+    averaged,
+    bfloat16,
+    cumulative_hysteresis,
+    dynamic,
+    each_norm,
+    half_precision,
+    half_weights,
+    hysteresis,
+    lamb_or_lion,
+    no_correction,
+    own_clip,
+    rate_in_momentum,
+    raw_epsilon,
+    recomputed,
+    scaled_momentum,
+    static,
 )
 
-
-def _dynamic(recipe: Recipe) -> bool:
-    return isinstance(recipe.loss_scaling, DynamicLossScaling)
-
-
-def _hysteresis(recipe: Recipe) -> bool:
-    scaling = recipe.loss_scaling
-    return isinstance(scaling, DynamicLossScaling) and scaling.hysteresis > 1
-
-
-def _static(recipe: Recipe) -> bool:
-    return recipe.loss_scaling.mode == "static"
-
-
-def scaled_momentum(recipe: Recipe) -> bool:
-    """Whether momentum could meet a skipped first step."""
-    optimizer = recipe.optimizer
-    return isinstance(optimizer, Sgd) and optimizer.momentum > 0 and recipe.scaling_on
-
-
-def _own_clip(recipe: Recipe) -> bool:
-    return isinstance(recipe.clipping, GlobalNormClipping) and recipe.clipping.eps != 1e-6
-
-
-def _no_factory(recipe: Recipe) -> bool:
-    return isinstance(recipe.model, CustomModel) and "torch" not in recipe.model.factory
-
+NEW = frozenset({"torch.amp"})
+OLD = frozenset({"torch.cuda.amp", "torch.cuda.amp-1.6"})
+_NO_GPU = "none: needs a GPU and a PyTorch before 2.4"
 
 ROWS = (
-    *NEUTRAL_ROWS,
+    *neutral_rows("torch"),
     Row(path="seed", how="torch.manual_seed; NumPy orders the rows"),
-    Row(
-        path="model",
-        verdict=Verdict.UNSUPPORTED,
-        how="model.factory names no function for torch",
-        code="CC314",
-        probe="none: a fact about the recipe",
-        when=_no_factory,
-    ),
     Row(path="model", how="nn.Module with explicit types, or the user's factory"),
     Row(path="data", how="npz read with NumPy, the same row order on every framework"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
-    Row(path="precision", how="torch.autocast around the forward pass; float32 parameters"),
-    Row(path="precision.tf32", how="set_float32_matmul_precision"),
-    Row(path="loss_scaling", how="torch.amp.GradScaler"),
+    Row(
+        path="precision",
+        how="torch.autocast around the forward pass; float32 parameters",
+        dialects=NEW,
+    ),
+    Row(
+        path="precision",
+        how="torch.cuda.amp.autocast around the forward pass; float32 parameters",
+        evidence=Evidence.DOCUMENTED,
+        dialects=OLD,
+    ),
+    Row(path="precision.ops", how="casts written out in the emitted model"),
+    Row(
+        path="precision.mode",
+        verdict=Verdict.UNSUPPORTED,
+        how="torch.cuda.amp.autocast takes no dtype before PyTorch 1.10",
+        code="CC318",
+        evidence=Evidence.DOCUMENTED,
+        probe=_NO_GPU,
+        when=bfloat16,
+        dialects=frozenset({"torch.cuda.amp-1.6"}),
+    ),
+    Row(
+        path="precision.mode",
+        verdict=Verdict.ADAPTED,
+        how="half precision on a GPU only: the script refuses a CPU",
+        code="CC316",
+        evidence=Evidence.DOCUMENTED,
+        probe=_NO_GPU,
+        when=half_precision,
+        dialects=OLD,
+    ),
+    Row(path="precision.tf32", how="set_float32_matmul_precision", dialects=NEW),
+    Row(path="precision.tf32", how="torch.backends.cuda.matmul.allow_tf32", dialects=OLD),
+    Row(path="loss_scaling", how="torch.amp.GradScaler", dialects=NEW),
+    Row(
+        path="loss_scaling",
+        how="torch.cuda.amp.GradScaler",
+        evidence=Evidence.DOCUMENTED,
+        dialects=OLD,
+    ),
+    Row(
+        path="loss_scaling.growth_factor",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler grows to inf before PyTorch 2.1: the script keeps the last finite scale",
+        code="CC317",
+        evidence=Evidence.DOCUMENTED,
+        probe=_NO_GPU,
+        when=dynamic,
+        dialects=OLD,
+    ),
     Row(
         path="loss_scaling.mode",
         verdict=Verdict.ADAPTED,
         how="GradScaler whose scale is set back to the constant after every step",
         code="CC312",
         probe="torch/test_scaler.py::test_scaler_is_always_dynamic",
-        when=_static,
+        when=static,
     ),
     Row(
         path="loss_scaling.min_scale",
@@ -99,7 +99,7 @@ ROWS = (
         how="GradScaler knows no floor: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_falls_below_any_floor",
-        when=_dynamic,
+        when=dynamic,
     ),
     Row(
         path="loss_scaling.max_scale",
@@ -107,7 +107,7 @@ ROWS = (
         how="GradScaler knows no ceiling: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_grows_above_any_ceiling",
-        when=_dynamic,
+        when=dynamic,
     ),
     Row(
         path="loss_scaling.hysteresis",
@@ -115,9 +115,25 @@ ROWS = (
         how="GradScaler only tells of overflows; the script's LossScale decides",
         code="CC311",
         probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
-        when=_hysteresis,
+        when=hysteresis,
+    ),
+    Row(
+        path="loss_scaling.hysteresis_mode",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler only tells of overflows; the script's LossScale counts them",
+        code="CC311",
+        probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
+        when=cumulative_hysteresis,
     ),
     Row(path="accumulation", how="loss divided before backward, gradients summed in .grad"),
+    Row(
+        path="accumulation.dtype",
+        verdict=Verdict.ADAPTED,
+        how="gradients of half weights are collected at float32 masters, which are optimized",
+        code="CC364",
+        probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
+        when=half_weights,
+    ),
     Row(path="clipping", how="clip_grad_norm_ or clip_grad_value_ after unscale_"),
     Row(
         path="clipping.eps",
@@ -125,9 +141,59 @@ ROWS = (
         how="clip_grad_norm_ has a fixed epsilon of 1e-6: the script clips by itself",
         code="CC313",
         probe="torch/test_clip.py::test_clip_adds_a_fixed_epsilon",
-        when=_own_clip,
+        when=own_clip,
     ),
+    Row(
+        path="clipping.kind",
+        verdict=Verdict.ADAPTED,
+        how="clip_grad_norm_ called for each gradient by itself",
+        code="CC360",
+        probe="torch/test_clip.py::test_clip_takes_the_norm_of_all",
+        when=each_norm,
+    ),
+    Row(path="clipping.exempt", how="clip functions called with the other parameters only"),
     Row(path="optimizer", how="torch.optim, the neutral formulas"),
+    Row(
+        path="optimizer.name",
+        verdict=Verdict.ADAPTED,
+        how="torch.optim lacks it: a class of the script's own, derived from Optimizer",
+        code="CC365",
+        probe="torch/test_optimizer.py::test_there_is_no_lamb_and_no_lion",
+        when=lamb_or_lion,
+    ),
+    Row(
+        path="optimizer.name",
+        verdict=Verdict.ADAPTED,
+        how="torch.optim has Adafactor since 2.5: a class of the script's own",
+        code="CC365",
+        probe="torch/test_optimizer.py::test_adafactor_is_the_stock_one",
+        when=adafactor,
+        dialects=OLD,
+    ),
+    Row(
+        path="optimizer.rate_in_momentum",
+        verdict=Verdict.ADAPTED,
+        how="torch.optim.SGD has the rate outside: a class of the script's own",
+        code="CC361",
+        probe="torch/test_optimizer.py::test_sgd_has_the_rate_outside_the_momentum",
+        when=rate_in_momentum,
+    ),
+    Row(
+        path="optimizer.eps_placement",
+        verdict=Verdict.ADAPTED,
+        how="Adam adds epsilon behind the correction: the script divides it by that before",
+        code="CC362",
+        probe="torch/test_optimizer.py::test_adam_adds_epsilon_behind_the_correction",
+        when=raw_epsilon,
+    ),
+    Row(
+        path="optimizer.bias_correction",
+        verdict=Verdict.ADAPTED,
+        how="Adam always corrects the bias: the script sets rate and epsilon so that it cancels",
+        code="CC362",
+        probe="torch/test_optimizer.py::test_adam_always_corrects_the_bias",
+        when=no_correction,
+    ),
     Row(
         path="optimizer.momentum",
         verdict=Verdict.ADAPTED,
@@ -135,8 +201,29 @@ ROWS = (
         code="CC315",
         probe="torch/test_scaler.py::test_fused_momentum_starts_uninitialised",
         when=scaled_momentum,
+        dialects=NEW,
     ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),
+    Row(path="optimizer.groups", how="parameter groups by patterns for names"),
     Row(path="schedule", how="a formula in the script, set on the parameter groups"),
+    Row(
+        path="ema",
+        verdict=Verdict.ADAPTED,
+        how="AveragedModel copies at its first update: the script averages by itself",
+        code="CC363",
+        probe="torch/test_optimizer.py::test_the_average_copies_at_first",
+        when=averaged,
+    ),
+    Row(
+        path="activation_checkpointing",
+        verdict=Verdict.UNSUPPORTED,
+        how="torch.utils.checkpoint is reentrant only before PyTorch 1.11",
+        code="CC319",
+        evidence=Evidence.DOCUMENTED,
+        probe=_NO_GPU,
+        when=recomputed,
+        dialects=frozenset({"torch.cuda.amp-1.6"}),
+    ),
+    Row(path="activation_checkpointing", how="torch.utils.checkpoint of every layer"),
     Row(path="distributed", how="DistributedDataParallel, no_sync within a window, torchrun"),
 )

@@ -15,16 +15,21 @@ import pytest
 from crosscast.capability import Verdict, judge
 from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError
-from crosscast.neutral_rows import NEUTRAL_ROWS
+from crosscast.neutral_rows import neutral_rows
 from crosscast.order import verify
 from crosscast.output import write_files
 from crosscast.recipe import Recipe
+from crosscast.target import rows_of
 from crosscast_paddle import BACKEND
-from crosscast_paddle.rows import CODES, ROWS
+from crosscast_paddle.codes import CODES
+from crosscast_paddle.dialects import DYGRAPH
+from crosscast_paddle.rows import ROWS
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
+from frameworks.paddle_cases import CASES
 
 TESTS = Path(__file__).parents[1]
 
+DIALECTS = ("paddle", "paddle", "paddle@dygraph2")  # an odd number: both forms of each
 NONE: dict[str, Any] = {"mode": "none"}
 DYNAMIC = {"mode": "dynamic", "hysteresis": 2, "max_scale": 2.0**20}
 PRECISIONS: list[dict[str, Any]] = [
@@ -76,6 +81,24 @@ PROCESSES = [
 ]
 
 
+LONG_NAMES = [f"bert.encoder.layer.{n}.attention.output.dense.*" for n in range(3)]
+TYPES = {"pointwise": "compute", "embeddings": "compute", "losses": "compute"}
+NARROW: dict[str, Any] = FLOAT16 | {"ops": {"reductions": "compute", "matmul": "float32"}}
+# What shows in whole scripts only.
+SCRIPTS: list[dict[str, Any]] = [
+    {"activation_checkpointing": True, "ema": {"decay": 0.99}},
+    {"activation_checkpointing": True, "model": MODELS[1], **PROCESSES[1]},
+    {"precision": BFLOAT16 | {"ops": TYPES}, "accumulation": {"normalize_by": "token"}},
+    {"precision": NARROW, "model": MODELS[1]},
+    {"precision": NARROW | {"mode": "full"}, "activation_checkpointing": True},
+    {
+        "optimizer": OPTIMIZERS[0]
+        | {"groups": [{"parameters": LONG_NAMES[:1]}, {"parameters": LONG_NAMES}]},
+    },
+    {"optimizer": {"name": "lion", "learning_rate": 1e-4, "groups": [{"parameters": ["*.bias"]}]}},
+]
+
+
 def recipes() -> Iterator[Recipe]:
     """Every precision with every clipping, optimizer and number of processes; the rest in turn."""
     rest = itertools.cycle(itertools.product(SCHEDULES, ACCUMULATIONS, MODELS))
@@ -92,15 +115,21 @@ def recipes() -> Iterator[Recipe]:
             accumulation=accumulation,
             model=model,
         )
+    for (case, sections), processes in itertools.product(CASES.items(), PROCESSES):
+        _, _, model = next(rest)
+        yield tiny_recipe(**{"name": case, "model": model, **processes, **sections})
+    for sections in SCRIPTS:
+        yield tiny_recipe(**sections)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of them compiled, as a script and as a step."""
     root = tmp_path_factory.mktemp("paddle")
+    targets = itertools.cycle(DIALECTS)
     for number, recipe in enumerate(recipes()):
         for form in ("script", "step"):
-            (compiled,) = compile_recipe(recipe, ["paddle"], form=form)
+            (compiled,) = compile_recipe(recipe, [next(targets)], form=form)
             assert verify(compiled.plan) == []
             write_files(root / f"{number}-{form}", compiled.files, force=True)
     return root
@@ -155,11 +184,11 @@ def test_a_name_that_means_something_to_a_shell(tmp_path: Path) -> None:
 
 def test_rows_that_are_not_exact_have_codes_and_probes() -> None:
     codes = {code.code for code in CODES}
-    assert all(re.fullmatch("CC3(4[0-9]|5[0-9])", code) for code in codes)
-    own = [row for row in ROWS if row not in NEUTRAL_ROWS]
+    assert all(re.fullmatch("CC3[458][0-9]", code) for code in codes)
+    own = [row for row in ROWS if row not in neutral_rows("paddle")]
     used = {row.code for row in own if row.verdict is not Verdict.EXACT}
     assert used == codes
-    for row in ROWS:
+    for row in own:
         if row.verdict is Verdict.EXACT or row.probe.startswith("none"):
             continue
         file, _, name = row.probe.partition("::")
@@ -172,7 +201,7 @@ def test_rows_that_are_not_exact_have_codes_and_probes() -> None:
         ({}, set()),
         ({"precision": BFLOAT16}, {"CC345"}),
         ({"precision": FLOAT16, "loss_scaling": NONE}, {"CC345"}),
-        ({"precision": FLOAT16}, {"CC340", "CC341", "CC345"}),
+        ({"precision": FLOAT16}, {"CC340", "CC341", "CC345", "CC348"}),
         (PRECISIONS[5], {"CC342", "CC345"}),
         ({"clipping": CLIPPINGS[2]}, set()),
         ({"clipping": CLIPPINGS[3]}, {"CC343"}),
@@ -180,7 +209,7 @@ def test_rows_that_are_not_exact_have_codes_and_probes() -> None:
     ],
 )
 def test_what_is_adapted(sections: dict[str, Any], expected: set[str]) -> None:
-    found = {one.row for one in judge(tiny_recipe(**sections), BACKEND.rows)}
+    found = {one.row for one in judge(tiny_recipe(**sections), rows_of(BACKEND, DYGRAPH))}
     assert {row.code for row in found if row.code} == expected
     assert {row.verdict for row in found} <= {Verdict.EXACT, Verdict.ADAPTED}
 
@@ -192,7 +221,7 @@ def refused(**sections: Any) -> list[str]:
 
 
 def test_a_custom_model_needs_a_factory() -> None:
-    assert refused(model={"kind": "custom", "factory": {"torch": "a:b"}}) == ["CC344"]
+    assert refused(model={"kind": "custom", "factory": {"torch": "a:b"}}) == ["CC305"]
 
 
 @pytest.mark.parametrize("overrides", [{"amp_level": "O2"}, {"amp": "O1"}, {"amp_level": 1}])
@@ -204,3 +233,17 @@ def test_the_level_is_printed(tmp_path: Path) -> None:
     recipe = tiny_recipe(precision=BFLOAT16, overrides={"paddle": {"amp_level": "O1"}})
     text = (emit(recipe, "paddle", tmp_path) / "train.py").read_text()
     assert text.count('auto_cast(state.amp, dtype="bfloat16", level="O1")') == 2
+
+
+def test_dialects_differ_only_where_they_must(tmp_path: Path) -> None:
+    recipe = tiny_recipe(precision=FLOAT16)
+    new, old = (
+        (emit(recipe, target, tmp_path / target) / "train.py").read_text().splitlines()
+        for target in ("paddle", "paddle@2.6")
+    )
+    differing = [(a.strip(), b.strip()) for a, b in zip(new, old, strict=True) if a != b]
+    told = "scale = state.scaler.get_init_loss_scaling()"
+    assert differing[1:] == [(f"{told}  # the current one", f"{told} if state.amp else 1.0")]
+    requirements = (tmp_path / "paddle@2.6" / "requirements.txt").read_text()
+    assert "\npaddlepaddle>=2.6,<3\n" in requirements
+    assert "\nnumpy>=1.22,<2 " in requirements

@@ -1,10 +1,14 @@
-"""Renders an emitted model.py for tests, from a view that holds only what the template needs."""
+"""The emitted model.py of a small BERT."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from crosscast import emit
+from crosscast.compiler import compile_recipe
+from frameworks.emitted_script import TINY, tiny_recipe
+
+QUOTES = '"""'
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,10 @@ class Model:
         return self.dropout > 0
 
 
-@dataclass(frozen=True)
-class View:
-    model: Model
-    header: list[str] = field(default_factory=lambda: ["Written for a test.", "", "Edit freely."])
-
-
-def render(framework: str, model: Model) -> str:
-    return emit.render(emit.template_root(), f"{framework}/model.py.j2", {"view": View(model)})
+def render(target: str, model: Model, **sections: Any) -> str:
+    """Return the text of model.py with a header of its own; `sections` are more of the recipe."""
+    sections["data"] = TINY["data"] | {"sequence_length": 1}
+    recipe = tiny_recipe(model={"kind": "bert", **asdict(model)}, **sections)
+    (compiled,) = compile_recipe(recipe, [target])
+    title, _, body = compiled.files["model.py"].text.partition("\n")
+    return f'{title}\n\nWritten for a test.\n"""{body.partition(QUOTES)[2]}'

@@ -52,13 +52,17 @@ class Lab:
         return finished(self.main(script, *runs, framework=framework))
 
     def with_scaler(
-        self, script: Path, *runs: tuple[object, ...], faults: Sequence[str] = ()
+        self,
+        script: Path,
+        *runs: tuple[object, ...],
+        faults: Sequence[str] = (),
+        framework: str = "paddle",
     ) -> list[Run]:
         """As `main`, with a loss scaler that works on CPU and poisoned micro-batches."""
         listed = self._listed(script, runs)
         arguments = [["--output", str(output), *map(str, flags)] for output, flags in listed]
         program = Path(__file__).with_name("run_main_paddle_amp.py")
-        found = run_python(program, "paddle", script, json.dumps(arguments), *faults)
+        found = run_python(program, framework, script, json.dumps(arguments), *faults)
         return [Run(output, **one) for (output, _), one in zip(listed, found, strict=True)]
 
     def shell(self, *command: object) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from crosscast_parity.inject import CELLS, Injector, parse_fault
+from crosscast_parity.inject import make_injector, parse_fault
 from frameworks.paddle_on_cpu import enable_scaler
 from frameworks.run_main import call
 
@@ -27,6 +27,6 @@ if __name__ == "__main__":
     found = []
     for argv in json.loads(runs):
         train.micro_batch_loss, train.train_window = originals
-        Injector(list(map(parse_fault, faults)), CELLS["paddle"]()).install(train)
+        make_injector("paddle", list(map(parse_fault, faults))).install(train)
         found.append(call(train.main, argv))
     print(json.dumps(found))

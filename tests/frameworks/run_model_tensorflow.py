@@ -17,7 +17,7 @@ import tensorflow as tf
 from frameworks.model_job import HALVES, Arrays, run
 
 POLICIES = {"float32": "float32", **{half: f"mixed_{half}" for half in HALVES}}
-FUNCTIONS = ("matmul", "softmax", "gelu", "tanh")
+FUNCTIONS = ((tf, "matmul"), (tf.nn, "softmax"), (tf.nn, "gelu"), (tf, "tanh"))
 
 
 class TensorFlow:
@@ -97,14 +97,14 @@ def recorded_input(function: Callable[..., Any], name: str, found: dict[str, set
 
 @contextmanager
 def recorded_functions(found: dict[str, set[str]]) -> Iterator[None]:
-    originals = {name: getattr(keras.ops, name) for name in FUNCTIONS}
+    originals = [getattr(module, name) for module, name in FUNCTIONS]
     try:
-        for name, function in originals.items():
-            setattr(keras.ops, name, recorded(function, name, found))
+        for (module, name), function in zip(FUNCTIONS, originals, strict=True):
+            setattr(module, name, recorded(function, name, found))
         yield
     finally:
-        for name, function in originals.items():
-            setattr(keras.ops, name, function)
+        for (module, name), function in zip(FUNCTIONS, originals, strict=True):
+            setattr(module, name, function)
 
 
 if __name__ == "__main__":

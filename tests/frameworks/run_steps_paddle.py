@@ -19,6 +19,7 @@ import paddle
 from paddle import nn
 
 # isort: split
+from crosscast.rounding import round_to
 from frameworks.paddle_on_cpu import enable_scaler
 from frameworks.toy_training import SHAPES, load_toy
 
@@ -57,13 +58,26 @@ class ToyModel(nn.Layer):  # type: ignore[misc]
         }
 
 
+class Rounded(paddle.autograd.PyLayer):  # type: ignore[misc]
+    """Rounds to half and back, both ways. Up to 3.0 the casts of Paddle truncate on CPUs."""
+
+    @staticmethod
+    def forward(context: Any, x: Any, dtype: Any) -> Any:
+        context.dtype = dtype
+        return paddle.to_tensor(round_to(x.numpy(), dtype))
+
+    @staticmethod
+    def backward(context: Any, gradient: Any) -> Any:
+        return paddle.to_tensor(round_to(gradient.numpy(), context.dtype))
+
+
 def make_loss(dtype: str) -> Any:
     def loss(model: Any, batch: dict[str, Any]) -> Any:
         total = paddle.zeros([])
         for name, parameter in model.toy_parameters().items():
             used = model.table(batch["ids"]) if name == "embeddings" else parameter
-            if dtype != "float32":
-                used = used.astype(dtype).astype("float32")
+            if dtype != "float32":  # the weights may be half already
+                used = Rounded.apply(used.astype("float32"), dtype)
             total = total + (used * batch[name]).sum()
         return total
 
@@ -90,21 +104,35 @@ def drive(folder: Path) -> list[dict[str, Any]]:
     rows, seen = [], []
     for window in windows:
         rows.append(step.train_window(state, window, loss))
-        seen.append(snapshot(model, optimizer))
+        with paddle.amp.auto_cast(dtype="bfloat16"):  # as an evaluation may: the scaler stays on
+            pass
+        seen.append(snapshot(model, state))
     assert not scaler or scaler[0].is_enable()
-    arrays = {key: np.stack([one[key] for one in seen]) for key in seen[-1]}
+    last = seen[-1]  # a moment may begin with the first update
+    arrays = {key: np.stack([one.get(key, 0 * last[key]) for one in seen]) for key in last}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     return rows
 
 
-def snapshot(model: ToyModel, optimizer: Any) -> dict[str, np.ndarray]:
-    held, arrays = optimizer.state_dict(), {}
+def snapshot(model: ToyModel, state: Any) -> dict[str, np.ndarray]:
+    arrays = {}
+    names = {parameter.name: name for name, parameter in model.named_parameters()}
     for name, parameter in model.toy_parameters().items():
         arrays[f"parameters/{name}"] = parameter.numpy().copy()
-        for slot, suffix in SLOTS.items():
-            if f"{parameter.name}_{suffix}" in held:
-                arrays[f"{slot}/{name}"] = held[f"{parameter.name}_{suffix}"].numpy().copy()
+        for slot, moment in moments(state.optimizer, parameter).items():
+            arrays[f"{slot}/{name}"] = moment.numpy().copy()
+        if hasattr(state, "average"):
+            arrays[f"ema/{name}"] = state.average[names[parameter.name]].numpy().copy()
     return arrays
+
+
+def moments(optimizer: Any, parameter: Any) -> dict[str, Any]:
+    if hasattr(optimizer, "moments"):  # the script's own
+        every = optimizer.moments.items()
+        return {slot: held[parameter.name] for slot, held in every if parameter.name in held}
+    held = optimizer.state_dict()
+    found = {slot: held.get(f"{parameter.name}_{suffix}") for slot, suffix in SLOTS.items()}
+    return {slot: moment for slot, moment in found.items() if moment is not None}
 
 
 if __name__ == "__main__":

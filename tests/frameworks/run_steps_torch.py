@@ -8,6 +8,7 @@ folder named `stock` have a key `stock` with what a loop written by hand makes o
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ from torch import nn
 from frameworks.toy_training import SHAPES, load_toy
 
 CPU = torch.device("cpu")
-SLOTS = ("exp_avg", "exp_avg_sq", "momentum_buffer")
+SLOTS = ("exp_avg", "exp_avg_sq", "momentum_buffer", "row_var", "col_var", "variance")
 NAMES = {
     "kernel": "dense.weight",
     "bias": "shift.bias",
@@ -77,30 +78,48 @@ def import_step(folder: Path) -> ModuleType:
     return module
 
 
+def scalers(step: ModuleType) -> list[Any]:
+    if not hasattr(step, "make_scaler"):
+        return []
+    if inspect.signature(step.make_scaler).parameters:
+        return [step.make_scaler(CPU)]
+    return [step.make_scaler()]
+
+
 def drive(folder: Path) -> dict[str, Any]:
     step = import_step(folder)
     name, start, windows = load_toy(folder)
     model, loss = ToyModel(start), make_loss(getattr(torch, name))
     optimizer = step.make_optimizer(model)
-    scaler = [step.make_scaler(CPU)] if hasattr(step, "make_scaler") else []
-    state = step.TrainState(model, optimizer, CPU, *scaler)
+    state = step.TrainState(model, optimizer, CPU, *scalers(step))
     rows, seen = [], []
     for window in windows:
         rows.append(step.train_window(state, window, loss))
-        seen.append(snapshot(model, optimizer))
+        seen.append(snapshot(model, state))
     arrays = {key: np.stack([one[key] for one in seen]) for key in seen[0]}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     return {"rows": rows}
 
 
-def snapshot(model: ToyModel, optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+def slot_shape(slot: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of a moment; Adafactor has rows and columns of matrices."""
+    if slot in ("row_var", "col_var") and len(shape) > 1:
+        return (*shape[:-1], 1) if slot == "row_var" else (*shape[:-2], 1, shape[-1])
+    return shape
+
+
+def snapshot(model: ToyModel, state: Any) -> dict[str, np.ndarray]:
     arrays = {}
+    averages = getattr(state, "averages", {})
     for name, parameter in model.toy_parameters().items():
-        arrays[f"parameters/{name}"] = parameter.detach().numpy().copy()
-        slots = optimizer.state.get(parameter, {})
+        weight = getattr(parameter, "master", parameter)
+        arrays[f"parameters/{name}"] = weight.detach().numpy().copy()
+        if parameter in averages:
+            arrays[f"ema/{name}"] = averages[parameter].numpy().copy()
+        slots = state.optimizer.state.get(weight, {})
         for slot in SLOTS:
             value = slots.get(slot)
-            missing = np.full(SHAPES[name], np.nan, np.float32)
+            missing = np.full(slot_shape(slot, SHAPES[name]), np.nan, np.float32)
             arrays[f"{slot}/{name}"] = missing if value is None else value.numpy().copy()
     return arrays
 
@@ -131,6 +150,8 @@ def stock_loop(folder: Path) -> list[dict[str, Any]]:
 
 def main(folders: list[str]) -> None:
     torch.set_num_threads(1)
+    # torch.cuda.amp would leave its scaler out without a GPU; the one it has works on a CPU too.
+    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     found = {folder: drive(Path(folder)) for folder in folders}
     for folder, one in found.items():
         if Path(folder).name == "stock":

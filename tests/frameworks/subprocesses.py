@@ -15,10 +15,15 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 
-def environment() -> dict[str, str]:
+SOURCES = tuple(str(TESTS.parent / root) for root in ("translator", "backends", "parity"))
+"""Where an older framework's interpreter, which has no crosscast, finds it."""
+
+
+def environment(framework: str = "") -> dict[str, str]:
     """The environment of a framework's process: one thread, no GPU, few messages."""
+    sources = SOURCES if "@" in framework else ()
     return os.environ | {
-        "PYTHONPATH": str(TESTS),
+        "PYTHONPATH": os.pathsep.join((str(TESTS), *sources)),
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "",
         "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -26,8 +31,25 @@ def environment() -> dict[str, str]:
     }
 
 
+def older(framework: str) -> list[str]:
+    """The older versions to test with: `paddle@2.6` if CROSSCAST_PADDLE_2_6 names its Python."""
+    prefix = f"CROSSCAST_{framework.upper()}_"
+    found = [name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)]
+    return [f"{framework}@{version.replace('_', '.')}" for version in sorted(found)]
+
+
+def interpreter(framework: str) -> str:
+    """The Python that runs a framework: this one unless a version is asked for."""
+    name, _, version = framework.partition("@")
+    if not version:
+        return sys.executable
+    return os.environ[f"CROSSCAST_{name.upper()}_{version.replace('.', '_')}"]
+
+
 def require(framework: str) -> None:
     """Skip the test where a framework is missing; in CI, where none may be, fail it."""
+    if "@" in framework:
+        return
     if importlib.util.find_spec(framework) is None:
         refuse = pytest.fail if os.environ.get("CI") else pytest.skip
         refuse(f"{framework} is not installed")
@@ -39,9 +61,9 @@ def start(
     """Run a program and return how it ended; skip the test if the framework is missing."""
     require(framework)
     return subprocess.run(
-        [sys.executable, str(program), *map(str, arguments)],
+        [interpreter(framework), str(program), *map(str, arguments)],
         cwd=program.parent,
-        env=environment(),
+        env=environment(framework),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -12,8 +12,8 @@ from safetensors.numpy import load_file
 from crosscast.compiler import compile_recipe
 from crosscast.output import write_files
 from crosscast.recipe import Recipe
-from frameworks.emitted_script import tiny_recipe
-from frameworks.subprocesses import start
+from frameworks.emitted_script import BFLOAT16, tiny_recipe
+from frameworks.subprocesses import run_python, start
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.slow]
 
@@ -87,7 +87,68 @@ def build_model():
 """
 
 
-def recipe(optimizer: str) -> Recipe:
+TYPES = {
+    "torch": """
+import sys
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(8, 4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        found = self.embed(x)
+        print("embedding:", found.dtype, file=sys.stderr)
+        return self.head(found.mean(1))
+
+
+build_model = Net
+""",
+    "tensorflow": """
+import sys
+import keras
+import numpy as np
+
+
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.embed = keras.layers.Embedding(8, 4, name="embed")
+        self.head = keras.layers.Dense(3, name="head")
+
+    def call(self, inputs, training=False):
+        found = self.embed(inputs["x"])
+        print("embedding:", found.dtype.name, file=sys.stderr)
+        return self.head(keras.ops.mean(found, axis=1))
+
+
+def build_model():
+    model = Net()
+    model({"x": np.zeros((1, 5), np.int32)})
+    return model
+""",
+}
+PADDLE_TYPES = """
+import json
+import warnings
+
+import paddle
+
+warnings.simplefilter("ignore")
+paddle.enable_static()
+with paddle.static.program_guard(paddle.static.Program()):
+    ids = paddle.static.data("ids", [2, 5], "int64")
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        found = paddle.nn.Embedding(8, 4)(ids)
+        hidden = paddle.matmul(found, paddle.create_parameter([4, 4], "float32"))
+        types = {"embedding": found.dtype, "matmul": hidden.dtype, "mean": hidden.mean(1).dtype}
+print(json.dumps({name: str(dtype).rpartition(".")[2].lower() for name, dtype in types.items()}))
+"""
+
+
+def recipe(optimizer: str, **sections: object) -> Recipe:
     factory = dict.fromkeys(("torch", "tensorflow", "paddle"), "own:build_model")
     no_decay = ["bias", "embedding"]
     return tiny_recipe(
@@ -99,11 +160,14 @@ def recipe(optimizer: str) -> Recipe:
             "weight_decay": 0.5,
             "no_decay": no_decay,
         },
+        **sections,
     )
 
 
-def train(folder: Path, target: str, model: str, optimizer: str) -> tuple[int, str, Path]:
-    (compiled,) = compile_recipe(recipe(optimizer), [target])
+def train(
+    folder: Path, target: str, model: str, optimizer: str, **sections: object
+) -> tuple[int, str, Path]:
+    (compiled,) = compile_recipe(recipe(optimizer, **sections), [target])
     write_files(folder, compiled.files)
     (folder / "own.py").write_text(model)
     rng = np.random.default_rng(0)
@@ -134,6 +198,24 @@ def test_unused_and_tied_weights_train(
     assert changed == (target == "tensorflow")
     last = json.loads((out / "trace.jsonl").read_text().splitlines()[-1])
     assert last["updates"] == 3
+
+
+def test_types_are_the_choice_of_the_framework(tmp_path: Path) -> None:
+    """What CC303 says, seen in a model that all three could have written."""
+    found = {}
+    for target, model in TYPES.items():
+        folder = tmp_path / target
+        code, said, _ = train(folder, target, model, "adamw", precision=BFLOAT16)
+        assert code == 0, said
+        found[target] = {
+            line.rpartition(" ")[2] for line in said.splitlines() if "embedding" in line
+        }
+    assert found == {"torch": {"torch.float32"}, "tensorflow": {"bfloat16"}}
+    program = tmp_path / "types.py"
+    program.write_text(PADDLE_TYPES)
+    # Paddle has its own list: a mean of halves, which PyTorch leaves in half, is float32.
+    types = {"embedding": "float32", "matmul": "bfloat16", "mean": "float32"}
+    assert run_python(program, "paddle") == types
 
 
 def test_two_keras_weights_of_one_name_are_refused(tmp_path: Path) -> None:

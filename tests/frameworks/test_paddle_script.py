@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.paddle, pytest.mark.slow]
 ROW = ["window", "n_micro", "rows", "loss", "lr", "grad_norm", "scale", "skipped", "updates"]
 DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
 MOMENTUM = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.01}
+AVERAGE: dict[str, Any] = {"ema": {"decay": 0.9}}
 NORM: dict[str, Any] = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
 
 
@@ -142,21 +143,30 @@ def assert_same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> 
             assert ours == theirs, key
 
 
-@pytest.mark.parametrize("optimizer", [TINY["optimizer"], MOMENTUM], ids=["adamw", "momentum"])
+ALIKE: dict[str, dict[str, Any]] = {
+    "adamw": NORM,
+    "momentum": NORM | {"optimizer": MOMENTUM},
+    "adafactor": {"optimizer": {"name": "adafactor", "learning_rate": 1e-2}, **AVERAGE},
+    "lamb": {"optimizer": {"name": "lamb", "learning_rate": 1e-2}},
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
 @pytest.mark.torch
 def test_float32_is_what_torch_does_and_checkpoints_are_exchanged(
-    lab: Lab, start: tuple[str, Path], optimizer: dict[str, Any]
+    lab: Lab, start: tuple[str, Path], name: str
 ) -> None:
-    scripts = {t: lab.script(t, t, optimizer=optimizer, **NORM) for t in ("torch", "paddle")}
+    scripts = {t: lab.script(t, t, **ALIKE[name]) for t in ("torch", "paddle")}
     runs: dict[str, list[Run]] = {}
-    for name, script in scripts.items():
+    for framework, script in scripts.items():
         orders = (("whole", *start), ("parts", *start, "--windows", 7))
-        runs[name] = lab.ended(script, *orders, framework=name)
+        runs[framework] = lab.ended(script, *orders, framework=framework)
     taken = {}
-    for name, other in (("torch", "paddle"), ("paddle", "torch")):
-        (lab.folder / name / "taken").mkdir()
-        shutil.copy(runs[other][1].output / "checkpoint.safetensors", lab.folder / name / "taken")
-        (taken[name],) = lab.ended(scripts[name], ("taken", "--resume"), framework=name)
+    for one, other in (("torch", "paddle"), ("paddle", "torch")):
+        folder = lab.folder / one / "taken"
+        folder.mkdir()
+        shutil.copy(runs[other][1].output / "checkpoint.safetensors", folder)
+        (taken[one],) = lab.ended(scripts[one], ("taken", "--resume"), framework=one)
     rows = runs["torch"][0].trace
     assert_same(runs["paddle"][0].trace, rows)
     assert_same(taken["paddle"].trace, rows[7:])

@@ -43,7 +43,7 @@ PLAIN = {"torch": {"fused_optimizer": False}}
 
 
 def half(scaling: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    return {"precision": FLOAT16, "loss_scaling": scaling, **sections}
+    return {"precision": FLOAT16, "loss_scaling": scaling} | sections
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -81,6 +81,88 @@ CASES: dict[str, dict[str, Any]] = {
 }
 for _name in ("sgd-bounds", "nesterov-falling", "adam-l2-odd", "adamw", "adamw-hysteresis"):
     CASES[f"{_name}-plain"] = CASES[_name] | {"overrides": PLAIN}
+GROUPS = {
+    "groups": [
+        {"parameters": ["ker*", "dense.*"], "rate_factor": 0.5},
+        {"parameters": ["bias", "shift.*"], "weight_decay": 0.3},
+    ]
+}
+NEVER_MATCHED = {"groups": [{"parameters": ["[!a-z]*"], "weight_decay": 0.5, "rate_factor": 2.0}]}
+KERAS = {"rate_in_momentum": True}
+EPS_HAT = {"eps_placement": "before_correction"}
+RAW = {"bias_correction": False}
+LAMB = {"name": "lamb", "learning_rate": 0.05, "weight_decay": 0.1}
+LION = {"name": "lion", "learning_rate": 0.01, "weight_decay": 0.1, "no_decay": ["bias"]}
+ADAFACTOR = {"name": "adafactor", "learning_rate": 0.05, "weight_decay": 0.1}
+CUMULATIVE = HYSTERESIS | {"hysteresis_mode": "cumulative"}
+EMA = {"ema": {"decay": 0.9}}
+FULL = {"precision": FLOAT16 | {"mode": "full"}}
+FULL_BFLOAT16 = {"precision": BFLOAT16 | {"mode": "full"}}
+EACH_NORM = {"kind": "per_param_norm", "max_norm": 0.5}
+EXEMPT = {"exempt": ["bias", "layer_norm"]}
+TOKENS = {"normalize_by": "token"}
+POLYNOMIAL = COSINE | {"name": "polynomial", "power": 2.5, "decay_from": "start"}
+INVERSE = {"name": "inverse_sqrt", "warmup_steps": 4, "total_steps": 25}
+CASES |= {
+    "cumulative": half(CUMULATIVE, optimizer=ADAMW),
+    "cumulative-3": half(FALLING | {"hysteresis": 3, "hysteresis_mode": "cumulative"}, **EMA),
+    "tokens": {"accumulation": TOKENS, "optimizer": SGD},
+    "tokens-carried": half(DYNAMIC, accumulation=TOKENS | {"tail": "carry"}, optimizer=ADAMW),
+    "each-norm": {"clipping": EACH_NORM, "optimizer": MOMENTUM},
+    "each-norm-own": half(DYNAMIC, clipping=EACH_NORM | {"eps": 0.0} | EXEMPT, optimizer=SGD),
+    "norm-exempt": {"clipping": NORM | EXEMPT, "optimizer": ADAMW},
+    "norm-exempt-own": {"clipping": NORM | {"exempt": ["embedding"], "eps": 0.01}},
+    "value-exempt": half(DYNAMIC, clipping=VALUE | {"exempt": ["bias"]}, optimizer=SGD),
+    "keras-momentum": {"optimizer": MOMENTUM | KERAS | L2, "schedule": COSINE},
+    "keras-nesterov": half(FALLING, optimizer=NESTEROV | KERAS, schedule=COSINE),
+    "eps-hat": {"optimizer": ADAMW | EPS_HAT | {"eps": 1e-2}},
+    "eps-hat-adam": half(DYNAMIC, optimizer=ADAM | EPS_HAT | L2, schedule=COSINE),
+    "raw-moments": {"optimizer": ADAMW | RAW},
+    "raw-moments-adam": half(DYNAMIC, optimizer=ADAM | RAW | L2),
+    "raw-moments-groups": half(DYNAMIC, optimizer=ADAMW | RAW | GROUPS),
+    "lamb": {"optimizer": LAMB},
+    "lamb-raw": half(DYNAMIC, optimizer=LAMB | RAW | {"always_adapt": False}, schedule=COSINE),
+    "lamb-groups": {"optimizer": LAMB | GROUPS | {"always_adapt": False}},
+    "lion": {"optimizer": LION},
+    "lion-scaled": half(FALLING, optimizer=LION | GROUPS, clipping=NORM),
+    "adafactor": {"optimizer": ADAFACTOR},
+    "adafactor-fast": {"optimizer": ADAFACTOR | {"learning_rate": 0.5}},  # bounded by 1/sqrt(t)
+    "adafactor-scaled": half(DYNAMIC, optimizer=ADAFACTOR | {"clip_threshold": 1.5} | GROUPS),
+    "groups": {"optimizer": ADAMW | GROUPS, "schedule": COSINE},
+    "groups-no-decay": {"optimizer": SGD | GROUPS},
+    "groups-none": {"optimizer": SGD | {"weight_decay": 0.1} | NEVER_MATCHED},
+    "ema": {"optimizer": ADAMW, **EMA},
+    "ema-scaled": half(FALLING, optimizer=MOMENTUM, ema={"decay": 0.0}),
+    "polynomial": {"optimizer": ADAMW, "schedule": POLYNOMIAL},
+    "inverse-sqrt": {"optimizer": SGD, "schedule": INVERSE},
+    "bert-decay": half(DYNAMIC, schedule=ATTEMPTS | {"decay_from": "start"}),
+    "full": half(DYNAMIC, **FULL),
+    "full-everything": half(
+        HYSTERESIS, **FULL, **EMA, clipping=NORM | EXEMPT, optimizer=ADAMW | GROUPS
+    ),
+    "full-half-sums": half(FALLING, **FULL, accumulation={"dtype": "compute"}, optimizer=MOMENTUM),
+    "full-bfloat16": {**FULL_BFLOAT16, "clipping": NORM | {"eps": 0.0}, "optimizer": LION},
+    "full-bfloat16-sums": {
+        **FULL_BFLOAT16,
+        "accumulation": {"dtype": "compute"},
+        "ema": {"decay": 0.5},
+    },
+}
+# The same with torch.cuda.amp.
+OLD = "@2.1"
+for _name in ("momentum-falling", "nesterov", "sgd-floor", "adam-patient", "adamw-inexact"):
+    CASES[f"{_name}{OLD}"] = CASES[_name]
+for _name in ("adamw-static", "adamw-attempts", "sgd-bounds", "adamw-everywhere"):
+    CASES[f"{_name}{OLD}"] = CASES[_name]
+for _name in (
+    "full-everything",
+    "adafactor-fast",
+    "adafactor-scaled",
+    "lamb",
+    "raw-moments-groups",
+    "keras-nesterov",
+):
+    CASES[f"{_name}{OLD}"] = CASES[_name]
 SCALED = [name for name, sections in CASES.items() if "loss_scaling" in sections]
 EACH = pytest.mark.parametrize("name", CASES)
 
@@ -97,7 +179,11 @@ class Ran:
 
 def make_recipe(name: str) -> Recipe:
     batch = {"micro_batch_size": 2, "global_batch_size": 8}
-    return tiny_recipe(**{"name": name, "batch": batch, **CASES[name]})
+    return tiny_recipe(**{"name": name.removesuffix(OLD), "batch": batch, **CASES[name]})
+
+
+def target(name: str) -> str:
+    return f"torch{OLD}" if name.endswith(OLD) else "torch"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +193,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     recipes = {name: make_recipe(name) for name in CASES}
     toys = {name: make_toy(recipe) for name, recipe in recipes.items()}
     for name, recipe in recipes.items():
-        toys[name].save(emit(recipe, "torch", root / name, form="step"))
+        toys[name].save(emit(recipe, target(name), root / name, form="step"))
     program = Path(__file__).with_name("run_steps_torch.py")
     found = run_python(program, "torch", *(root / name for name in CASES))
     results = {}
@@ -123,7 +209,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
 @EACH
 def test_counts_scales_and_rates_are_exact(ran: dict[str, Ran], name: str) -> None:
     case = ran[name]
-    for key in ("window", "n_micro", "rows", "skipped", "updates", "scale", "lr"):
+    counted = ("tokens",) if "tokens" in case.rows[0] else ()
+    for key in ("window", "n_micro", "rows", "skipped", "updates", "scale", "lr", *counted):
         expected = [getattr(row, key) for row in case.expected.rows]
         assert [row[key] for row in case.rows] == expected, key
 
@@ -143,13 +230,15 @@ def test_losses_and_norms(ran: dict[str, Ran], name: str) -> None:
 def test_parameters_and_moments_after_every_window(ran: dict[str, Ran], name: str) -> None:
     case = ran[name]
     rows = case.expected.rows
-    kept = {f"{slot}/{n}": n for slot, tensors in rows[0].moments.items() for n in tensors}
+    kept = {f"{slot}/{n}" for slot, tensors in rows[0].moments.items() for n in tensors}
+    kept |= {f"{kind}/{n}" for kind in ("parameters", "ema") for n in getattr(rows[0], kind)}
+    assert kept <= case.arrays.keys()
     for key, found in case.arrays.items():
         slot, parameter = key.split("/")
-        if slot != "parameters" and key not in kept:
+        if key not in kept:
             assert np.isnan(found).all(), f"{key}: a moment the optimizer does not need"
             continue
-        tensors = [row.parameters if slot == "parameters" else row.moments[slot] for row in rows]
+        tensors = [getattr(row, slot, None) or row.moments[slot] for row in rows]
         expected = np.stack([one[parameter] for one in tensors])
         # Moments are made by the first update, or at the first attempt; until then they are 0.
         early = np.array([row.updates == 0 for row in rows])
@@ -200,5 +289,5 @@ def test_a_stock_recipe_is_bit_equal_to_a_loop_written_by_hand(ran: dict[str, Ra
 def test_the_plan_of_the_backend_means_what_the_canonical_one_does(name: str) -> None:
     recipe = make_recipe(name)
     toy = make_toy(recipe)
-    (compiled,) = compile_recipe(recipe, ["torch"], form="step")
+    (compiled,) = compile_recipe(recipe, [target(name)], form="step")
     assert repr(toy.expected(recipe, compiled.plan).rows) == repr(toy.expected(recipe).rows)

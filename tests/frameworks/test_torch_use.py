@@ -13,7 +13,7 @@ import pytest
 from crosscast import scaling
 from crosscast.canonical import canonical_plan
 from crosscast.plan import UpdateScale
-from frameworks.emitted_script import emit, tiny_recipe
+from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.script_runs import Run
 from frameworks.torch_lab import DYNAMIC, SCALED, SGD, Lab
 
@@ -41,7 +41,7 @@ class Classifier(nn.Module):
         x = self.norm((x * attention_mask[:, :, None]).sum(1))
         return self.head(self.out(x))
 """
-CUSTOM = {
+CUSTOM: dict[str, Any] = {
     "model": {"kind": "custom", "factory": {"torch": "own_models.classifier:Classifier"}},
     "optimizer": {"name": "adamw", "learning_rate": 1e-3, "no_decay": ["bias", "embedding"]},
 }
@@ -74,8 +74,18 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
 
 
-def test_a_model_of_the_users_own(lab: Lab) -> None:
-    script = lab.script("run", **CUSTOM, **SCALED)
+HALF_WEIGHTS = {
+    "precision": FLOAT16 | {"mode": "full"},
+    "ema": {"decay": 0.9},
+    "clipping": {"kind": "per_param_norm", "max_norm": 1.0, "exempt": ["embedding"]},
+    "optimizer": CUSTOM["optimizer"]
+    | {"groups": [{"parameters": ["attention.*", "head.?ias"], "rate_factor": 0.5}]},
+}
+
+
+@pytest.mark.parametrize("sections", [{}, HALF_WEIGHTS], ids=["mixed", "half weights"])
+def test_a_model_of_the_users_own(lab: Lab, sections: dict[str, Any]) -> None:
+    script = lab.script("run", **(CUSTOM | SCALED | sections))
     package = script.parent / "own_models"
     package.mkdir()
     (package / "classifier.py").write_text(OWN_MODEL)

@@ -32,7 +32,11 @@ class Lab:
 
     def script(self, name: str, **sections: Any) -> Path:
         """Return the emitted train.py of a tiny recipe."""
-        return emit(tiny_recipe(**sections), "torch", self.folder / name) / "train.py"
+        return self.script_for("torch", name, **sections)
+
+    def script_for(self, target: str, name: str, **sections: Any) -> Path:
+        """Return it for a version of PyTorch."""
+        return emit(tiny_recipe(**sections), target, self.folder / name) / "train.py"
 
     def main(self, script: Path, *runs: tuple[object, ...]) -> list[Run]:
         """Call main() once for each (output name, flags...), in one process."""

@@ -52,16 +52,16 @@ class Toy:
         gradients = {name: batch[name] for name in SHAPES if name != "embeddings"}
         gradients["embeddings"] = np.zeros(SHAPES["embeddings"], np.float32)
         np.add.at(gradients["embeddings"], batch["ids"], batch["embeddings"])
-        rows = len(batch["labels"])
+        rows, tokens = len(batch["labels"]), int((batch["labels"] >= 0).sum())
 
         def work(parameters: Tensors) -> MicroBatch:
             loss = sum(
                 np.sum(round_to(parameters[name], self.dtype) * gradient)
                 for name, gradient in gradients.items()
             )
-            return MicroBatch(float(loss), gradients, rows)
+            return MicroBatch(float(loss), gradients, rows, tokens)
 
-        return Forward(rows, work)
+        return Forward(rows, work, tokens)
 
     def save(self, folder: Path) -> None:
         """Write it for a runner."""
@@ -80,6 +80,9 @@ def make_toy(recipe: Recipe, seed: int = 0) -> Toy:
     for number in range(WINDOWS):
         rows = MICRO_ROWS.get(number, (2, 2, 2, 2))
         windows.append([_batch(rng, count, unique=dtype != "float32") for count in rows])
+        if recipe.accumulation.normalize_by == "token":
+            for batch in windows[-1]:
+                batch["labels"][0] = -100  # in a window of one row: no label at all
     if recipe.scaling_on:
         for (number, index), value in FAULTS.items():
             windows[number][index]["kernel"][1, 2] = value

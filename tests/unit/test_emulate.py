@@ -57,7 +57,7 @@ def test_the_classes_do_not_overlap() -> None:
 @pytest.mark.parametrize("name", ["linear", "add", "softmax", "embedding", "reshape"])
 def test_float32_is_left_alone(name: str) -> None:
     tensors, x, y = Arrays(), array(1.0, 1e-8), array(70000.0, 3.0)
-    seen = []
+    seen: list[Any] = []
 
     def function(*args: Any, **kwargs: Any) -> Any:
         seen.extend((*args, *kwargs.values()))
@@ -78,7 +78,9 @@ def test_autocast_rounds_what_goes_into_a_matmul_and_what_comes_out() -> None:
 
 def test_the_sum_inside_is_float32() -> None:
     ones = np.ones(4096, F32)
-    found = call(Arrays("float16"), "matmul", lambda x, y: (x * y).sum(keepdims=True), (ones, ones), {})
+    found = call(
+        Arrays("float16"), "matmul", lambda x, y: (x * y).sum(keepdims=True), (ones, ones), {}
+    )
     assert found.tolist() == [4096.0]
     # 2048 + 1 is 2048 in float16: summed in half it would have stayed there.
     rounded = call(Arrays("float16"), "matmul", np.add, (array(2048.0), array(1.0)), {})
@@ -134,7 +136,11 @@ def test_a_dtype_asked_for_is_kept() -> None:
 def test_tensors_in_lists_and_several_results() -> None:
     operands = [array(3.0), array(1 + 2**-12)]
     first, rest = call(
-        Arrays("float16"), "einsum", lambda text, xs: (xs[0] * xs[1], [xs[0], 7]), ("i,i", operands), {}
+        Arrays("float16"),
+        "einsum",
+        lambda text, xs: (xs[0] * xs[1], [xs[0], 7]),
+        ("i,i", operands),
+        {},
     )
     assert (first.dtype, rest[0].dtype, rest[1]) == (F16, F16, 7)
     assert first.tolist() == [3.0]

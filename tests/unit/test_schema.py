@@ -137,3 +137,11 @@ def test_field_names_follow_the_tags() -> None:
     assert field_names(("optimizer",), {"optimizer": {"name": ["sgd"]}}) == []
     assert field_names(("optimizer",), {"optimizer": 3}) == []
     assert field_names(("name", "x"), {"name": "toy"}) == []
+
+
+def test_fields_are_described_by_their_docstrings_inherited_ones_too() -> None:
+    definitions = recipe_schema()["$defs"]
+    lion = definitions["Lion"]["properties"]
+    assert lion["weight_decay"]["description"].startswith("Decoupled: w times")
+    assert lion["no_decay"]["description"] == "Roles of parameters without decay."
+    assert "description" not in definitions["NoClipping"]["properties"]["kind"]

@@ -40,7 +40,6 @@ class Section(BaseModel):
         strict=True,
         extra="forbid",
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
         defer_build=True,
     )

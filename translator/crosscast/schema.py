@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from crosscast.recipe import Recipe
+from crosscast.docstrings import field_docs
+from crosscast.recipe import Recipe, Section
 from crosscast.yaml_source import PathKey
 
 # Fields that a file may leave out because `crosscast.derive` fills them in.
@@ -23,6 +24,7 @@ def recipe_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12, readable as draft 7) of a recipe file."""
     schema = Recipe.model_json_schema(mode="validation")
     definitions: dict[str, Any] = schema["$defs"]
+    _describe(schema)
     for name, fields in _DERIVED.items():
         target = schema if name == "Recipe" else definitions[name]
         target["required"] = [f for f in target.get("required", []) if f not in fields]
@@ -36,6 +38,17 @@ def recipe_schema() -> dict[str, Any]:
         "title": "crosscast recipe, version 1",
         **{key: value for key, value in schema.items() if key != "title"},
     }
+
+
+def _describe(schema: dict[str, Any]) -> None:
+    """Add the docstrings of the fields as their descriptions."""
+    classes: list[type] = [Section]
+    for cls in classes:  # grows: subclasses of subclasses too
+        classes += cls.__subclasses__()
+    by_name = {cls.__name__: cls for cls in classes if cls.__module__.startswith("crosscast.")}
+    for name, target in {"Recipe": schema, **schema["$defs"]}.items():
+        for field, text in field_docs(by_name[name]).items():
+            target["properties"][field]["description"] = text
 
 
 def _tuples_as_draft7(node: Any) -> None:

@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 
-from frameworks.subprocesses import run_python
+from frameworks.subprocesses import older, run_python
 
 pytestmark = pytest.mark.paddle
 
 
+def read(target: str) -> dict[str, Any]:
+    found: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), target, "amp")
+    return found
+
+
 @pytest.fixture(scope="module")
 def facts() -> dict[str, Any]:
-    found: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "paddle", "amp")
-    return found
+    return read("paddle")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -31,3 +35,15 @@ def test_scaler_is_off_on_cpu(facts: dict[str, Any]) -> None:
     assert scaler["state"] == {}
     assert scaler["scaled"] == scaler["told"] == 1.0
     assert "it makes no effect" in scaler["warnings"][0]
+
+
+@pytest.mark.parametrize("target", [name for name in older("paddle") if "@2." in name])
+def test_a_scaler_that_is_off_has_no_scale_in_paddle_2(target: str) -> None:
+    assert "no attribute '_init_loss_scaling'" in read(target)["scaler"]["told"]
+
+
+def test_auto_cast_knows_names_of_operations_only() -> None:
+    lists = run_python(Path(__file__).with_name("knobs.py"), "paddle", "lists")
+    expected = ["enable", "custom_white_list", "custom_black_list", "level", "dtype"]
+    assert lists["arguments"][:5] == expected
+    assert "overlap" in lists["both"]  # one operation has one type, wherever it stands

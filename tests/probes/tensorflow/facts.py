@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 from typing import Any
 
@@ -60,6 +61,68 @@ def accumulated() -> dict[str, Any]:
     return {"weights": values, "scale": float(optimizer.dynamic_scale.numpy())}
 
 
+def averages() -> list[float]:
+    """Keras' average of a weight that falls by 1 every second micro-batch, after each of them."""
+    optimizer = keras.optimizers.SGD(
+        1.0, use_ema=True, ema_momentum=0.5, gradient_accumulation_steps=2
+    )
+    weight = keras.Variable(0.0)
+    values = []
+    for _ in range(6):
+        optimizer.apply([tf.constant(1.0)], [weight])
+        (average,) = (v for v in optimizer.variables if v.path.endswith("_average"))
+        values.append(float(average.numpy()))
+    return values
+
+
+def half_weights() -> dict[str, Any]:
+    """Types of layers under the policy float16, and a weight after many small updates."""
+    dense = keras.layers.Dense(1, kernel_initializer="ones", dtype="float16")
+    norm = keras.layers.LayerNormalization(dtype="float16")
+    dense.build((None, 1))
+    norm.build((None, 2))
+    optimizer = keras.optimizers.SGD(1e-4)
+    for _ in range(100):
+        optimizer.apply([tf.ones((1, 1), tf.float16)], [dense.kernel])
+    return {
+        "dense": [dense.kernel.dtype, dense(tf.ones((1, 1))).dtype.name],
+        "norm": norm.gamma.dtype,
+        "weight": float(dense.kernel.numpy()[0, 0]),
+    }
+
+
+class Counted(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """A rate that is the step it is asked for."""
+
+    def __call__(self, step: Any) -> Any:
+        return tf.cast(step, tf.float32)
+
+
+def counted_steps() -> list[float]:
+    """The steps at which the schedule is evaluated for updates of four micro-batches each."""
+    optimizer = keras.optimizers.SGD(Counted(), gradient_accumulation_steps=4)
+    values = moved(optimizer, [1.0] * 12)
+    updates = [0.0, *values[3::4]]
+    return [before - after for before, after in itertools.pairwise(updates)]
+
+
+def recomputed(dropout: Any) -> list[bool]:
+    """Whether the backward pass of tf.recompute_grad has the masks of the forward pass."""
+    found = []
+    for _ in range(3):
+        x = tf.ones(256)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.recompute_grad(lambda x: dropout(x))(x)
+        gradient = tape.gradient(y, x).numpy()
+        found.append(bool(((gradient != 0) == (y.numpy() != 0)).all()))
+    return found
+
+
+def seeded(x: Any) -> Any:
+    return tf.nn.experimental.stateless_dropout(x, 0.5, seed=[1, 2])
+
+
 def facts() -> dict[str, Any]:
     sgd, adam = keras.optimizers.SGD, keras.optimizers.Adam
     infinity = float("inf")
@@ -72,6 +135,12 @@ def facts() -> dict[str, Any]:
         "scaler arguments": parameters(keras.optimizers.LossScaleOptimizer.__init__),
         "static": moved(sgd(1.0, loss_scale_factor=1024.0), [infinity]),
         "accumulated": accumulated(),
+        "counted": counted_steps(),
+        "recomputed": {
+            "layer": recomputed(lambda x: layers.Dropout(0.5)(x, training=True)),
+            "function": recomputed(lambda x: tf.nn.dropout(x, 0.5)),
+            "seeded": recomputed(seeded),
+        },
         "clipped": moved(sgd(1.0, global_clipnorm=1e-5), [1e-5]),
         "clipped huge": tf.clip_by_global_norm(huge, 1.0)[0][0].numpy().tolist(),
         "clip arguments": parameters(tf.clip_by_global_norm),
@@ -79,6 +148,12 @@ def facts() -> dict[str, Any]:
         "adam decay": moved(adam(0.5, weight_decay=0.1), [0.0], start=1.0),
         "sgd decay": moved(sgd(0.5, momentum=0.5, weight_decay=0.1), [0.0, 0.0], start=1.0),
         "momentum": rate_falls_to_zero(),
+        "adam rounding": moved(adam(1.0, epsilon=1e-30), [1.0]),
+        "adam arguments": parameters(adam.__init__),
+        "lamb": moved(keras.optimizers.Lamb(0.5, weight_decay=0.1), [0.0], start=1.0),
+        "adafactor": moved(keras.optimizers.Adafactor(0.5, epsilon_1=1e-2), [1e-3], start=1.0),
+        "averages": averages(),
+        "half": half_weights(),
         "names": {
             "dense": names(layers.Dense(4)),
             "embedding": names(layers.Embedding(4, 4)),

@@ -14,3 +14,8 @@ def test_keras_drops_the_overflowed_micro_batch(facts: dict[str, Any]) -> None:
     found = facts["accumulated"]
     assert found["weights"] == [0.0, 0.0, 0.0, pytest.approx(-(1 + 2 * (3 + 4)) / 3)]
     assert found["scale"] == 0.5
+
+
+def test_the_schedule_is_asked_for_micro_batches(facts: dict[str, Any]) -> None:
+    # Since Keras 3.5.0; up to 3.4.1 these were 0, 1 and 2.
+    assert facts["counted"] == [3.0, 7.0, 11.0]

@@ -1,4 +1,4 @@
-"""Why the script's optimizers compute their directions themselves (CC322, CC323, CC324, CC329)."""
+"""Why the script has optimizers of its own (CC322 to CC324, CC329, CC332, CC374 to CC379)."""
 
 from __future__ import annotations
 
@@ -38,3 +38,33 @@ def test_normalization_layers_share_their_names(facts: dict[str, Any]) -> None:
 def test_roles_have_these_names(facts: dict[str, Any]) -> None:
     assert facts["names"]["dense"] == ["kernel", "bias"]
     assert facts["names"]["embedding"] == ["embeddings"]
+
+
+def test_adam_rounds_its_corrections(facts: dict[str, Any]) -> None:
+    # The first step of Adam has the length of the rate, up to the rounding of 1 - 0.999.
+    assert 2e-6 < abs(facts["adam rounding"][0] + 1.0) < 2e-5
+
+
+def test_adam_cannot_leave_its_correction_out(facts: dict[str, Any]) -> None:
+    names = facts["adam arguments"]
+    assert "amsgrad" in names
+    assert not [name for name in names if "bias" in name or "correct" in name]
+
+
+def test_lamb_decays_beside_its_step(facts: dict[str, Any]) -> None:
+    assert facts["lamb"] == [pytest.approx(0.95)]  # within the step: 1 - 0.5 * 1
+
+
+def test_adafactor_adds_epsilon_to_every_square(facts: dict[str, Any]) -> None:
+    assert facts["adafactor"] == [pytest.approx(0.995, rel=1e-4)]  # as a floor: 0.95
+
+
+def test_optimizers_have_no_groups(facts: dict[str, Any]) -> None:
+    names = facts["adam arguments"]
+    assert "weight_decay" in names
+    assert not [name for name in names if "group" in name or "params" in name]
+
+
+def test_use_ema_averages_every_micro_batch(facts: dict[str, Any]) -> None:
+    # It also begins with the first update, not with the weights before it.
+    assert facts["averages"] == [0.0, -1.0, -1.0, -1.5, -1.75, -2.375]

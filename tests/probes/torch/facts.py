@@ -111,7 +111,12 @@ def clip_facts() -> dict[str, Any]:
     weight.grad = torch.tensor([-3.0, 0.5, INF, float("nan")])
     torch.nn.utils.clip_grad_value_([weight], 1.0)
     values = weight.grad
+    pair = [torch.nn.Parameter(torch.zeros(())) for _ in range(2)]
+    for parameter, gradient in zip(pair, (3.0, 4.0), strict=True):
+        parameter.grad = torch.tensor(gradient)
+    together = float(torch.nn.utils.clip_grad_norm_(pair, 2.5))
     return {
+        "together": [together, *(float(parameter.grad) for parameter in pair)],
         "parameters": list(inspect.signature(torch.nn.utils.clip_grad_norm_).parameters),
         "above": clipped(5.0, 1.0),
         "at": clipped(1.0, 1.0),
@@ -122,5 +127,55 @@ def clip_facts() -> dict[str, Any]:
     }
 
 
+def stepped(
+    optimizer: type[torch.optim.Optimizer], *rates: float, dtype: Any = None, **settings: Any
+) -> float:
+    """Return a weight of 1 after one step with gradient 1 for every rate."""
+    weight = torch.nn.Parameter(torch.ones((), dtype=dtype or torch.float64))
+    made = optimizer([weight], lr=rates[0], **settings)
+    for rate in rates:
+        made.param_groups[0]["lr"] = rate
+        weight.grad = torch.ones_like(weight)
+        made.step()
+    return float(weight)
+
+
+def average() -> list[float]:
+    """Return AveragedModel's average of a weight that goes 1, 2, 3, seen from 2 on."""
+    model = torch.nn.Linear(1, 1, bias=False, dtype=torch.float64)
+    found = []
+    with torch.no_grad():
+        model.weight.fill_(1.0)
+        keep_half = torch.optim.swa_utils.get_ema_multi_avg_fn(0.5)
+        averaged = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=keep_half)
+        for value in (2.0, 3.0):
+            model.weight.fill_(value)
+            averaged.update_parameters(model)
+            found.append(averaged.module.weight.item())
+    return found
+
+
+def optimizer_facts() -> dict[str, Any]:
+    """The optimizers and averages of torch.optim."""
+    optim = torch.optim
+    signature = inspect.signature
+    return {
+        "names": sorted(name.lower() for name in vars(optim)),
+        "adam": list(signature(optim.Adam).parameters),
+        "adamw": list(signature(optim.AdamW).parameters),
+        "sgd": list(signature(optim.SGD).parameters),
+        "adafactor": list(signature(optim.Adafactor).parameters),
+        "momentum": stepped(optim.SGD, 0.25, 0.5, momentum=0.5),
+        "adam_at_once": stepped(optim.Adam, 0.25, betas=(0.5, 0.75), eps=1e-300),
+        "adam_epsilon": stepped(optim.Adam, 0.25, betas=(0.5, 0.75), eps=1.0),
+        "half_weight": stepped(optim.SGD, *[2.0**-12] * 8, dtype=torch.float16),
+        "float32_weight": stepped(optim.SGD, *[2.0**-12] * 8, dtype=torch.float32),
+        "adafactor_step": stepped(optim.Adafactor, 0.25, 0.25, eps=(1e-7, 1e-3), d=1.0),
+        "average": average(),
+    }
+
+
+FACTS = {"scaler": scaler_facts, "clip": clip_facts, "optimizer": optimizer_facts}
+
 if __name__ == "__main__":
-    print(json.dumps({"scaler": scaler_facts, "clip": clip_facts}[sys.argv[1]]()))
+    print(json.dumps(FACTS[sys.argv[1]]()))

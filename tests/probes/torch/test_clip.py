@@ -32,3 +32,8 @@ def test_clip_leaves_small_gradients_alone(facts: dict[str, Any]) -> None:
 def test_value_clip_hides_inf_and_keeps_nan(facts: dict[str, Any]) -> None:
     assert facts["values"] == [-1.0, 0.5, 1.0]
     assert facts["nan_stays"]
+
+
+def test_clip_takes_the_norm_of_all(facts: dict[str, Any]) -> None:
+    assert facts["together"] == [5.0, pytest.approx(1.5), pytest.approx(2.0)]
+    assert not {"per_parameter", "each"} & set(facts["parameters"])

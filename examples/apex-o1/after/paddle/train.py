@@ -1,6 +1,6 @@
 """apex-o1: training for Paddle 3.0 or newer.
 
-Written by crosscast 0.1.0 from recipe a53f07dba8316118.
+Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -31,7 +31,7 @@ from safetensors.numpy import load_file, save_file
 # isort: split
 from my_paddle_model import build_model
 
-RECIPE = "a53f07dba8316118"
+RECIPE = "4c55ae018175d5a9"
 SEED = 0
 MICRO_BATCH_SIZE = 64
 ACCUMULATION_STEPS = 1
@@ -175,8 +175,8 @@ def batches(rows: Batch, start: int = 0) -> Iterator[list[Batch]]:
 def micro_batch_loss(model: nn.Layer, batch: dict[str, paddle.Tensor]) -> paddle.Tensor:
     """Mean cross-entropy of one micro-batch, in float32."""
     inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
-    logits = model(**inputs).astype("float32")
     labels = batch["labels"].astype("int64")
+    logits = model(**inputs).astype("float32")
     return F.cross_entropy(logits, labels, reduction="mean")
 
 

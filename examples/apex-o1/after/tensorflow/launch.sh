@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # apex-o1: training for TensorFlow 2.16 or newer (Keras 3).
-# Written by crosscast 0.1.0 from recipe a53f07dba8316118.
+# Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

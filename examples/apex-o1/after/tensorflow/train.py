@@ -1,6 +1,6 @@
 """apex-o1: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe a53f07dba8316118.
+Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -33,7 +33,7 @@ from safetensors.numpy import load_file, save_file
 # isort: split
 from my_keras_model import build_model
 
-RECIPE = "a53f07dba8316118"
+RECIPE = "4c55ae018175d5a9"
 SEED = 0
 MICRO_BATCH_SIZE = 64
 ACCUMULATION_STEPS = 1
@@ -194,7 +194,7 @@ class TrainState:
     """What a window reads and changes; a checkpoint holds all of it."""
 
     model: keras.Model
-    optimizer: keras.optimizers.Optimizer
+    optimizer: Momentum
     loss_scale: LossScale = field(default_factory=LossScale)
     windows: int = 0
     updates: int = 0
@@ -202,8 +202,12 @@ class TrainState:
 
     def __post_init__(self) -> None:
         """Make room for the gradients of a window, summed in float32."""
-        shapes = [variable.shape for variable in self.model.trainable_variables]
-        self.gradients = [tf.Variable(tf.zeros(s), trainable=False) for s in shapes]
+        self.gradients = zeros(self.model.trainable_variables)
+
+
+def zeros(variables: list[keras.Variable]) -> list[tf.Variable]:
+    """Make float32 variables of these shapes."""
+    return [tf.Variable(tf.zeros(v.shape), trainable=False) for v in variables]
 
 
 def learning_rate(position: int) -> float:
@@ -211,45 +215,34 @@ def learning_rate(position: int) -> float:
     return LEARNING_RATE
 
 
-def add_decay(
-    gradients: list[tf.Tensor], variables: list[keras.Variable]
-) -> list[tf.Tensor]:
-    """Coupled (L2) weight decay; `weight_decay` of a Keras optimizer is not (CC323)."""
-    return [g + WEIGHT_DECAY * variable for g, variable in zip(gradients, variables)]
-
-
-class Momentum(keras.optimizers.SGD):
-    """SGD with momentum; the learning rate stays out of it.
+class Momentum:
+    """SGD with momentum; the rate stays out of it.
 
     The momentum of keras.optimizers.SGD holds the rates of past updates (CC324).
     """
 
-    def build(self, variables: list[keras.Variable]) -> None:
-        """Make the momentum buffers."""
-        super().build(variables)
-        add = self.add_variable_from_reference
-        self.momentum_buffer = [add(variable, "momentum") for variable in variables]
+    def __init__(self, variables: list[keras.Variable]) -> None:
+        """Make the moments."""
+        self.variables = variables
+        self.learning_rate = tf.Variable(LEARNING_RATE, trainable=False)
+        self.iterations = tf.Variable(0, trainable=False, dtype=tf.int64)
+        self.momentum_buffer = zeros(variables)
 
-    def apply(
-        self,
-        grads: list[tf.Tensor],
-        trainable_variables: list[keras.Variable] | None = None,
-    ) -> None:
-        """Update buffers and weights."""
-        directions = []
-        for variable, gradient in zip(self.momentum_buffer, grads):
-            buffer = MOMENTUM * variable + gradient
-            variable.assign(buffer)
-            directions.append(buffer)
-        super().apply(directions, trainable_variables)
+    def apply(self, gradients: list[tf.Tensor]) -> None:
+        """Update moments and weights."""
+        self.iterations.assign_add(1)
+        for weight, gradient, buffer in zip(
+            self.variables, gradients, self.momentum_buffer
+        ):
+            # Coupled (L2) decay; weight_decay of a Keras optimizer is not (CC323).
+            gradient = gradient + WEIGHT_DECAY * weight
+            buffer.assign(MOMENTUM * buffer + gradient)
+            weight.assign_sub(self.learning_rate * buffer)
 
 
-def make_optimizer(model: keras.Model) -> keras.optimizers.Optimizer:
+def make_optimizer(model: keras.Model) -> Momentum:
     """SGD with momentum. Coupled (L2) weight decay on every weight."""
-    variables = model.trainable_variables
-    optimizer = Momentum(LEARNING_RATE)
-    optimizer.build(variables)
-    return optimizer
+    return Momentum(model.trainable_variables)
 
 
 @tf.function(reduce_retracing=True)
@@ -287,7 +280,7 @@ def window_step(state: TrainState, scale: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
     coefficient = tf.minimum(1.0, MAX_NORM / (grad_norm + CLIP_EPS))
     gradients = [gradient * coefficient for gradient in gradients]
     if finite:
-        state.optimizer.apply(add_decay(gradients, state.model.trainable_variables))
+        state.optimizer.apply(gradients)
     return grad_norm, finite
 
 
@@ -303,7 +296,7 @@ def train_window(
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
     lr = learning_rate(state.updates)
-    state.optimizer.learning_rate = lr
+    state.optimizer.learning_rate.assign(lr)
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     divisor = tf.constant(n_micro, tf.float32)

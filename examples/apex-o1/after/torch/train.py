@@ -1,6 +1,6 @@
 """apex-o1: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe a53f07dba8316118.
+Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -30,7 +30,7 @@ from torch import nn
 # isort: split
 from my_model import build_model
 
-RECIPE = "a53f07dba8316118"
+RECIPE = "4c55ae018175d5a9"
 SEED = 0
 MICRO_BATCH_SIZE = 64
 ACCUMULATION_STEPS = 1

@@ -1,13 +1,14 @@
 """BERT encoder with a classification head.
 
 bert-small: training for TensorFlow 2.16 or newer (Keras 3).
-Written by crosscast 0.1.0 from recipe 52ffbd17e4a7c949.
+Written by crosscast 0.1.0 from recipe 86b6c899a6952599.
 Edit freely: nothing here imports crosscast.
 """
 
 import keras
 import numpy as np
-from keras import layers, ops
+import tensorflow as tf
+from keras import layers
 
 VOCAB_SIZE = 2048
 HIDDEN_SIZE = 512
@@ -51,7 +52,7 @@ def layer_norm():
 
 
 def float32(x):
-    return ops.cast(x, "float32")
+    return tf.cast(x, tf.float32)
 
 
 class EncoderLayer(layers.Layer):
@@ -67,22 +68,23 @@ class EncoderLayer(layers.Layer):
         self.output_norm = layer_norm()
 
     def call(self, x, mask):
-        length = ops.shape(x)[1]
+        length = tf.shape(x)[1]
         heads = (-1, length, ATTENTION_HEADS, HEAD_SIZE)
         q, k, v = (
-            ops.swapaxes(ops.reshape(project(x), heads), 1, 2)
+            tf.transpose(tf.reshape(project(x), heads), (0, 2, 1, 3))
             for project in (self.query, self.key, self.value)
         )
         # Not fused attention: that would choose the type of its softmax by itself.
-        scores = float32(ops.matmul(q, ops.swapaxes(k, 2, 3))) / HEAD_SIZE**0.5
-        weights = ops.softmax(scores + mask)
-        context = ops.swapaxes(ops.matmul(ops.cast(weights, v.dtype), v), 1, 2)
-        y = self.attention_dense(ops.reshape(context, (-1, length, HIDDEN_SIZE)))
+        scores = float32(tf.matmul(q, k, transpose_b=True)) / HEAD_SIZE**0.5
+        weights = tf.nn.softmax(scores + mask)
+        context = tf.matmul(tf.cast(weights, v.dtype), v)
+        context = tf.transpose(context, (0, 2, 1, 3))
+        y = self.attention_dense(tf.reshape(context, (-1, length, HIDDEN_SIZE)))
         y = float32(y)
         x = self.attention_norm(x + y)
 
         y = float32(self.intermediate_dense(x))
-        y = float32(self.output_dense(ops.gelu(y, approximate=False)))
+        y = float32(self.output_dense(tf.nn.gelu(y)))
         return self.output_norm(x + y)
 
 
@@ -101,12 +103,12 @@ class BertClassifier(keras.Model):
         """Return logits [batch, LABELS]; attention_mask is 0 for padding, else 1."""
         # Added to the scores: 0 for tokens, -1e9 (still finite in a sum) for padding.
         mask = (1.0 - float32(attention_mask)[:, None, None, :]) * -1e9
-        positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")
+        positions = tf.range(tf.shape(input_ids)[1])
         x = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids)
         x = self.embeddings_norm(x + self.position_embeddings(positions))
         for layer in self.encoder:
             x = layer(x, mask)
-        x = ops.tanh(float32(self.pooler(x[:, 0])))
+        x = tf.tanh(float32(self.pooler(x[:, 0])))
         return self.classifier(x)
 
 

@@ -1,6 +1,6 @@
 """bert-small: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe 52ffbd17e4a7c949.
+Written by crosscast 0.1.0 from recipe 86b6c899a6952599.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -27,14 +27,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import ops
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-RECIPE = "52ffbd17e4a7c949"
+RECIPE = "86b6c899a6952599"
 SEED = 1234
 MICRO_BATCH_SIZE = 8
 ACCUMULATION_STEPS = 4
@@ -172,14 +171,18 @@ class TrainState:
     """What a window reads and changes; a checkpoint holds all of it."""
 
     model: keras.Model
-    optimizer: keras.optimizers.Optimizer
+    optimizer: AdamW
     windows: int = 0
     updates: int = 0
 
     def __post_init__(self) -> None:
         """Make room for the gradients of a window, summed in float32."""
-        shapes = [variable.shape for variable in self.model.trainable_variables]
-        self.gradients = [tf.Variable(tf.zeros(s), trainable=False) for s in shapes]
+        self.gradients = zeros(self.model.trainable_variables)
+
+
+def zeros(variables: list[keras.Variable]) -> list[tf.Variable]:
+    """Make float32 variables of these shapes."""
+    return [tf.Variable(tf.zeros(v.shape), trainable=False) for v in variables]
 
 
 def learning_rate(position: int) -> float:
@@ -196,45 +199,38 @@ def decays(variable: keras.Variable) -> bool:
     return variable.name not in ("bias", "beta", "gamma")
 
 
-class AdamW(keras.optimizers.SGD):
-    """AdamW: SGD in the direction of the corrected moments.
+class AdamW:
+    """AdamW in its usual form.
 
     The class of that name in Keras adds epsilon before the bias correction (CC322).
     """
 
-    def build(self, variables: list[keras.Variable]) -> None:
+    def __init__(self, variables: list[keras.Variable]) -> None:
         """Make the moments."""
-        super().build(variables)
-        add = self.add_variable_from_reference
-        self.exp_avg = [add(variable, "exp_avg") for variable in variables]
-        self.exp_avg_sq = [add(variable, "exp_avg_sq") for variable in variables]
+        self.variables = variables
+        self.learning_rate = tf.Variable(LEARNING_RATE, trainable=False)
+        self.iterations = tf.Variable(0, trainable=False, dtype=tf.int64)
+        self.exp_avg = zeros(variables)
+        self.exp_avg_sq = zeros(variables)
 
-    def apply(
-        self,
-        grads: list[tf.Tensor],
-        trainable_variables: list[keras.Variable] | None = None,
-    ) -> None:
+    def apply(self, gradients: list[tf.Tensor]) -> None:
         """Update moments and weights."""
-        t = tf.cast(self.iterations + 1, tf.float64)
+        t = tf.cast(self.iterations.assign_add(1), tf.float64)
         correction = tf.cast(1.0 - BETAS[0] ** t, tf.float32)
         root_correction = tf.cast(tf.sqrt(1.0 - BETAS[1] ** t), tf.float32)
-        directions = []
-        for mean, square, gradient in zip(self.exp_avg, self.exp_avg_sq, grads):
+        moments = zip(self.exp_avg, self.exp_avg_sq)
+        for weight, gradient, (mean, square) in zip(self.variables, gradients, moments):
+            if decays(weight):
+                weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)
             mean.assign(BETAS[0] * mean + (1.0 - BETAS[0]) * gradient)
             square.assign(BETAS[1] * square + (1.0 - BETAS[1]) * gradient * gradient)
-            root = ops.sqrt(square) / root_correction
-            directions.append(mean / correction / (root + EPS))
-        super().apply(directions, trainable_variables)
+            root = tf.sqrt(square) / root_correction
+            weight.assign_sub(self.learning_rate * mean / correction / (root + EPS))
 
 
-def make_optimizer(model: keras.Model) -> keras.optimizers.Optimizer:
+def make_optimizer(model: keras.Model) -> AdamW:
     """AdamW. Decoupled weight decay where `decays` says so."""
-    variables = model.trainable_variables
-    optimizer = AdamW(LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    exempt = [variable for variable in variables if not decays(variable)]
-    optimizer.exclude_from_weight_decay(var_list=exempt)
-    optimizer.build(variables)
-    return optimizer
+    return AdamW(model.trainable_variables)
 
 
 @tf.function(reduce_retracing=True)
@@ -283,7 +279,7 @@ def train_window(
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
     lr = learning_rate(state.updates)
-    state.optimizer.learning_rate = lr
+    state.optimizer.learning_rate.assign(lr)
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     divisor = tf.constant(rows, tf.float32)

@@ -1,6 +1,6 @@
 """bert-small: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe 52ffbd17e4a7c949.
+Written by crosscast 0.1.0 from recipe 86b6c899a6952599.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -30,7 +30,7 @@ from torch import nn
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-RECIPE = "52ffbd17e4a7c949"
+RECIPE = "86b6c899a6952599"
 SEED = 1234
 MICRO_BATCH_SIZE = 8
 ACCUMULATION_STEPS = 4

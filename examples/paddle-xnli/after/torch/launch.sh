@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # paddle-xnli: training for PyTorch 2.4 or newer.
-# Written by crosscast 0.1.0 from recipe 29cf63c1fedf6582.
+# Written by crosscast 0.1.0 from recipe 12c67d2021d8a1b1.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

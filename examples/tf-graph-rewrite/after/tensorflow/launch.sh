@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tf-graph-rewrite: training for TensorFlow 2.16 or newer (Keras 3).
-# Written by crosscast 0.1.0 from recipe eb633c7964fea4aa.
+# Written by crosscast 0.1.0 from recipe 30250bcf7a9d6c88.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

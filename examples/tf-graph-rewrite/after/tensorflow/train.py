@@ -1,6 +1,6 @@
 """tf-graph-rewrite: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe eb633c7964fea4aa.
+Written by crosscast 0.1.0 from recipe 30250bcf7a9d6c88.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -27,14 +27,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import ops
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-RECIPE = "eb633c7964fea4aa"
+RECIPE = "30250bcf7a9d6c88"
 SEED = 1
 MICRO_BATCH_SIZE = 8
 ACCUMULATION_STEPS = 4
@@ -202,7 +201,7 @@ class TrainState:
     """What a window reads and changes; a checkpoint holds all of it."""
 
     model: keras.Model
-    optimizer: keras.optimizers.Optimizer
+    optimizer: Adam
     loss_scale: LossScale = field(default_factory=LossScale)
     windows: int = 0
     updates: int = 0
@@ -210,8 +209,12 @@ class TrainState:
 
     def __post_init__(self) -> None:
         """Make room for the gradients of a window, summed in float32."""
-        shapes = [variable.shape for variable in self.model.trainable_variables]
-        self.gradients = [tf.Variable(tf.zeros(s), trainable=False) for s in shapes]
+        self.gradients = zeros(self.model.trainable_variables)
+
+
+def zeros(variables: list[keras.Variable]) -> list[tf.Variable]:
+    """Make float32 variables of these shapes."""
+    return [tf.Variable(tf.zeros(v.shape), trainable=False) for v in variables]
 
 
 def learning_rate(position: int) -> float:
@@ -219,43 +222,36 @@ def learning_rate(position: int) -> float:
     return LEARNING_RATE
 
 
-class Adam(keras.optimizers.SGD):
-    """Adam: SGD in the direction of the corrected moments.
+class Adam:
+    """Adam in its usual form.
 
     The class of that name in Keras adds epsilon before the bias correction (CC322).
     """
 
-    def build(self, variables: list[keras.Variable]) -> None:
+    def __init__(self, variables: list[keras.Variable]) -> None:
         """Make the moments."""
-        super().build(variables)
-        add = self.add_variable_from_reference
-        self.exp_avg = [add(variable, "exp_avg") for variable in variables]
-        self.exp_avg_sq = [add(variable, "exp_avg_sq") for variable in variables]
+        self.variables = variables
+        self.learning_rate = tf.Variable(LEARNING_RATE, trainable=False)
+        self.iterations = tf.Variable(0, trainable=False, dtype=tf.int64)
+        self.exp_avg = zeros(variables)
+        self.exp_avg_sq = zeros(variables)
 
-    def apply(
-        self,
-        grads: list[tf.Tensor],
-        trainable_variables: list[keras.Variable] | None = None,
-    ) -> None:
+    def apply(self, gradients: list[tf.Tensor]) -> None:
         """Update moments and weights."""
-        t = tf.cast(self.iterations + 1, tf.float64)
+        t = tf.cast(self.iterations.assign_add(1), tf.float64)
         correction = tf.cast(1.0 - BETAS[0] ** t, tf.float32)
         root_correction = tf.cast(tf.sqrt(1.0 - BETAS[1] ** t), tf.float32)
-        directions = []
-        for mean, square, gradient in zip(self.exp_avg, self.exp_avg_sq, grads):
+        moments = zip(self.exp_avg, self.exp_avg_sq)
+        for weight, gradient, (mean, square) in zip(self.variables, gradients, moments):
             mean.assign(BETAS[0] * mean + (1.0 - BETAS[0]) * gradient)
             square.assign(BETAS[1] * square + (1.0 - BETAS[1]) * gradient * gradient)
-            root = ops.sqrt(square) / root_correction
-            directions.append(mean / correction / (root + EPS))
-        super().apply(directions, trainable_variables)
+            root = tf.sqrt(square) / root_correction
+            weight.assign_sub(self.learning_rate * mean / correction / (root + EPS))
 
 
-def make_optimizer(model: keras.Model) -> keras.optimizers.Optimizer:
+def make_optimizer(model: keras.Model) -> Adam:
     """Adam. No weight decay."""
-    variables = model.trainable_variables
-    optimizer = Adam(LEARNING_RATE)
-    optimizer.build(variables)
-    return optimizer
+    return Adam(model.trainable_variables)
 
 
 @tf.function(reduce_retracing=True)
@@ -307,7 +303,7 @@ def train_window(
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
     lr = learning_rate(state.updates)
-    state.optimizer.learning_rate = lr
+    state.optimizer.learning_rate.assign(lr)
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     divisor = tf.constant(n_micro, tf.float32)

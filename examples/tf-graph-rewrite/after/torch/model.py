@@ -1,7 +1,7 @@
 """BERT encoder with a classification head.
 
 tf-graph-rewrite: training for PyTorch 2.4 or newer.
-Written by crosscast 0.1.0 from recipe eb633c7964fea4aa.
+Written by crosscast 0.1.0 from recipe 30250bcf7a9d6c88.
 Edit freely: nothing here imports crosscast.
 """
 

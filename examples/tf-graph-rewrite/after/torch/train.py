@@ -1,6 +1,6 @@
 """tf-graph-rewrite: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe eb633c7964fea4aa.
+Written by crosscast 0.1.0 from recipe 30250bcf7a9d6c88.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -30,7 +30,7 @@ from torch import nn
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
-RECIPE = "eb633c7964fea4aa"
+RECIPE = "30250bcf7a9d6c88"
 SEED = 1
 MICRO_BATCH_SIZE = 8
 ACCUMULATION_STEPS = 4

@@ -1,0 +1,94 @@
+"""Diagnostic codes of the Paddle backend."""
+
+from __future__ import annotations
+
+from crosscast.codes import Code
+
+CODES = (
+    Code(
+        "CC340",
+        "loss scale has no bounds",
+        "paddle.amp.GradScaler falls to 0 and grows to inf; the script keeps its own counters.",
+    ),
+    Code(
+        "CC341",
+        "loss scaler switches itself off",
+        "GradScaler.scale() disables the scaler for good unless the last auto_cast was float16; "
+        "the script calls it behind one only.",
+    ),
+    Code(
+        "CC342",
+        "static loss scale tells of no skips",
+        "With use_dynamic_loss_scaling=False nothing says that a step was skipped; the script "
+        "uses a dynamic scaler that never adjusts.",
+    ),
+    Code(
+        "CC343",
+        "clip formula differs",
+        "clip_grad_norm_ always adds 1e-6 to the norm; the script clips by itself.",
+    ),
+    Code(
+        "CC345",
+        "mixed precision needs a GPU",
+        "On CPU paddle.amp.auto_cast computes in float32; the script refuses to pretend.",
+    ),
+    Code(
+        "CC346",
+        "epsilon of LayerNorm out of range",
+        "Paddle's layer_norm accepts an epsilon of at most 1e-3.",
+    ),
+    Code(
+        "CC347",
+        "a scaler that is off has no scale",
+        "In Paddle 2 get_init_loss_scaling() of a disabled GradScaler raises AttributeError; the "
+        "script does not ask it.",
+    ),
+    Code(
+        "CC348",
+        "back-off crashes with NumPy 2.4",
+        "Paddle's GradScaler prints its scale at a back-off by a conversion that NumPy 2.4 "
+        "forbids; the script's scaler never backs off, its LossScale does.",
+    ),
+    Code(
+        "CC349",
+        "optimizer not in Paddle",
+        "Paddle has neither Lion nor Adafactor; the script brings the class.",
+    ),
+    Code(
+        "CC350",
+        "learning rate inside the momentum",
+        "Paddle's Momentum multiplies by the rate outside the momentum; the script brings its own.",
+    ),
+    Code(
+        "CC351",
+        "another form of Adam or LAMB",
+        "Paddle always corrects the bias and adds epsilon behind it; the script brings the class.",
+    ),
+    Code(
+        "CC353",
+        "half weights with float32 copies",
+        "With amp.decorate the float32 weights hide in the optimizer and gradients are summed in "
+        "half; the script keeps the weights in float32 and a half copy of the model.",
+    ),
+    Code(
+        "CC354",
+        "sum of gradients in half",
+        "Paddle sums the gradients of half weights in half; they are cast behind the last "
+        "micro-batch, before unscaling.",
+    ),
+    Code(
+        "CC355",
+        "clipping by the norm of every parameter",
+        "ClipGradByNorm works within the optimizer and knows no epsilon; the script clips itself.",
+    ),
+    Code(
+        "CC356",
+        "parameters that are not clipped",
+        "clip_grad_norm_ and clip_grad_value_ ignore need_clip; the script hands them the others.",
+    ),
+    Code(
+        "CC357",
+        "types of operation classes",
+        "auto_cast knows lists of operation names, not classes; the model casts by itself.",
+    ),
+)

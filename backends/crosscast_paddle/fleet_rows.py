@@ -1,0 +1,214 @@
+"""What a static graph of paddle.distributed.fleet can express, measured with Paddle 2.6 on CPU."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from crosscast.capability import Evidence, Row, Verdict
+from crosscast.codes import Code
+from crosscast.recipe import (
+    Adam,
+    AdamW,
+    BertModel,
+    DynamicLossScaling,
+    GlobalNormClipping,
+    OpTypes,
+    PerParamNormClipping,
+    Recipe,
+    Sgd,
+)
+
+FLEET_CODES = (
+    Code(
+        "CC397",
+        "gradient merge counts micro-batches",
+        "It divides by their number, if at all, and waits until a window is full. The script "
+        "divides in the program and fills short windows with micro-batches that weigh nothing.",
+    ),
+)
+
+
+def _not_bert(recipe: Recipe) -> bool:
+    return not isinstance(recipe.model, BertModel)
+
+
+def _wide_norm_eps(recipe: Recipe) -> bool:
+    return isinstance(recipe.model, BertModel) and recipe.model.layer_norm_eps > 1e-3
+
+
+def _other_types(recipe: Recipe) -> bool:
+    precision = recipe.precision
+    mixed = precision.mode == "mixed" and precision.compute_dtype == "float16"
+    return precision.mode != "none" and (not mixed or precision.ops != OpTypes())
+
+
+def _mixed(recipe: Recipe) -> bool:
+    return recipe.precision.mode == "mixed"
+
+
+def _dynamic(recipe: Recipe) -> bool:
+    return isinstance(recipe.loss_scaling, DynamicLossScaling)
+
+
+def _static(recipe: Recipe) -> bool:
+    return recipe.loss_scaling.mode == "static"
+
+
+def _merges(recipe: Recipe) -> bool:
+    return recipe.accumulation.steps > 1
+
+
+def _exempts(recipe: Recipe) -> bool:
+    clipping = recipe.clipping
+    return clipping.kind != "none" and (
+        isinstance(clipping, PerParamNormClipping) or bool(clipping.exempt)
+    )
+
+
+def _clip_eps(recipe: Recipe) -> bool:
+    return isinstance(recipe.clipping, GlobalNormClipping) and recipe.clipping.eps > 0
+
+
+def _other_optimizer(recipe: Recipe) -> bool:
+    return not isinstance(recipe.optimizer, Sgd | Adam | AdamW)
+
+
+def _other_form(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    if isinstance(optimizer, Adam | AdamW):
+        return optimizer.eps_placement != "after_correction" or not optimizer.bias_correction
+    return isinstance(optimizer, Sgd) and optimizer.rate_in_momentum
+
+
+def _grouped(recipe: Recipe) -> bool:
+    return bool(recipe.optimizer.groups)
+
+
+def _coupled_roles(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    coupled = isinstance(optimizer, Sgd | Adam) and optimizer.weight_decay > 0
+    return coupled and bool(optimizer.no_decay)
+
+
+def _coasts(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    moves = isinstance(optimizer, Sgd) and bool(optimizer.momentum or optimizer.weight_decay)
+    return recipe.scaling_on and moves
+
+
+def _averages(recipe: Recipe) -> bool:
+    return recipe.ema.decay is not None
+
+
+def _recomputes(recipe: Recipe) -> bool:
+    return recipe.activation_checkpointing
+
+
+def _several(recipe: Recipe) -> bool:
+    return recipe.processes > 1
+
+
+PROBES = "paddle/test_fleet.py::"
+HERE = "none: a limit of the script, not of the framework"
+_row = partial(Row, dialects=frozenset({"fleet"}))
+_not = partial(_row, verdict=Verdict.UNSUPPORTED, probe=HERE)
+_own = partial(_row, verdict=Verdict.ADAPTED)
+
+FLEET_ROWS = (
+    _row(path="seed", how="paddle.seed; NumPy orders the rows and draws fresh weights"),
+    _not(path="model", how="only the shipped BERT", code="CC388", when=_not_bert),
+    _not(
+        path="model.layer_norm_eps",
+        how="layer_norm refuses an epsilon above 1e-3",
+        code="CC346",
+        probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
+        when=_wide_norm_eps,
+    ),
+    _row(path="model", how="the same nn.Layer, built into a program"),
+    _row(path="data", how="npz read with NumPy, the same row order on every framework"),
+    _row(path="batch", how="rows of a window cut into micro-batches"),
+    _not(
+        path="precision",
+        how="float16 in dense layers and attention products, or none",
+        code="CC389",
+        when=_other_types,
+    ),
+    _own(
+        path="precision.mode",
+        how="AMP computes in float32 on CPU: there the script ends with exit code 3",
+        code="CC345",
+        probe=f"{PROBES}test_amp_computes_in_float32_on_cpu",
+        when=_mixed,
+    ),
+    _row(
+        path="precision.tf32",
+        how="NVIDIA_TF32_OVERRIDE, because Paddle's default changes between releases",
+        evidence=Evidence.DOCUMENTED,
+    ),
+    _row(path="precision", how="AMP with lists that leave matmul_v2 alone in half"),
+    _own(
+        path="loss_scaling",
+        how="AMP's scaler has the floor 1 and no ceiling: it only tells of overflows",
+        code="CC340",
+        probe=f"{PROBES}test_the_scaler_has_a_floor_of_one",
+        when=_dynamic,
+    ),
+    _own(
+        path="loss_scaling",
+        how="a dynamic scaler that never adjusts, because a static one tells of no skips",
+        code="CC342",
+        probe=f"{PROBES}test_a_constant_scale_tells_of_no_skip",
+        when=_static,
+    ),
+    _row(path="loss_scaling", how="none"),
+    _own(
+        path="accumulation",
+        how="losses are divided in the program, short windows filled with what weighs nothing",
+        code="CC397",
+        probe=f"{PROBES}test_gradient_merge_waits_for_a_full_window",
+        when=_merges,
+    ),
+    _row(path="accumulation", how="one micro-batch a window"),
+    _not(
+        path="clipping",
+        how="every gradient is clipped, by the global norm or by value",
+        code="CC394",
+        when=_exempts,
+    ),
+    _own(
+        path="clipping.eps",
+        how="ClipGradByGlobalNorm adds nothing to the norm: the script clips by itself",
+        code="CC343",
+        probe=f"{PROBES}test_the_stock_clip_adds_nothing_to_the_norm",
+        when=_clip_eps,
+    ),
+    _row(path="clipping", how="in the program, behind the check for overflows"),
+    _not(path="optimizer", how="SGD, Adam or AdamW", code="CC395", when=_other_optimizer),
+    _not(
+        path="optimizer",
+        how="on overflow SGD steps with zero gradients: momentum coasts, weights decay",
+        code="CC390",
+        probe=f"{PROBES}test_momentum_coasts_on_overflow",
+        when=_coasts,
+    ),
+    _not(path="optimizer", how="Paddle's own form of it", code="CC395", when=_other_form),
+    _not(path="optimizer.groups", how="one rate and decay for all", code="CC395", when=_grouped),
+    _not(
+        path="optimizer.no_decay",
+        how="coupled decay has no exceptions in a static graph",
+        code="CC395",
+        when=_coupled_roles,
+    ),
+    _row(path="optimizer", how="paddle.optimizer, skipped by the program on overflow"),
+    _row(path="schedule", how="a formula in the script, set through LambdaDecay"),
+    _not(path="ema", how="weights are not averaged", code="CC386", when=_averages),
+    _not(
+        path="activation_checkpointing",
+        how="activations are kept",
+        code="CC386",
+        when=_recomputes,
+    ),
+    _row(path="activation_checkpointing", how="activations are kept"),
+    _not(path="distributed", how="one process", code="CC386", when=_several),
+    _row(path="distributed", how="one process"),
+)

@@ -1,0 +1,144 @@
+"""Rows of what only some recipes ask for: half weights, scopes of clipping, other optimizers."""
+
+from __future__ import annotations
+
+from crosscast.capability import Evidence, Row, Verdict
+from crosscast.recipe import (
+    Adafactor,
+    Adam,
+    AdamW,
+    Lamb,
+    Lion,
+    NoClipping,
+    OpTypes,
+    PerParamNormClipping,
+    Recipe,
+    Sgd,
+)
+
+
+def _full(recipe: Recipe) -> bool:
+    return recipe.precision.mode == "full"
+
+
+def _sum_in_half(recipe: Recipe) -> bool:
+    return recipe.accumulation.dtype == "compute"
+
+
+def _own_types(recipe: Recipe) -> bool:
+    return recipe.precision.ops != OpTypes()
+
+
+def _each_norm(recipe: Recipe) -> bool:
+    return isinstance(recipe.clipping, PerParamNormClipping)
+
+
+def _exempt(recipe: Recipe) -> bool:
+    return not isinstance(recipe.clipping, NoClipping) and bool(recipe.clipping.exempt)
+
+
+def _not_in_paddle(recipe: Recipe) -> bool:
+    return isinstance(recipe.optimizer, Lion | Adafactor)
+
+
+def _rate_inside(recipe: Recipe) -> bool:
+    return isinstance(recipe.optimizer, Sgd) and recipe.optimizer.rate_in_momentum
+
+
+def _uncorrected(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    return isinstance(optimizer, Adam | AdamW | Lamb) and not optimizer.bias_correction
+
+
+def _eps_hat(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    return isinstance(optimizer, Adam | AdamW) and optimizer.eps_placement == "before_correction"
+
+
+KNOB_ROWS = (
+    Row(
+        path="precision.param_dtype",
+        verdict=Verdict.ADAPTED,
+        how="a half copy of the model computes gradients; the optimizer has the float32 weights",
+        code="CC353",
+        probe="paddle/test_half_weights.py::test_gradients_of_half_weights_are_summed_in_half",
+        when=_full,
+    ),
+    Row(
+        path="accumulation.dtype",
+        verdict=Verdict.ADAPTED,
+        how="Paddle sums gradients of half weights in half; cast behind the last micro-batch",
+        code="CC354",
+        probe="paddle/test_half_weights.py::test_gradients_of_half_weights_are_summed_in_half",
+        when=_sum_in_half,
+    ),
+    Row(
+        path="precision.ops",
+        verdict=Verdict.ADAPTED,
+        how="the model casts by itself: auto_cast knows operations, not classes of them",
+        code="CC357",
+        evidence=Evidence.DOCUMENTED,
+        probe="paddle/test_amp.py::test_auto_cast_knows_names_of_operations_only",
+        when=_own_types,
+    ),
+    Row(path="ema", how="averaged in float32 behind every update"),
+    Row(
+        path="activation_checkpointing",
+        how="fleet.utils.recompute around every encoder layer; with dropout not on a CPU",
+        evidence=Evidence.DOCUMENTED,
+        dialects=frozenset({"dygraph2"}),
+    ),
+    Row(
+        path="activation_checkpointing",
+        how="fleet.utils.recompute, not reentrant because of DataParallel, around encoder layers",
+        dialects=frozenset({"dygraph"}),
+    ),
+    Row(
+        path="clipping.kind",
+        verdict=Verdict.ADAPTED,
+        how="the script clips each gradient itself: ClipGradByNorm knows no epsilon",
+        code="CC355",
+        probe="paddle/test_clip.py::test_clipping_by_each_norm_has_no_epsilon",
+        when=_each_norm,
+    ),
+    Row(
+        path="clipping.exempt",
+        verdict=Verdict.ADAPTED,
+        how="the functions that clip get the other parameters only: they ignore need_clip",
+        code="CC356",
+        probe="paddle/test_clip.py::test_need_clip_is_ignored",
+        when=_exempt,
+    ),
+    Row(
+        path="optimizer.name",
+        verdict=Verdict.ADAPTED,
+        how="a class of the script: Paddle has neither Lion nor Adafactor",
+        code="CC349",
+        probe="paddle/test_optimizer.py::test_lion_and_adafactor_are_missing",
+        when=_not_in_paddle,
+    ),
+    Row(
+        path="optimizer.rate_in_momentum",
+        verdict=Verdict.ADAPTED,
+        how="a class of the script: Paddle's Momentum multiplies by the rate outside",
+        code="CC350",
+        probe="paddle/test_optimizer.py::test_the_rate_is_outside_the_momentum",
+        when=_rate_inside,
+    ),
+    Row(
+        path="optimizer.bias_correction",
+        verdict=Verdict.ADAPTED,
+        how="a class of the script: Paddle's Adam, AdamW and Lamb always correct the bias",
+        code="CC351",
+        probe="paddle/test_optimizer.py::test_the_bias_is_always_corrected",
+        when=_uncorrected,
+    ),
+    Row(
+        path="optimizer.eps_placement",
+        verdict=Verdict.ADAPTED,
+        how="a class of the script: Paddle adds epsilon to the root of the corrected moment",
+        code="CC351",
+        probe="paddle/test_optimizer.py::test_epsilon_is_added_behind_the_correction",
+        when=_eps_hat,
+    ),
+)

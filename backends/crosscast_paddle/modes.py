@@ -1,0 +1,114 @@
+"""What of a script depends on precision and loss scaling, and the flags that tell of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosscast.emit import py_literal
+from crosscast.lowering import MACHINE_RULE
+from crosscast.recipe import DynamicLossScaling, OpTypes, Recipe, StaticLossScaling
+from crosscast.target import Form
+from crosscast_paddle.overrides import PaddleOverrides
+
+_RULE_FLAGS = (
+    ("--incr_every_n_steps", "growth_interval"),
+    ("--decr_every_n_nan_or_inf", "hysteresis"),
+    ("--incr_ratio", "growth_factor"),
+    ("--decr_ratio", "backoff_factor"),
+)
+
+
+def modes(recipe: Recipe, overrides: PaddleOverrides, form: Form) -> dict[str, Any]:
+    """Return what depends on precision and loss scaling; scripts have flags, steps have not."""
+    half, full = recipe.half, recipe.precision.mode == "full"
+    scaling = recipe.loss_scaling
+    machine = isinstance(scaling, DynamicLossScaling)
+    script = form == "script"
+    half_flag = "use_bf16" if half == "bfloat16" else "use_fp16"
+    found: dict[str, Any] = {
+        "half": half,
+        "full": full,
+        **_types(recipe),
+        "working": "half_copy(self.model)" + (" if self.amp else self.model" if script else ""),
+        "half_flag": half_flag,
+        "amp_level": overrides.amp_level,
+        "auto_cast": _auto_cast(recipe, overrides.amp_level, script),
+        "machine": machine,
+        "flags": "paddle/flags.j2" if script else "",
+        "state_flags": (),
+        "state_arguments": "args" if half else "",
+        "scaling_optional": script and recipe.scaling_on,
+        "scaler": _scaler(recipe),
+    }
+    if script and half:
+        found["state_flags"] = (f"amp: bool = True  # --{half_flag}",)
+    if script and machine:
+        found["state_flags"] += ("dynamic: bool = True  # --use_dynamic_loss_scaling",)
+        found["machine_fields"] = (
+            "growth_factor: float = GROWTH_FACTOR",
+            "backoff_factor: float = BACKOFF_FACTOR",
+            "growth_interval: int = GROWTH_INTERVAL",
+            "hysteresis: int = HYSTERESIS",
+        )
+        found["machine_rule"] = {name: f"self.{name}" for name in MACHINE_RULE}
+        lowest = 'row["scale"] <= MIN_SCALE or not state.dynamic'
+        found["hopeless"] = f'row["skipped"] and ({lowest})'
+        found["scale_range"] = "MIN_SCALE <= value <= min(MAX_SCALE, 2.0**126)"
+    elif script and recipe.scaling_on:
+        found["hopeless"] = 'row["skipped"]'  # a constant scale never becomes lower
+        found["scale_range"] = "0 < value <= 2.0**126"
+    return found
+
+
+def _types(recipe: Recipe) -> dict[str, Any]:
+    """Return the types of the classes of operations where they are not those of auto_cast O1."""
+    chosen = recipe.precision.ops
+    if chosen == OpTypes():
+        plain = {"dense_class": "nn.Linear", "norm_class": "nn.LayerNorm", "lowest": "-1e9"}
+        return plain | {"types": {}}
+    found = {"compute": recipe.half, "float32": "float32"}
+    types = {name: found[kind] for name, kind in chosen.model_dump().items()}
+    narrow = types["reductions"] == "float16"
+    lowest = "-3e4" if narrow else "-1e9"  # float16 ends at 65504
+    return {"dense_class": "Dense", "norm_class": "Norm", "lowest": lowest, "types": types}
+
+
+def _auto_cast(recipe: Recipe, level: str, script: bool) -> str:
+    half = recipe.half
+    if not half:
+        return ""
+    if recipe.precision.ops != OpTypes():
+        return f'paddle.amp.auto_cast(False, dtype="{half}")'  # GradScaler asks for the type
+    enable = "state.amp, " if script else ""
+    return f'paddle.amp.auto_cast({enable}dtype="{half}", level="{level}")'
+
+
+def _scaler(recipe: Recipe) -> dict[str, str]:
+    if isinstance(recipe.loss_scaling, StaticLossScaling):
+        return {"doc": "Scales and skips; never adjusts the scale (CC342).", "init": "LOSS_SCALE"}
+    return {
+        "doc": "Scales and skips; LossScale decides about the scale (CC340).",
+        "init": "INIT_SCALE",
+    }
+
+
+def launch_flags(recipe: Recipe) -> tuple[str, ...]:
+    """Return the flags that launch.sh spells out, with the values of the recipe."""
+    if recipe.precision.compute_dtype == "bfloat16":
+        return ("--use_bf16=true",)
+    scaling = recipe.loss_scaling
+    if isinstance(scaling, StaticLossScaling):
+        return (
+            "--use_fp16=true",
+            "--use_dynamic_loss_scaling=false",
+            f"--init_loss_scaling={scaling.scale!r}",
+        )
+    if isinstance(scaling, DynamicLossScaling):
+        return (
+            "--use_fp16=true",
+            "--use_dynamic_loss_scaling=true",
+            f"--init_loss_scaling={scaling.init_scale!r}",
+            *(f"{flag}={getattr(scaling, name)!r}" for flag, name in _RULE_FLAGS),
+        )
+    # Also float16 without loss scaling.
+    return (f"--use_fp16={py_literal(bool(recipe.half)).lower()}",)

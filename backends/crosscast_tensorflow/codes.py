@@ -1,0 +1,145 @@
+"""The diagnostic codes of the TensorFlow backend."""
+
+from __future__ import annotations
+
+from crosscast.codes import Code
+
+CODES = (
+    Code(
+        "CC320",
+        "loss scale without settings",
+        "keras.optimizers.LossScaleOptimizer doubles and halves, without bounds or hysteresis, "
+        "and counts micro-batches; the script has a scale of its own.",
+    ),
+    Code(
+        "CC321",
+        "no finite check of a static loss scale",
+        "Keras applies infinite gradients under a static scale (loss_scale_factor, or "
+        "dynamic=False in Keras 2); the script skips the step.",
+    ),
+    Code(
+        "CC322",
+        "epsilon before the bias correction",
+        "Adam and AdamW of Keras add epsilon to the raw second moment, which matters for small "
+        "gradients and first steps; the script has the optimizer in PyTorch's form. "
+        "eps_placement: before_correction is the form of Keras.",
+    ),
+    Code(
+        "CC323",
+        "weight decay is always decoupled",
+        "weight_decay of every Keras optimizer shrinks the weights; the script adds the decay of "
+        "SGD and Adam to the gradients.",
+    ),
+    Code(
+        "CC324",
+        "learning rate inside the momentum",
+        "keras.optimizers.SGD multiplies gradients by the rate before it sums them; with a rate "
+        "that changes this is another optimizer. The script has the usual form; "
+        "rate_in_momentum: true is the form of Keras.",
+    ),
+    Code(
+        "CC325",
+        "clip formula differs",
+        "Clipping by norm in Keras and TensorFlow knows no epsilon and no exempt weights, and "
+        "clipping by global norm makes nan of everything when the norm overflows; the script "
+        "clips by itself.",
+    ),
+    Code(
+        "CC326",
+        "accumulation loses micro-batches",
+        "With gradient_accumulation_steps Keras checks, scales and counts per micro-batch, and "
+        "since Keras 3.5.0 asks its schedule for the number of the micro-batch (up to 3.4.1: of "
+        "the update). The script sums the gradients of a window by itself.",
+    ),
+    Code(
+        "CC327",
+        "no data parallelism yet",
+        "Scripts for TensorFlow run in one process: LossScaleOptimizer of Keras 3 looks at the "
+        "gradients of one replica only, and infinite ones of another destroy the weights. Set "
+        "distributed.strategy to none and raise accumulation.steps: the result is the same.",
+    ),
+    Code(
+        "CC329",
+        "layer norms are told by name",
+        "Keras gives the weights of every normalization layer the names gamma and beta, so the "
+        "role layer_norm also means batch and group normalization.",
+    ),
+    Code(
+        "CC370",
+        "loss scale of Keras 2 counts skipped steps",
+        "tf.keras.mixed_precision.LossScaleOptimizer doubles and halves down to 1, without other "
+        "bounds or hysteresis, and counts a skipped step as an update; the script has a scale of "
+        "its own.",
+    ),
+    Code(
+        "CC371",
+        "types are TensorFlow's choice",
+        "enable_mixed_precision_graph_rewrite lets TensorFlow choose what runs in float16, on "
+        "GPUs only; on a CPU everything stays float32. It knows no bfloat16.",
+    ),
+    Code(
+        "CC372",
+        "dropout of Keras 2 cannot be repeated",
+        "Dropout layers of your own model draw numbers that no script can set, so that a resumed "
+        "run has other masks. The shipped BERT has a dropout that depends on the window only.",
+    ),
+    Code(
+        "CC373",
+        "recomputed dropout differs",
+        "tf.recompute_grad and keras.remat draw new masks in the backward pass: every gradient "
+        "would be wrong while the loss looks right. Set model.dropout to 0.",
+    ),
+    Code(
+        "CC374",
+        "LAMB decays beside its step",
+        "keras.optimizers.Lamb leaves weight decay out of the step whose length it adapts; the "
+        "script has LAMB as published.",
+    ),
+    Code(
+        "CC375",
+        "Adam always corrects its bias",
+        "Keras has no Adam without bias correction; the script does.",
+    ),
+    Code(
+        "CC376",
+        "Adafactor adds epsilon elsewhere",
+        "keras.optimizers.Adafactor adds epsilon to every square; the script has PyTorch's form, "
+        "where it is a floor.",
+    ),
+    Code(
+        "CC377",
+        "half weights need copies in float32",
+        "Under a policy named float16 or bfloat16 Keras updates the half weights, and small "
+        "updates are lost; the optimizer of the script has float32 copies.",
+    ),
+    Code(
+        "CC378",
+        "one rate and one decay for all weights",
+        "Optimizers of Keras have no parameter groups; the script's own has a rate and a decay "
+        "for every weight.",
+    ),
+    Code(
+        "CC379",
+        "average of the weights",
+        "use_ema of Keras 3 averages every micro-batch under gradient_accumulation_steps; the "
+        "script averages once per update.",
+    ),
+    Code(
+        "CC332",
+        "bias correction in float32",
+        "Adam and AdamW of Keras compute 1 - beta**t in float32, which is wrong in the sixth digit "
+        "at first; the script has the same form with corrections in float64.",
+    ),
+    Code(
+        "CC330",
+        "half weights in normalization layers",
+        "A policy named float16 or bfloat16 also holds for normalization layers of your own "
+        'model. Give them dtype="mixed_float16" or dtype="mixed_bfloat16", as the recipe means.',
+    ),
+    Code(
+        "CC331",
+        "half weights, products in float32",
+        "Dense layers of Keras compute in the type they hold their weights in. Choose "
+        "precision.mode: mixed, or ops.matmul: compute.",
+    ),
+)

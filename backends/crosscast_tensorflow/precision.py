@@ -1,0 +1,58 @@
+"""In which types the emitted Keras model holds its weights and computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosscast.recipe import BertModel, OpTypes, Recipe
+
+
+def policy(recipe: Recipe) -> str:
+    """Return the dtype policy of Keras under which the layers are built."""
+    precision = recipe.precision
+    if precision.mode == "none":
+        return "float32"
+    if precision.mode == "full":
+        return precision.compute_dtype
+    if isinstance(recipe.model, BertModel) and precision.ops.matmul == "float32":
+        return "float32"
+    return f"mixed_{precision.compute_dtype}"
+
+
+def types_view(recipe: Recipe) -> dict[str, Any]:
+    """Return the types that the template of the shipped BERT prints.
+
+    `point`, `reduce` and `lookup` are the functions that cast to the type of a class of operations,
+    `norm_out` and `dropout_in` the one needed where a value goes from one class to the other.
+    """
+    half, full = recipe.half, recipe.precision.mode == "full"
+    ops = recipe.precision.ops if half else OpTypes()
+    chosen = {name: half if value == "compute" else "float32" for name, value in ops}
+    embedding = chosen["embeddings"]
+    point, reduce = chosen["pointwise"], chosen["reductions"]
+    return {
+        "stock": point == reduce == embedding == "float32" and not full,
+        "half": half,
+        "uses_half": half in (point, reduce) or (bool(half) and embedding == half),
+        "point": _cast(point),
+        "reduce": _cast(reduce),
+        "lookup": full and embedding == "float32",
+        "norm_out": _cast(point) if point != reduce else "",
+        "dropout_in": _cast(point) if point != reduce else "",
+        "dropout_type": point,
+        "embedding_type": _layer_type(half, full=full, computes=embedding),
+        "norm_type": "float32" if reduce == "float32" else f"mixed_{half}",
+        "layers_cast": point == reduce == "float32",
+        "hidden": "-1e9" if reduce == "float32" else "-1e4",
+    }
+
+
+def _cast(dtype: str) -> str:
+    return "float32" if dtype == "float32" else "half"
+
+
+def _layer_type(half: str, *, full: bool, computes: str) -> str:
+    """Return the policy of the embeddings: how they hold their table and look it up."""
+    if full:
+        return half
+    return "float32" if computes == "float32" else f"mixed_{half}"

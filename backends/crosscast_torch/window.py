@@ -1,0 +1,114 @@
+"""The body of train_window: the operations of a Plan, printed in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosscast import plan as ops
+from crosscast.lowering import divisor, print_ops
+
+STOCK_CLIP_EPS = 1e-6  # what torch.nn.utils.clip_grad_norm_ adds to the norm
+
+
+def micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:
+    """Return the loop over the micro-batches of a window."""
+    by = 12 if view["distributed"] else 8
+    body = print_ops(templates, "torch/ops", plan.micro, lambda op: _values(op, view), by)
+    copy = f"{' ' * by}batch = to_device(batch, device)"
+    if not view["distributed"]:
+        return f"    for batch in micro_batches:\n{copy}\n{body}"
+    if view["full"]:
+        return (
+            "    for batch in micro_batches:\n"
+            "        with model.no_sync():  # the sums are reduced, in float32\n"
+            f"{copy}\n{body}"
+        )
+    return (
+        "    for index, batch in enumerate(micro_batches, start=1):\n"
+        "        last = index == len(micro_batches)  # the backward that reduces gradients\n"
+        "        with contextlib.nullcontext() if last else model.no_sync():\n"
+        f"{copy}\n{body}"
+    )
+
+
+def window_code(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:
+    """Return what follows the loop: everything up to clearing the gradients."""
+    code = print_ops(templates, "torch/ops", plan.window, lambda op: _values(op, view), 4)
+    return f"    collect_gradients(model)\n{code}" if view["half_sums"] else code
+
+
+def rate_lines(optimizer: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the lines that set the learning rate, and what makes up for Adam's corrections."""
+    rate = 'lr * group["rate_factor"]' if optimizer["rates"] else "lr"
+    loop = "for group in state.optimizer.param_groups:"
+    second = "second = math.sqrt(1.0 - BETAS[1] ** (state.updates + 1))"
+    match optimizer["raw_moments"]:
+        case "epsilon":
+            return (
+                f"# {optimizer['name']} adds epsilon behind the correction of the bias (CC362).",
+                second,
+                loop,
+                f'    group["lr"] = {rate}',
+                '    group["eps"] = EPS / second',
+            )
+        case "both":
+            decay = (
+                '    decay = group.setdefault("decay", group["weight_decay"])',
+                '    group["weight_decay"] = decay * second / first',
+            )
+            return (
+                f"# {optimizer['name']} corrects the bias of its moments; it cancels here (CC362).",
+                "first = 1.0 - BETAS[0] ** (state.updates + 1)",
+                second,
+                loop,
+                f'    group["lr"] = {rate} * first / second',
+                '    group["eps"] = EPS / second',
+                *(decay if optimizer["decoupled"] else ()),
+            )
+    return (loop, f'    group["lr"] = {rate}')
+
+
+def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the template of one operation prints."""
+    scaled, full = view["scaled"], view["full"]
+    match op:
+        case ops.Autocast():
+            return {"autocast": view["autocast"]}
+        case ops.Normalize():
+            return {"divisor": divisor(op, view["distributed"])}
+        case ops.Backward():
+            return {"loss": "scaled_loss" if scaled else "loss"}
+        case ops.Accumulate():
+            return {"collect": full and not view["half_sums"]}
+        case ops.AllReduce():
+            return {"full": full}
+        case ops.Clip():
+            return _clip(op, view)
+        case ops.Step():
+            return {"scaled": scaled, "full": full}
+        case ops.Schedule() | ops.Ema():
+            return {"scaled": scaled}
+        case ops.UpdateScale():
+            form = "machine" if view["machine"] else "static" if op.mode == "static" else "stock"
+            return {
+                "form": form,
+                "has_max": op.max_scale is not None,
+                "grows_to_inf": view["grows_to_inf"],
+            }
+        case ops.Zero():
+            return {"to_none": view["zero_to_none"], "parameters": view["parameters"]}
+        case _:
+            return {}
+
+
+def _clip(op: ops.Clip, view: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "mode": op.mode,
+        "stock": op.eps == STOCK_CLIP_EPS,
+        "exempt": bool(op.exempt),
+        "parameters": "clipped" if op.exempt else view["parameters"],
+        "denominator": "(grad_norm + CLIP_EPS)" if op.eps else "grad_norm",
+        "own_denominator": "(norm + CLIP_EPS)" if op.eps else "norm",
+    }

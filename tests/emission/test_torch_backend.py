@@ -1,0 +1,225 @@
+"""The PyTorch backend without PyTorch: dialects, verdicts, and whole files of the older APIs."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast.capability import Evidence
+from crosscast.compiler import Compiled, compile_recipe
+from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.target import Form, find_target
+from emission import goldens
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
+
+DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14, "growth_interval": 100}
+NORM = {"kind": "global_norm", "max_norm": 1.0}
+TWO = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
+FUSED = {"precision": FLOAT16, "optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9}}
+# Names that came after PyTorch 1.6, or went with 2.4.
+NEWER = (
+    "torch.amp",
+    "torch.autocast",
+    "torch.inference_mode",
+    "torch.linalg",
+    "torch.compile",
+    "set_float32_matmul_precision",
+    "set_to_none",
+    "zero_grad",
+    "unflatten",
+    "RMSNorm",
+    "fused=",
+    "--nproc-per-node",
+)
+
+
+def emit(target: str, form: Form = "script", **sections: Any) -> Compiled:
+    (compiled,) = compile_recipe(tiny_recipe(**sections), [target], form=form)
+    return compiled
+
+
+def codes(target: str, **sections: Any) -> set[str]:
+    return {found.code for found in emit(target, **sections).diagnostics}
+
+
+@pytest.mark.parametrize(
+    ("version", "dialect"),
+    [
+        ("2.13", "torch.amp"),
+        ("2.4.0", "torch.amp"),
+        ("2.3.1", "torch.cuda.amp"),
+        ("1.11", "torch.cuda.amp"),
+        ("1.10.2", "torch.cuda.amp-1.6"),
+        ("1.6", "torch.cuda.amp-1.6"),
+    ],
+)
+def test_a_version_has_its_dialect(version: str, dialect: str) -> None:
+    assert find_target(f"torch@{version}").dialect.name == dialect
+
+
+def test_amp_began_with_1_6() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        find_target("torch@1.5")
+    assert [found.code for found in caught.value.diagnostics] == ["CC108"]
+
+
+@pytest.mark.parametrize("target", ["torch@2.3", "torch@1.6"])
+@pytest.mark.parametrize("form", ["script", "step"])
+def test_older_scripts_use_nothing_newer(target: str, form: Form) -> None:
+    for sections in ({"precision": FLOAT16}, {"precision": {"tf32": True}}, TWO, FUSED):
+        files = emit(target, form, **sections).files
+        text = "\n".join(file.text for file in files.values())
+        assert [name for name in NEWER if name in text] == [], sections
+
+
+def test_only_bfloat16_needs_a_type() -> None:
+    half = emit("torch@2.1", precision=FLOAT16).files["train.py"].text
+    assert half.count("torch.cuda.amp.autocast():") == 2
+    half = emit("torch@2.1", precision=BFLOAT16).files["train.py"].text
+    assert half.count("torch.cuda.amp.autocast(dtype=torch.bfloat16):") == 2
+    with pytest.raises(DiagnosticError) as caught:
+        emit("torch@1.9", precision=BFLOAT16)
+    assert "CC318" in {found.code for found in caught.value.diagnostics}
+
+
+@pytest.mark.parametrize(
+    ("sections", "now", "before"),
+    [
+        ({}, set(), set()),
+        ({"precision": {"tf32": True}}, set(), set()),
+        ({"precision": FLOAT16}, {"CC310"}, {"CC310", "CC316", "CC317"}),
+        ({"precision": BFLOAT16}, set(), {"CC316"}),
+        (FUSED, {"CC310", "CC315"}, {"CC310", "CC316", "CC317"}),
+    ],
+)
+def test_what_is_said(sections: dict[str, Any], now: set[str], before: set[str]) -> None:
+    assert codes("torch", **sections) == now
+    assert codes("torch@2.1", **sections) == before
+
+
+def test_what_needs_a_gpu_of_the_past_was_read_and_not_measured() -> None:
+    for judgement in emit("torch@2.1", precision=FLOAT16).judgements:
+        if judgement.path.startswith("loss_scaling.growth"):
+            assert judgement.row.evidence is Evidence.DOCUMENTED
+
+
+def test_older_versions_are_not_compiled() -> None:
+    overrides: dict[str, Any] = {"overrides": {"torch": {"compile": True}}}
+    emit("torch", **overrides)
+    with pytest.raises(DiagnosticError) as caught:
+        emit("torch@2.3", **overrides)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.path) == ("CC208", "overrides.torch.compile")
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "sections"),
+    [
+        ("torch@2.1", "float32", {}),
+        ("torch@2.1", "two-processes", {"precision": FLOAT16, "loss_scaling": DYNAMIC, **TWO}),
+        (
+            "torch@1.8",
+            "float16",
+            {"precision": FLOAT16, "loss_scaling": DYNAMIC, "clipping": NORM},
+        ),
+    ],
+)
+def test_whole_files(target: str, name: str, sections: dict[str, Any]) -> None:
+    goldens.check(emit(target, **sections), f"{target.replace('@', '-')}-{name}")
+
+
+RATE = {"learning_rate": 1e-3}
+LONG_NAMES = ["bert.encoder.layer.[0-5].attention.output.dense.*", "bert.embeddings.*_embeddings.*"]
+GROUPS = {
+    "groups": [
+        {"parameters": LONG_NAMES, "weight_decay": 0.0, "rate_factor": 0.1},
+        {"parameters": ["classifier.*"], "rate_factor": 10.0},
+    ]
+}
+ONE_GROUP = {"groups": [{"parameters": ["*.bias"], "weight_decay": 0.25}]}
+EVERY_ROLE = ["embedding", "layer_norm", "bias"]
+RAW = {"bias_correction": False}
+OPTIMIZERS: tuple[dict[str, Any], ...] = (
+    RATE | {"name": "sgd", "momentum": 0.9, "rate_in_momentum": True},
+    RATE | {"name": "sgd", "momentum": 0.9, "rate_in_momentum": True, "nesterov": True} | GROUPS,
+    RATE | {"name": "adamw"} | GROUPS,
+    RATE | {"name": "adamw", "eps_placement": "before_correction"} | ONE_GROUP,
+    RATE | {"name": "adamw", "no_decay": EVERY_ROLE} | RAW,
+    RATE | {"name": "adam", "no_decay": ["bias"], "weight_decay": 0.1} | RAW | GROUPS,
+    RATE | {"name": "adam"} | ONE_GROUP,
+    RATE | {"name": "lamb"},
+    RATE | {"name": "lamb", "always_adapt": False} | RAW | GROUPS,
+    RATE | {"name": "lion", "weight_decay": 0.1},
+    RATE | {"name": "adafactor"},
+    RATE | {"name": "adafactor", "no_decay": ["layer_norm"], "weight_decay": 0.1} | ONE_GROUP,
+)
+CLIPPINGS: tuple[dict[str, Any], ...] = (
+    {"kind": "none"},
+    NORM | {"exempt": ["bias"]},
+    NORM | {"exempt": EVERY_ROLE, "eps": 0.0},
+    {"kind": "per_param_norm", "max_norm": 1.0},
+    {"kind": "per_param_norm", "max_norm": 1.0, "eps": 0.0, "exempt": ["layer_norm"]},
+    {"kind": "per_param_norm", "max_norm": 1.0, "eps": 1e-3},
+    {"kind": "value", "max_value": 0.5, "exempt": ["embedding", "layer_norm"]},
+)
+COMPUTE = dict.fromkeys(("pointwise", "reductions", "embeddings", "losses"), "compute")
+CUMULATIVE = {"hysteresis": 2, "hysteresis_mode": "cumulative", "max_scale": 2.0**20}
+PRECISIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"precision": FLOAT16, "loss_scaling": DYNAMIC},
+    {"precision": FLOAT16 | {"ops": COMPUTE}, "loss_scaling": DYNAMIC | CUMULATIVE},
+    {"precision": BFLOAT16 | {"ops": {"matmul": "float32", "pointwise": "compute"}}},
+    {"precision": FLOAT16 | {"mode": "full"}, "loss_scaling": {"mode": "static", "scale": 8.0}},
+    {"precision": BFLOAT16 | {"mode": "full"}, "accumulation": {"dtype": "compute"}},
+    {"precision": FLOAT16 | {"mode": "full", "ops": {"losses": "compute"}}, **TWO},
+)
+SCHEDULES: tuple[dict[str, Any], ...] = (
+    {"name": "polynomial", "total_steps": 20, "power": 2.0, "decay_from": "start"},
+    {"name": "inverse_sqrt", "total_steps": 20, "warmup_steps": 3},
+    {"name": "linear", "total_steps": 20, "warmup_steps": 3, "decay_from": "start"},
+)
+EXTRAS: tuple[dict[str, Any], ...] = (
+    {},
+    {"ema": {"decay": 0.999}},
+    {"ema": {"decay": 0.999}, "activation_checkpointing": True},
+)
+MODELS: tuple[dict[str, Any], ...] = (
+    {},
+    {"model": TINY["model"] | {"dropout": 0.1}},
+    {"model": {"kind": "custom", "factory": {"torch": "m:f"}}},
+)
+
+
+def test_files_are_what_ruff_would_write(tmp_path: Path) -> None:
+    targets = itertools.cycle(("torch", "torch@2.1", "torch@1.8"))
+    forms: itertools.cycle[Form] = itertools.cycle(("script", "script", "step"))
+    combinations = itertools.product(EXTRAS, MODELS, SCHEDULES, PRECISIONS, CLIPPINGS, OPTIMIZERS)
+    # 15,876 in all; a step that shares no factor with the sizes meets every pair of values.
+    refused: Counter[str] = Counter()
+    for number, chosen in enumerate(itertools.islice(combinations, 0, None, 95)):
+        extras, model, schedule, precision, clipping, optimizer = chosen
+        sections = {"schedule": schedule, "clipping": clipping, "optimizer": optimizer}
+        sections |= {**extras, **model, **precision}
+        if number % 5 == 0:
+            unit = {"normalize_by": "token", "tail": "carry"}
+            sections["accumulation"] = sections.get("accumulation", {}) | unit
+        try:
+            compiled = emit(next(targets), next(forms), **sections)
+        except DiagnosticError as error:
+            refused.update(d.code for d in error.diagnostics if d.severity is Severity.ERROR)
+            continue
+        for path, file in compiled.files.items():
+            (tmp_path / f"{number}").mkdir(exist_ok=True)
+            (tmp_path / f"{number}" / path).write_text(file.text)
+    assert refused.keys() <= {"CC210", "CC318", "CC319"}, refused
+    for command in (["check"], ["format", "--diff"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", str(tmp_path)]
+        done = subprocess.run(ruff, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[:5000]
+    assert len(list(tmp_path.glob("*/*.py"))) > 150

@@ -1,0 +1,49 @@
+"""What CC304 says: several processes leave a short last window out if it has too few rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frameworks.emitted_script import emit, tiny_recipe
+from frameworks.subprocesses import run_python
+
+pytestmark = [pytest.mark.torch, pytest.mark.paddle]
+
+PROGRAM = """
+import itertools
+import json
+
+import numpy as np
+
+import train
+
+found = {}
+for count in (17, 18):
+    rows = {name: np.zeros((count, 8), np.int32) for name in train.LIMITS}
+    rows["labels"] = np.arange(count)
+    for rank in (0, 1):
+        train.process_rank = lambda: rank
+        windows = itertools.islice(train.batches(rows), 2)
+        sizes = [[len(batch["labels"]) for batch in window] for window in windows]
+        found[f"{count} rows, process {rank}"] = sizes
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("target", ["torch", "paddle"])
+def test_a_window_with_too_few_rows_is_left_out(tmp_path: Path, target: str) -> None:
+    recipe = tiny_recipe(
+        batch={"micro_batch_size": 4, "global_batch_size": 16},
+        distributed={"strategy": "data_parallel", "processes_per_node": 2},
+    )
+    program = emit(recipe, target, tmp_path) / "program.py"
+    program.write_text(PROGRAM)
+    found: dict[str, Any] = run_python(program, target)
+    full = [4, 4]
+    # Of 17 rows one is left: the second window is the first one of the next epoch.
+    assert found["17 rows, process 0"] == found["17 rows, process 1"] == [full, full]
+    # Of 18 rows two are left, one for each process.
+    assert found["18 rows, process 0"] == found["18 rows, process 1"] == [full, [1]]

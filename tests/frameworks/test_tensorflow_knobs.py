@@ -1,0 +1,149 @@
+"""Emitted TensorFlow scripts with the rarer settings: half weights, averages, tokens, Keras 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from crosscast_parity.weights import bert_weights, save
+from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
+from frameworks.script_runs import Run, calls
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+
+DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
+RATE = {"learning_rate": 1e-3}
+FULL = {"mode": "full", "compute_dtype": "float16"}
+LION = RATE | {"name": "lion", "weight_decay": 0.1, "no_decay": ["bias", "layer_norm"]}
+HALF = {"ops": dict.fromkeys(("pointwise", "reductions", "embeddings", "losses"), "compute")}
+PLAIN: dict[str, Any] = {"optimizer": LION, "accumulation": {"normalize_by": "token"}}
+GROUPS = {"groups": [{"parameters": ["bert.embeddings.*"], "rate_factor": 0.0}]}
+KERAS2 = "tensorflow@2.15"
+VARIANTS: dict[str, dict[str, Any]] = {
+    "full": DROPOUT
+    | {"precision": FULL, "optimizer": RATE | {"name": "adafactor"}, "ema": {"decay": 0.5}},
+    "plain": PLAIN | {"ema": {"decay": 0.5}},
+    "recomputed": PLAIN | {"activation_checkpointing": True},
+    "half operations": DROPOUT | {"precision": FLOAT16 | HALF, "optimizer": RATE | {"name": "sgd"}},
+    "keras2": DROPOUT | {"precision": FLOAT16, "optimizer": RATE | GROUPS | {"name": "lamb"}},
+    "rewrite": {"precision": FLOAT16, "loss_scaling": {"mode": "none"}},
+    "float32": {},
+    "keras3": {},
+}
+TARGETS = {
+    "keras2": KERAS2,
+    "float32": KERAS2,
+    "rewrite": "tensorflow@graph-rewrite",
+}
+WINDOWS = 8
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Run]]:
+    """Every variant trained in one go, and again with a break after window 3."""
+    found = {}
+    for name, sections in VARIANTS.items():
+        folder = tmp_path_factory.mktemp(name.replace(" ", "-"))
+        target = TARGETS.get(name, "tensorflow")
+        recipe = tiny_recipe(**sections)
+        script = emit(recipe, target, folder / "script") / "train.py"
+        assert recipe.model.kind == "bert"
+        save(folder / "initial.safetensors", bert_weights(recipe.model, 3, 0.02))
+        train, held_out = folder / "train.npz", folder / "eval.npz"
+        data = ("--train", write_rows(train, 72), "--eval", write_rows(held_out, 20, seed=1))
+        flags = (*data, "--device", "cpu", "--threads", 1, "--windows", WINDOWS)
+        initial = (*flags, "--weights", folder / "initial.safetensors")
+        runs = [
+            (folder / "whole", initial),
+            (folder / "parts", (*initial, "--windows", 3)),
+            (folder / "parts", (*flags, "--resume")),
+        ]
+        framework = "tensorflow" if target == "tensorflow" else "tf_keras"
+        whole, first, rest = calls(script, framework, runs)
+        assert [one.code for one in (whole, first, rest)] == [0, 0, 0], (whole, first, rest)
+        found[name] = (whole, rest)
+    return found
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_resuming_changes_nothing(ran: dict[str, tuple[Run, Run]], name: str) -> None:
+    whole, parts = ran[name]
+    assert whole.trace == parts.trace
+    assert whole.status == parts.status
+    for file in ("checkpoint.safetensors", "model.safetensors"):
+        one, other = load_file(whole.output / file), load_file(parts.output / file)
+        assert one.keys() == other.keys()
+        assert all(one[key].tobytes() == other[key].tobytes() for key in one)
+
+
+def checkpoint(run: Run) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = load_file(run.output / "checkpoint.safetensors")
+    return arrays
+
+
+def test_checkpoints_hold_float32_weights_and_canonical_moments(
+    ran: dict[str, tuple[Run, Run]],
+) -> None:
+    arrays = checkpoint(ran["full"][0])
+    assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
+    kernel = "bert.encoder.layer.0.intermediate.dense.weight"
+    assert arrays[f"model/{kernel}"].shape == (64, 32)
+    assert arrays[f"optimizer/row_var/{kernel}"].shape == (64, 1)
+    assert arrays[f"optimizer/col_var/{kernel}"].shape == (1, 32)
+    words = "bert.embeddings.word_embeddings.weight"
+    assert arrays[f"optimizer/row_var/{words}"].shape == (128, 1)
+    assert arrays["optimizer/variance/classifier.bias"].shape == (3,)
+    halves = arrays[f"model/{kernel}"].astype(np.float16).astype(np.float32)
+    assert (halves != arrays[f"model/{kernel}"]).any()
+
+
+@pytest.mark.parametrize("name", ["full", "plain"])
+def test_averages_are_written_and_evaluated(ran: dict[str, tuple[Run, Run]], name: str) -> None:
+    run = ran[name][0]
+    averages, weights = load_file(run.output / "ema.safetensors"), run.weights
+    assert averages.keys() == weights.keys()
+    held = checkpoint(run)
+    for key, average in averages.items():
+        assert average.tobytes() == held[f"ema/{key}"].tobytes()
+    assert any((averages[key] != weights[key]).any() for key in weights)
+    scores = run.status["eval"]
+    assert scores.keys() == {"loss", "accuracy", "ema_loss", "ema_accuracy"}
+    assert 0 < abs(scores["ema_loss"] - scores["loss"]) < 0.05
+
+
+def test_recomputed_activations_change_nothing(ran: dict[str, tuple[Run, Run]]) -> None:
+    plain, recomputed = ran["plain"][0], ran["recomputed"][0]
+    for key in ("loss", "grad_norm"):
+        found, expected = ([row[key] for row in run.trace] for run in (recomputed, plain))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert [row["tokens"] for row in plain.trace] == [16, 16, 16, 16, 8, 16, 16, 16]
+
+
+def test_operations_in_half_round(ran: dict[str, tuple[Run, Run]]) -> None:
+    losses = [row["loss"] for row in ran["half operations"][0].trace]
+    assert all(1.0 < loss < 1.2 for loss in losses)
+    # A row's cross-entropy in float16 is a multiple of 2**-10, and 16 of them are averaged.
+    assert all((loss * 2**14).is_integer() for loss in losses)
+
+
+def test_a_group_without_a_rate_stays(ran: dict[str, tuple[Run, Run]]) -> None:
+    run = ran["keras2"][0]
+    initial = load_file(run.output.parent / "initial.safetensors")
+    for name, array in run.weights.items():
+        assert (array == initial[name]).all() == name.startswith("bert.embeddings."), name
+
+
+def test_keras_2_does_what_keras_3_does(ran: dict[str, tuple[Run, Run]]) -> None:
+    old, new = (ran[name][0] for name in ("float32", "keras3"))
+    for key in ("loss", "grad_norm"):
+        found, expected = ([row[key] for row in run.trace] for run in (old, new))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for name, array in new.weights.items():
+        np.testing.assert_allclose(old.weights[name], array, rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_the_graph_rewrite_is_float32_on_a_cpu(ran: dict[str, tuple[Run, Run]]) -> None:
+    assert ran["rewrite"][0].trace == ran["float32"][0].trace

@@ -1,0 +1,160 @@
+"""How close one step of an emitted script must come to the reference.
+
+    |found - exact| <= SLACK * spread + 2 ulp(exact) + 4 ulp(change) + 2 |single - exact|
+
+`exact` is the reference in float64, from the tensors the script itself had reached, and `change`
+how far it is from those. `spread` says how well float32 can know the result: how far `exact` moves
+when the inputs of the step do by one float32 ulp. The inputs are weights, every moment, averages,
+the gradients of every micro-batch and the learning rate; each is moved up and down, and the larger
+changes are added. So the bound is large exactly where a formula cancels, where the sign of a sum is
+taken, or where a gradient lies at the edge between two half-precision numbers, and no bound is
+written by hand for an optimizer. `single`, the reference in float32, adds something only where
+float32 as such is off, as when the square of a tiny gradient becomes zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from crosscast.optimizer_math import settings_of
+from crosscast.plan import Op, Plan, Schedule, Step
+from crosscast.reference import Row, State, step
+from crosscast.reference_data import Tensors
+from fuzz.toy import ROLES, Nudge, Toy
+
+ULP = 2.0**-23
+SLACK = 2.0
+"""Roundings in units of one ulp of every input. Measured over hundreds of recipes: at most half of
+the bound is used."""
+TINY = 2.0**-126
+"""Smaller numbers may be zero: not every kernel keeps subnormal ones."""
+
+
+class Window:
+    """One step of the reference from a given state: in float32, in float64, and nudged.
+
+    Args:
+        plan: What the step means.
+        toy: The run it is a part of.
+        state: Where it starts.
+        number: Which window it is.
+        rounded_powers: Whether powers of betas are products in float32 (see `fuzz.variants`).
+    """
+
+    def __init__(
+        self, plan: Plan, toy: Toy, state: State, number: int, *, rounded_powers: bool = False
+    ) -> None:
+        self._plan, self._toy, self._number = plan, toy, number
+        self.state = state
+        self._powers = _powers(plan, state.updates + 1) if rounded_powers else 0.0
+        self.after, self.single = step(plan, state, toy.work(number), ROLES)
+        self._wide = _each(state, None)
+        self.exact = self._run(None)
+        self.loss_size = toy.loss_size(number, state.parameters) / _divisor(self.exact)
+
+    @cached_property
+    def _nudged(self) -> list[list[Row]]:
+        parts = ["parameters", *self.state.moments, *(("ema",) if self.state.ema else ())]
+        parts += [part for one in self._toy.parts(self._number) for part in one]
+        sizes = dict.fromkeys(parts, ULP) | {"rate": ULP + self._powers}
+        return [
+            [self._run(Nudge(part, sign * size)) for sign in (1.0, -1.0)]
+            for part, size in sizes.items()
+        ]
+
+    @property
+    def undecided(self) -> bool:
+        """Whether one ulp of the inputs decides about a skip."""
+        rows = [self.single, self.exact, *(row for pair in self._nudged for row in pair)]
+        return len({row.skipped for row in rows}) > 1
+
+    def _run(self, nudge: Nudge | None) -> Row:
+        plan, state = self._plan, self._wide
+        if nudge is not None:
+            plan, state = _nudged_plan(plan, nudge), _each(state, nudge)
+        return step(plan, state, self._toy.work(self._number, nudge), ROLES)[1]
+
+    def results(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the float32 result, the exact one, and the bound without the spread.
+
+        `key` is `grad_norm` or names a tensor by `slot/parameter`.
+        """
+        with np.errstate(all="ignore"):
+            single, exact = _pick(self.single, key), _pick(self.exact, key)
+            own = 2 * ULP * np.abs(exact) + 2 * np.abs(single - exact) + TINY
+            if key != "grad_norm":
+                own += 4 * ULP * np.abs(exact - tensors(self._wide)[key])
+            return single, exact, own
+
+    def spread(self, key: str) -> np.ndarray:
+        """Return how far the exact result moves with its inputs."""
+        with np.errstate(all="ignore"):
+            exact = _pick(self.exact, key)
+            moves = [
+                np.max([np.abs(_pick(row, key) - exact) for row in pair], axis=0)
+                for pair in self._nudged
+            ]
+            return np.asarray(np.sum(moves, axis=0))
+
+    def resting(self, key: str) -> bool:
+        """Whether a tensor is a weight whose learning rate is 0."""
+        slot, _, name = key.partition("/")
+        op = self._plan.find(Step)
+        if op is None or slot != "parameters":
+            return False
+        return not self.single.lr * settings_of(op, name, ROLES.get(name, frozenset()))[1]
+
+
+def tensors(state: State | Row) -> dict[str, np.ndarray]:
+    """Return all tensors of a state by `slot/parameter`."""
+    slots = {"parameters": state.parameters, **state.moments, "ema": state.ema}
+    return {f"{slot}/{n}": array for slot, arrays in slots.items() for n, array in arrays.items()}
+
+
+def _pick(row: Row, key: str) -> np.ndarray:
+    return np.array(row.grad_norm) if key == "grad_norm" else tensors(row)[key]
+
+
+def _divisor(row: Row) -> float:
+    """Return what the losses of the window were divided by, or a bit less."""
+    return float(min(row.n_micro, row.rows, max(1, row.tokens)))
+
+
+def _powers(plan: Plan, t: int) -> float:
+    """Return how far the bias corrections are off if the powers are products of t float32."""
+    op = plan.find(Step)
+    if op is None or not op.bias_correction:
+        return 0.0
+    return sum(beta**t * t * ULP / 2 / (1.0 - beta**t) for beta in op.betas)
+
+
+def _each(state: State, nudge: Nudge | None) -> State:
+    """Return the state in float64, the tensors that `nudge` names moved."""
+
+    def wide(slot: str, arrays: Tensors) -> dict[str, np.ndarray]:
+        factor = 1.0 + nudge.size if nudge and nudge.part == slot else 1.0
+        return {name: np.asarray(array, np.float64) * factor for name, array in arrays.items()}
+
+    return replace(
+        state,
+        arithmetic="float64",
+        parameters=wide("parameters", state.parameters),
+        moments={slot: wide(slot, arrays) for slot, arrays in state.moments.items()},
+        ema=wide("ema", state.ema),
+    )
+
+
+def _nudged_plan(plan: Plan, nudge: Nudge) -> Plan:
+    if nudge.part != "rate":
+        return plan
+    factor = 1.0 + nudge.size
+
+    def change(op: Op) -> Op:
+        if not isinstance(op, Schedule):
+            return op
+        return replace(op, learning_rate=op.learning_rate * factor, end_lr=op.end_lr * factor)
+
+    return replace(plan, window=tuple(map(change, plan.window)))

@@ -1,0 +1,52 @@
+"""Fuzzed cases: the one strategy, and cases as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from crosscast.cli_compile import recipe_text
+from crosscast.recipe import Recipe
+from crosscast.validate import build_recipe
+from crosscast.yaml_source import parse
+from fuzz.faults import Faults, from_json, schedules
+from recipe_strategies import recipes
+
+
+@dataclass(frozen=True)
+class Case:
+    """A recipe and the course of its run."""
+
+    recipe: Recipe
+    faults: Faults
+
+    def texts(self) -> tuple[str, str]:
+        """Return recipe and course as files hold them."""
+        return recipe_text(self.recipe), self.faults.to_json()
+
+    def save(self, folder: Path, name: str) -> tuple[Path, Path]:
+        """Write both and return their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = (folder / f"{name}.yaml", folder / f"{name}.json")
+        for path, text in zip(paths, self.texts(), strict=True):
+            path.write_text(text)
+        return paths
+
+
+def load(recipe: Path, faults: Path) -> Case:
+    """Read a case that `save` wrote.
+
+    Raises:
+        DiagnosticError: The recipe is not valid.
+        OSError: There is no such file.
+    """
+    return Case(build_recipe(parse(recipe.read_text(), str(recipe))), from_json(faults.read_text()))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Any recipe, and any course that it allows."""
+    recipe = draw(recipes())
+    return Case(recipe, draw(schedules(recipe)))

@@ -1,0 +1,174 @@
+"""One fuzzed case on several targets: compile it, let the workers run it, compare."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosscast.canonical import canonical_plan
+from crosscast.capability import Verdict, judge
+from crosscast.compiler import compile_recipe
+from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.plan import Plan
+from crosscast.reference import run
+from crosscast.target import find_target
+from fuzz.cases import Case
+from fuzz.compare import Report, Seen, compare
+from fuzz.link import Worker, WorkerFailure
+from fuzz.toy import ROLES, Toy, make_toy
+
+ORDER = tuple(Verdict)
+OVERRIDES = "CC208"
+
+
+@dataclass
+class Outcome:
+    """What became of a case on one target."""
+
+    target: str
+    verdict: Verdict = Verdict.EXACT
+    """The worst of all fields."""
+    codes: tuple[str, ...] = ()
+    """Of the refusal."""
+    problems: list[str] = field(default_factory=list)
+    ran: bool = False
+    used: float = 0.0
+    undecided: bool = False
+    seconds: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The first problem without its numbers: cases of one kind have one cause."""
+        return "".join("0" if c.isdigit() else c for c in self.problems[0].split(" is ")[0])
+
+
+@dataclass
+class Bench:
+    """Workers by target, started when needed."""
+
+    workers: dict[str, Worker] = field(default_factory=dict)
+
+    def worker(self, target: str) -> Worker:
+        """Return the worker of a target."""
+        if target not in self.workers:
+            self.workers[target] = Worker(target)
+        return self.workers[target]
+
+    def stop(self) -> None:
+        """End all workers."""
+        for worker in self.workers.values():
+            worker.stop()
+
+
+def examine(bench: Bench, case: Case, targets: Sequence[str]) -> list[Outcome]:
+    """Run a case on all targets, side by side."""
+    toy = make_toy(case.recipe, case.faults)
+    expected = canonical_plan(case.recipe)
+    outcomes = [Outcome(target) for target in targets]
+    with tempfile.TemporaryDirectory() as root:
+        waiting = []
+        for number, outcome in enumerate(outcomes):
+            text = _compile(case, outcome, expected)
+            if text is not None:
+                folder = Path(root) / f"case-{number}"
+                _send(bench.worker(outcome.target), folder, text, toy)
+                waiting.append((outcome, folder))
+        for outcome, folder in waiting:
+            _collect(bench, outcome, folder, expected, toy)
+    return outcomes
+
+
+def run_text(worker: Worker, text: str, toy: Toy) -> Seen:
+    """Run one emitted step and return what the worker saw.
+
+    Raises:
+        WorkerFailure: The step raised, or the worker is gone.
+    """
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "case"
+        _send(worker, folder, text, toy)
+        return _seen(worker.receive(), folder)[0]
+
+
+def compare_text(worker: Worker, text: str, case: Case) -> Report:
+    """Run the text of a step and compare it with what the recipe of the case means."""
+    toy = make_toy(case.recipe, case.faults)
+    seen = run_text(worker, text, toy)
+    return compare(canonical_plan(case.recipe), toy, seen, worker.framework)
+
+
+def _compile(case: Case, outcome: Outcome, expected: Plan) -> str | None:
+    """Return the text of the step to run; None if it is refused, broken or not for one process."""
+    judged = judge(case.recipe, find_target(outcome.target).rows)
+    outcome.verdict = max((one.row.verdict for one in judged), key=ORDER.index)
+    try:
+        (script,) = compile_recipe(case.recipe, [outcome.target])
+        (one,) = compile_recipe(case.recipe, [outcome.target], form="step")
+        (two,) = compile_recipe(case.recipe, [outcome.target], form="step")
+    except DiagnosticError as error:
+        errors = [d for d in error.diagnostics if d.severity is Severity.ERROR]
+        outcome.codes = tuple(sorted({d.code for d in errors}))
+        if outcome.codes == (OVERRIDES,):  # an override that this dialect does not know
+            outcome.verdict = Verdict.UNSUPPORTED
+        elif outcome.verdict is not Verdict.UNSUPPORTED:
+            outcome.problems.append(f"refused without a row: {error}")
+        return None
+    except Exception as error:  # whatever a template or a lowering raises is a finding
+        outcome.problems.append(f"does not compile: {type(error).__name__}: {error}")
+        return None
+    if outcome.verdict is Verdict.UNSUPPORTED:
+        outcome.problems.append("compiled although a row says unsupported")
+    if one.files != two.files:
+        outcome.problems.append("compiled twice, the files differ")
+    for path, file in {**script.files, **one.files}.items():
+        if path.endswith(".py"):
+            compile(file.text, path, "exec")
+    if case.recipe.processes > 1:
+        outcome.problems += _other_meaning(one.plan, expected, case)
+        return None
+    return one.files["step.py"].text
+
+
+def _other_meaning(plan: Plan, expected: Plan, case: Case) -> list[str]:
+    """Compare the plan of a target where its step cannot be run: it needs several processes."""
+    toy = make_toy(case.recipe, case.faults)
+    windows = [[toy.work(n)] * case.recipe.processes for n in range(len(toy.windows))]
+    rows = [repr(run(p, toy.parameters, windows, ROLES).rows) for p in (plan, expected)]
+    return [] if rows[0] == rows[1] else ["the plan means something else"]
+
+
+def _send(worker: Worker, folder: Path, text: str, toy: Toy) -> None:
+    folder.mkdir()
+    (folder / "step.py").write_text(text)
+    toy.save(folder)
+    worker.send({"action": "windows", "folder": str(folder)})
+
+
+def _collect(bench: Bench, outcome: Outcome, folder: Path, plan: Plan, toy: Toy) -> None:
+    worker = bench.worker(outcome.target)
+    try:
+        seen, outcome.seconds = _seen(worker.receive(), folder)
+    except WorkerFailure as failure:
+        outcome.problems.append(str(failure))
+        return
+    report = compare(plan, toy, seen, worker.framework)
+    outcome.ran, outcome.used = True, report.used
+    outcome.problems += report.problems
+    outcome.undecided = report.undecided
+
+
+def _seen(answer: dict[str, Any], folder: Path) -> tuple[Seen, float]:
+    if "error" in answer:
+        raise WorkerFailure("the step raised", answer["error"])
+    tensors: list[dict[str, np.ndarray]] = [{} for _ in answer["rows"]]
+    with np.load(folder / "steps.npz", allow_pickle=False) as file:
+        for key in file.files:
+            number, _, name = key.partition("/")
+            tensors[int(number)][name] = file[key]
+    counters = [(good, bad) for good, bad in answer["counters"]]
+    return Seen(answer["rows"], counters, tensors, answer["names"]), answer["seconds"]

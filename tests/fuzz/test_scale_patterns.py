@@ -1,0 +1,132 @@
+"""Every pattern of overflows up to eight attempts, through the emitted scalers.
+
+For short intervals and small hysteresis of both kinds, with and without bounds, static too. PyTorch
+and Paddle run all of them through `train_window`, because what a step asks their GradScaler is part
+of the machine. The steps for TensorFlow hold the whole machine in their class LossScale: all
+patterns run through that, and those of some settings also through `train_window`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast import scaling
+from crosscast.canonical import canonical_plan
+from crosscast.compiler import compile_recipe
+from crosscast.plan import UpdateScale
+from crosscast.recipe import Recipe
+from frameworks.emitted_script import FLOAT16, tiny_recipe
+from frameworks.subprocesses import require
+from fuzz.link import EAGER, Worker
+from fuzz.serve import walk
+
+LENGTH = 8
+FREE = {"min_scale": 2.0**-14}
+BOUNDED = {"min_scale": 3.0, "max_scale": 7.0}
+
+
+def dynamic(interval: int, hysteresis: int, kind: str, bounds: dict[str, float]) -> dict[str, Any]:
+    machine = {"mode": "dynamic", "init_scale": 4.0, "growth_interval": interval}
+    return machine | {"hysteresis": hysteresis, "hysteresis_mode": kind} | bounds
+
+
+KINDS = ("consecutive", "cumulative")
+DYNAMIC = [
+    *itertools.starmap(dynamic, itertools.product((1, 2, 3), (1, 2, 3), KINDS, (FREE, BOUNDED))),
+    dynamic(1, 1, "consecutive", {"min_scale": 2.0}),
+    dynamic(2, 2, "cumulative", FREE | {"max_scale": 8.0}),
+]
+STATIC = {"mode": "static", "scale": 4.0}
+COVERING = [DYNAMIC[index] for index in (0, 11, 22, 35)]
+
+
+def make(scaling_section: dict[str, Any]) -> Recipe:
+    return tiny_recipe(
+        precision=FLOAT16,
+        loss_scaling=scaling_section,
+        batch={"micro_batch_size": 1, "global_batch_size": 1},
+        optimizer={"name": "sgd", "learning_rate": 0.5},
+        schedule={"name": "constant", "total_steps": 10},
+    )
+
+
+def expected(recipe: Recipe) -> list[tuple[float, bool, int, int]]:
+    op = canonical_plan(recipe).find(UpdateScale)
+    assert op is not None
+    held = [scaling.initial(op)]
+    seen = []
+
+    def visit(overflow: bool) -> None:
+        before = held[0].scale
+        held[0] = scaling.adjust(op, held[0], not overflow)
+        seen.append((before, overflow, held[0].good, held[0].bad))
+
+    def restore(saved: scaling.ScaleState) -> None:
+        held[0] = saved
+
+    walk(LENGTH, visit, lambda: held[0], restore)
+    return seen
+
+
+def differing(
+    worker: Worker, section: dict[str, Any], folder: Path, action: str = "patterns"
+) -> list[tuple[Any, ...]]:
+    recipe = make(section)
+    (compiled,) = compile_recipe(recipe, [worker.framework], form="step")
+    (folder / "step.py").write_text(compiled.files["step.py"].text)
+    answer = worker.ask({"action": action, "folder": str(folder), "length": LENGTH})
+    assert "seen" in answer, answer
+    wanted = expected(recipe)
+    assert len(answer["seen"]) == len(wanted) == 2 ** (LENGTH + 1) - 2
+    counts = section["mode"] == "dynamic"
+    return [
+        (number, found, right)
+        for number, (found, right) in enumerate(zip(answer["seen"], wanted, strict=True))
+        if found[:2] != list(right[:2])
+        or (counts and any(f not in (None, r) for f, r in zip(found[2:], right[2:], strict=True)))
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "case").mkdir()
+    return tmp_path / "case"
+
+
+@pytest.fixture(scope="module")
+def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    require(request.param)
+    worker = Worker(request.param)
+    yield worker
+    worker.stop()
+
+
+WINDOWS = [
+    pytest.param(name, marks=[getattr(pytest.mark, name), pytest.mark.slow])
+    for name in ("torch", "paddle")
+]
+
+
+@pytest.mark.parametrize("worker", WINDOWS, indirect=True)
+def test_windows_follow_the_machine(worker: Worker, folder: Path) -> None:
+    for section in (*DYNAMIC, STATIC):
+        assert differing(worker, section, folder)[:3] == [], section
+
+
+@pytest.mark.tensorflow
+@pytest.mark.slow
+def test_keras_follows_the_machine(folder: Path) -> None:
+    require("tensorflow")
+    worker = Worker("tensorflow", extra=EAGER)
+    try:
+        for section in DYNAMIC:
+            assert differing(worker, section, folder, "machine_patterns")[:3] == [], section
+        for section in (*COVERING, STATIC):
+            assert differing(worker, section, folder)[:3] == [], section
+    finally:
+        worker.stop()

@@ -1,0 +1,43 @@
+"""What float32 means to a framework: readings of one Plan that differ by roundings of constants.
+
+The kernels of Adam in Paddle and the optimizers of Keras hold the betas in float32: with 0.999 the
+share of a new gradient in the moments, 1 - 0.999, is 1.3e-5 off. Paddle multiplies the powers of
+the bias corrections up in float32, too. Both are the framework's own precision, not another
+meaning, and code that an emitted script brings along has neither; so a step may follow either
+reading, but the same one in all windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crosscast.plan import Op, Plan, Step
+
+FLOAT32_BETAS = frozenset({"paddle", "tensorflow"})
+FLOAT32_POWERS = frozenset({"paddle"})
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One reading of a plan."""
+
+    plan: Plan
+    rounded_powers: bool = False
+
+
+def variants(plan: Plan, framework: str) -> list[Variant]:
+    """Return the readings that a framework allows."""
+    found = [Variant(plan)]
+    if framework in FLOAT32_BETAS:
+        rounded = replace(plan, window=tuple(map(_round_betas, plan.window)))
+        found.append(Variant(rounded, rounded_powers=framework in FLOAT32_POWERS))
+    return found
+
+
+def _round_betas(op: Op) -> Op:
+    if not isinstance(op, Step):
+        return op
+    first, second = (float(np.float32(beta)) for beta in op.betas)
+    return replace(op, betas=(first, second))

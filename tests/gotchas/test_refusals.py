@@ -1,0 +1,71 @@
+"""What cannot be made right is refused, and every danger has a probe in the real framework."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosscast.compiler import compile_recipe
+from crosscast.diagnostics import DiagnosticError, Severity
+from frameworks.emitted_script import FLOAT16, TINY, tiny_recipe
+
+DROPOUT = TINY["model"] | {"dropout": 0.1}
+
+
+def refusals(target: str, **sections: Any) -> dict[str, str]:
+    """Return code and message of everything for which a recipe is refused."""
+    try:
+        compile_recipe(tiny_recipe(**sections), [target])
+    except DiagnosticError as error:
+        found = [one for one in error.diagnostics if one.severity is Severity.ERROR]
+        return {one.code: one.message for one in found}
+    return {}
+
+
+def errors(target: str, **sections: Any) -> set[str]:
+    return set(refusals(target, **sections))
+
+
+def test_keras_over_several_processes_is_refused() -> None:
+    parallel = {"strategy": "data_parallel", "processes_per_node": 2}
+    assert errors("tensorflow", distributed=parallel) == {"CC327"}
+    assert errors("tensorflow") == errors("torch", distributed=parallel) == set()
+
+
+def test_recomputed_dropout_is_refused_on_tensorflow() -> None:
+    assert errors("tensorflow", activation_checkpointing=True, model=DROPOUT) == {"CC373"}
+    assert errors("tensorflow", activation_checkpointing=True) == set()
+    assert errors("torch", activation_checkpointing=True, model=DROPOUT) == set()
+    assert errors("paddle", activation_checkpointing=True, model=DROPOUT) == set()
+
+
+def test_two_optimizers_cannot_be_said() -> None:
+    one = TINY["optimizer"]
+    assert errors("paddle", optimizer=[one, one]) == {"CC103"}
+    assert errors("paddle", optimizers=[one, one]) == {"CC101"}
+
+
+@pytest.mark.parametrize("form", ["script", "step"])
+def test_a_paddle_script_has_one_optimizer_and_one_scaler(form: Any) -> None:
+    recipe = tiny_recipe(
+        precision=FLOAT16,
+        loss_scaling={"mode": "dynamic"},
+        optimizer={"name": "adam", "learning_rate": 0.1, "weight_decay": 0.1},
+    )
+    (compiled,) = compile_recipe(recipe, ["paddle"], form=form)
+    text = compiled.files["train.py" if form == "script" else "step.py"].text
+    assert text.count("paddle.amp.GradScaler(") == 1
+    assert text.count(".unscale_(state.optimizer)") == 1
+    assert text.count("scaler.step(state.optimizer)") == 1
+
+
+def test_lark_has_no_dynamic_scale() -> None:
+    told = {
+        mode: " ".join(
+            refusals("paddle@lark", precision=FLOAT16, loss_scaling={"mode": mode}).values()
+        )
+        for mode in ("dynamic", "none")
+    }
+    assert "the scale is constant" in told["dynamic"]
+    assert "the scale is constant" not in told["none"]

@@ -1,0 +1,118 @@
+"""Without its adaptations the emitted step is another training: each is taken out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.reference import Trace
+from frameworks.emitted_script import emit, tiny_recipe
+from frameworks.subprocesses import run_python
+from frameworks.toy_training import make_toy
+from gotchas.mutations import ALL, MUTATIONS, RECIPES, Mutation
+
+EXACT = ("n_micro", "rows", "skipped", "updates", "scale", "lr")
+Case = tuple[str, str]
+"""Name of the folder, name of the recipe."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a step did, and what the reference says of its recipe."""
+
+    answer: dict[str, Any]
+    parameters: dict[str, np.ndarray]
+    expected: Trace
+
+    def distance(self) -> float:
+        """Return how far the run is from the reference; inf if it is another course of events.
+
+        That is the largest error of a final parameter, relative to how far training moved it.
+        """
+        if "error" in self.answer:
+            return np.inf
+        for row, other in zip(self.answer["rows"], self.expected.rows, strict=True):
+            if any(row[key] != getattr(other, key) for key in EXACT):
+                return np.inf
+        last = self.expected.rows[-1].parameters
+        distances = [
+            float(np.abs(found[-1] - last[name]).max() / np.abs(last[name] - found[0]).max())
+            for name, found in self.parameters.items()
+        ]
+        return max(d if np.isfinite(d) else np.inf for d in distances)
+
+
+Runs = Callable[[str], dict[str, Ran]]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """All steps of a framework, whole and faulty, run in one process."""
+    done: dict[str, dict[str, Ran]] = {}
+
+    def of(target: str) -> dict[str, Ran]:
+        if target not in done:
+            done[target] = run_all(target, tmp_path_factory.mktemp(target))
+        return done[target]
+
+    return of
+
+
+def run_all(target: str, root: Path) -> dict[str, Ran]:
+    recipes = {
+        name: tiny_recipe(
+            name=name, batch={"micro_batch_size": 2, "global_batch_size": 8}, **sections
+        )
+        for name, sections in RECIPES.items()
+    }
+    toys = {name: make_toy(recipe) for name, recipe in recipes.items()}
+    cases = {name: name for name in RECIPES}
+    cases |= {m.name: m.recipe for m in MUTATIONS if m.target == target}
+    faults = {m.name: m for m in MUTATIONS}
+    for folder, name in cases.items():
+        toys[name].save(emit(recipes[name], target, root / folder, form="step"))
+        if folder in faults:
+            step = root / folder / "step.py"
+            step.write_text(faults[folder].apply(step.read_text()))
+    program = Path(__file__).with_name("run_steps.py")
+    answers = run_python(program, target, target, *(root / folder for folder in cases))
+    return {
+        folder: Ran(
+            answers[str(root / folder)],
+            parameters(root / folder / "steps.npz"),
+            toys[name].expected(recipes[name]),
+        )
+        for folder, name in cases.items()
+    }
+
+
+def parameters(path: Path) -> dict[str, np.ndarray]:
+    if not path.exists():
+        return {}
+    with np.load(path, allow_pickle=False) as file:
+        kept = {name: file[name] for name in file.files if name.startswith("parameters/")}
+    return {name.removeprefix("parameters/"): array for name, array in kept.items()}
+
+
+def marked(target: str) -> Any:
+    return getattr(pytest.mark, target)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("target", [pytest.param(t, marks=marked(t)) for t in ALL])
+def test_the_whole_step_is_the_reference(runs: Runs, target: str, recipe: str) -> None:
+    ran = runs(target)[recipe]
+    assert "error" not in ran.answer
+    assert ran.distance() < 1e-4
+
+
+@pytest.mark.parametrize(
+    "mutation", [pytest.param(m, marks=marked(m.target), id=m.name) for m in MUTATIONS]
+)
+def test_without_the_adaptation_it_is_not(runs: Runs, mutation: Mutation) -> None:
+    assert runs(mutation.target)[mutation.name].distance() > 1e-2

@@ -1,0 +1,29 @@
+"""The table of Paddle's defaults is what the installed release has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast.defaults import holding
+from crosscast_paddle.defaults import DEFAULTS
+from probes.default_values import ask, installed, label
+
+pytestmark = pytest.mark.paddle
+VERSIONS = installed("paddle")
+HERE = [label(entry) for entry in holding(DEFAULTS, VERSIONS)]
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    return ask(Path(__file__).parent, "paddle", DEFAULTS, VERSIONS)
+
+
+@pytest.mark.parametrize("api", HERE)
+def test_defaults_are_as_the_table_says(
+    answers: dict[str, tuple[dict[str, Any], dict[str, Any]]], api: str
+) -> None:
+    told, true = answers[api]
+    assert true == told

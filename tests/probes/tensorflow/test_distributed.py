@@ -1,0 +1,32 @@
+"""Why scripts for TensorFlow run in one process: its loss scaling on two replicas (CC327)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frameworks.subprocesses import run_python
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def steps() -> dict[str, Any]:
+    program = Path(__file__).with_name("facts_distributed.py")
+    found: dict[str, Any] = run_python(program, "tensorflow")
+    return found
+
+
+def test_gradients_are_summed_over_replicas(steps: dict[str, Any]) -> None:
+    assert steps["finite"] == {"weight": -3.0, "scale": 4.0}
+
+
+def test_an_overflow_of_the_first_replica_skips_the_step(steps: dict[str, Any]) -> None:
+    assert steps["first overflows"] == {"weight": 0.0, "scale": 2.0}
+
+
+def test_an_overflow_of_another_replica_destroys_the_weights(steps: dict[str, Any]) -> None:
+    assert steps["second overflows"] == {"weight": -math.inf, "scale": 4.0}

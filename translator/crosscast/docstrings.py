@@ -1,0 +1,40 @@
+"""Docstrings of the fields of recipe sections, read from the source when they are asked for.
+
+pydantic can do this while classes are made, but then every start of the command pays for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from functools import cache
+from itertools import pairwise
+
+
+def field_docs(cls: type) -> dict[str, str]:
+    """Return the docstring below each field of a class and of what it inherits from."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("crosscast"):
+            found |= _docs(base.__module__).get(base.__name__, {})
+    return found
+
+
+@cache
+def _docs(module: str) -> dict[str, dict[str, str]]:
+    """Return docstrings by class and field for one module."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: dict(_of(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _of(node: ast.ClassDef) -> list[tuple[str, str]]:
+    return [
+        (field.target.id, inspect.cleandoc(text.value.value))
+        for field, text in pairwise(node.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    ]
