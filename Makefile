@@ -5,10 +5,12 @@ DEMO ?= demo
 BIN := $(VENV)/bin
 # Two processes side by side is what a small machine bears; each framework process takes one core.
 JOBS ?= 2
+# Flags of tests/fuzz/run.py.
+FUZZ ?= --examples 300
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit frameworks probes package generate bench clean
+.PHONY: help demo test check unit frameworks probes fuzz package generate bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +53,9 @@ frameworks: $(VENV)/.dev ## Emitted scripts, examples, probes and the wheel, in 
 
 probes: $(VENV)/.dev ## Only the probes behind the tables
 	$(BIN)/pytest tests/probes --numprocesses $(JOBS) --dist loadfile
+
+fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the reference
+	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(FUZZ)
 
 package: $(VENV)/.dev ## Build sdist and wheel
 	$(BIN)/python -m build --outdir dist

@@ -70,7 +70,7 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
     """Data of a model: the shipped BERT in any size, or one of the user's factories."""
     if draw(rarely(4)):
         backends = set(TARGETS)
-        if draw(rarely(6)):
+        if draw(rarely(12)):
             backends.remove(draw(st.sampled_from(TARGETS)))
         return {"kind": "custom", "factory": {name: draw(factories) for name in sorted(backends)}}
     heads = draw(st.sampled_from((1, 2, 12)))
@@ -155,22 +155,22 @@ def groups() -> st.SearchStrategy[tuple[dict[str, Any], ...]]:
 @st.composite
 def optimizers(draw: st.DrawFn) -> dict[str, Any]:
     """Data of an optimizer."""
-    names = ("sgd", "adam", "adamw", "lamb", "lion", "adafactor")
+    name = draw(st.sampled_from(("sgd", "adam", "adamw", "lamb", "lion", "adafactor")))
     common = {
-        "name": draw(st.sampled_from(names)),
+        "name": name,
         "learning_rate": draw(st.sampled_from((1e-3, 5e-5, 1.0)) | st.floats(1e-8, 10)),
         "weight_decay": draw(decays),
         "no_decay": draw(roles),
         "groups": draw(groups()),
     }
-    return common | draw(_own_settings(common["name"]))
+    return common | draw(_own_settings(name))
 
 
 def _own_settings(name: str) -> st.SearchStrategy[dict[str, Any]]:
     """Data that only one optimizer has, or some of them."""
     eps = st.sampled_from((1e-8, 1e-6, 1e-3))
     betas = {"betas": st.sampled_from(((0.9, 0.999), (0.5, 0.6)))}
-    corrected = betas | {"eps": eps, "bias_correction": st.booleans()}
+    corrected: dict[str, Any] = betas | {"eps": eps, "bias_correction": st.booleans()}
     placements = st.sampled_from(("after_correction", "before_correction"))
     placed = corrected | {"eps_placement": placements}
     momentum = {"momentum": st.just(0.9), "nesterov": st.booleans()}
@@ -182,7 +182,7 @@ def _own_settings(name: str) -> st.SearchStrategy[dict[str, Any]]:
     if name == "sgd":
         with_momentum = st.fixed_dictionaries(momentum | {"rate_in_momentum": st.booleans()})
         return st.just({"momentum": 0.0}) | with_momentum
-    own = {
+    own: dict[str, dict[str, Any]] = {
         "adam": placed,
         "adamw": placed,
         "lamb": corrected | {"always_adapt": st.booleans()},
@@ -219,7 +219,7 @@ def precisions(draw: st.DrawFn, bert: bool) -> dict[str, Any]:
     """Data of the number formats."""
     dtype = draw(st.sampled_from(("float32", "float16", "bfloat16")))
     modes = ("none",) if dtype == "float32" else ("mixed", "full")
-    drawn = {
+    drawn: dict[str, Any] = {
         "mode": draw(st.sampled_from(modes)),
         "compute_dtype": dtype,
         "tf32": draw(st.booleans()),

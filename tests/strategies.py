@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
@@ -64,8 +64,7 @@ def clips(draw: st.DrawFn) -> ops.Clip:
 @st.composite
 def schedules(draw: st.DrawFn) -> ops.Schedule:
     """Any schedule short enough that a few windows reach its end."""
-    names = ("constant", "linear", "cosine", "polynomial", "inverse_sqrt")
-    name = draw(st.sampled_from(names))
+    name = draw(st.sampled_from(get_args(ops.ScheduleName)))
     warmup = draw(st.integers(1 if name == "inverse_sqrt" else 0, 5))
     rate = draw(st.floats(1e-4, 0.5))
     return ops.Schedule(

@@ -211,7 +211,7 @@ def test_types_are_the_choice_of_the_framework(tmp_path: Path) -> None:
             line.rpartition(" ")[2] for line in said.splitlines() if "embedding" in line
         }
     assert found == {"torch": {"torch.float32"}, "tensorflow": {"bfloat16"}}
-    program = tmp_path / "types.py"
+    program = tmp_path / "seen_types.py"
     program.write_text(PADDLE_TYPES)
     # Paddle has its own list: a mean of halves, which PyTorch leaves in half, is float32.
     types = {"embedding": "float32", "matmul": "bfloat16", "mean": "float32"}

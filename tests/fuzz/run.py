@@ -1,4 +1,4 @@
-"""Differential testing from the command line: `python -m fuzz.run`, or `make fuzz`.
+"""Differential testing from the command line: `make fuzz`, with flags in `FUZZ="..."`.
 
 Draws recipes and courses of runs, lets the emitted steps of all targets run them, and holds every
 window against the reference. A mismatch is shrunk, written to files, and reported with the command
@@ -87,6 +87,8 @@ class Session:
             self.tallies[outcome.target].add(outcome)
             if outcome.problems:
                 key = (outcome.target, outcome.kind)
+                if key not in self.failures:
+                    print(f"{key[0]}: {outcome.problems[0]}", flush=True)
                 self.failures.setdefault(key, case)
                 self.details.setdefault(key, "\n".join(outcome.problems[:5]))
         return outcomes
@@ -148,10 +150,7 @@ def fuzz(session: Session, count: int, number: int) -> None:
         smallest = shrink(session, key, count, number)
         recipe, faults = smallest.save(FAILURES, f"{key[0].replace('@', '-')}-{number}-{index}")
         print(f"the smallest recipe that shows it:\n{smallest.texts()[0]}")
-        print(
-            "again: PYTHONPATH=tests python -m fuzz.run"
-            f" --targets {key[0]} --recipe {recipe} --faults {faults}"
-        )
+        print(f'again: make fuzz FUZZ="--targets {key[0]} --recipe {recipe} --faults {faults}"')
 
 
 def again(session: Session, case: Case) -> None:

@@ -65,7 +65,7 @@ def load_toy(folder: Path) -> Toy:
     """Read `toy.npz`."""
     with np.load(folder / "toy.npz", allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
-    types = [str(arrays.pop(name)) for name in ("dtype", "weights")]
+    dtype, weights = str(arrays.pop("dtype")), str(arrays.pop("weights"))
     start: Arrays = {}
     windows: dict[int, dict[int, Arrays]] = {}
     for key, array in arrays.items():
@@ -76,7 +76,7 @@ def load_toy(folder: Path) -> Toy:
             index, _, name = name.partition("/")
             windows.setdefault(int(place), {}).setdefault(int(index), {})[name] = array
     ordered = [[work[i] for i in sorted(work)] for _, work in sorted(windows.items())]
-    return Toy(*types, start, ordered)
+    return Toy(dtype, weights, start, ordered)
 
 
 def import_step(folder: Path) -> ModuleType:
@@ -92,7 +92,8 @@ def import_step(folder: Path) -> ModuleType:
 
 def run_windows(step: ModuleType, session: Session, toy: Toy, folder: Path) -> dict[str, Any]:
     """Train all windows of the toy and write what every one of them left."""
-    rows, counters, arrays = [], [], {}
+    rows, counters = [], []
+    arrays: dict[str, Any] = {}
     for number, window in enumerate(toy.windows):
         rows.append(step.train_window(session.state, window, session.loss))
         counters.append(session.counters())

@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from crosscast.compiler import compile_recipe
-from frameworks.emitted_script import FLOAT16, tiny_recipe
+from frameworks.emitted_script import tiny_recipe
 from frameworks.subprocesses import require
-from fuzz.cases import Case
 from fuzz.differ import compare_text
-from fuzz.faults import Fault, Faults
+from fuzz.example import EXAMPLE, SECTIONS
 from fuzz.link import EAGER, Worker
-
-RECIPE = {
-    "precision": FLOAT16,
-    "batch": {"micro_batch_size": 2, "global_batch_size": 4},
-    "loss_scaling": {"mode": "dynamic", "init_scale": 64.0, "hysteresis": 2, "growth_interval": 2},
-    "clipping": {"kind": "global_norm", "max_norm": 5.0, "eps": 1e-3},
-    "optimizer": {"name": "adamw", "learning_rate": 0.01, "eps": 1e-3, "weight_decay": 0.1},
-    "schedule": {"name": "linear", "warmup_steps": 2, "total_steps": 20},
-    "ema": {"decay": 0.9},
-}
-FAULTS = Faults(
-    seed=1,
-    windows=((2, 2), (2, 2), (2, 2), (2,), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2)),
-    surges={7: 20},
-    faults=(
-        Fault(1, 1, "bias", float("-inf")),
-        Fault(4, 0, "gamma", float("inf")),
-        Fault(5, 1, "embeddings", float("nan")),
-    ),
-)
-"""Windows 2 and 3 let the scale grow, 4 and 5 let it fall."""
 
 Change = tuple[str, str]
 EVERYWHERE: dict[str, Change] = {
@@ -104,20 +83,19 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
 
 
 def test_small_mistakes_are_found(worker: Worker) -> None:
-    case = Case(tiny_recipe(**RECIPE), FAULTS)
-    (compiled,) = compile_recipe(case.recipe, [worker.framework], form="step")
+    (compiled,) = compile_recipe(EXAMPLE.recipe, [worker.framework], form="step")
     text = compiled.files["step.py"].text
-    assert compare_text(worker, text, case).problems == []
+    assert compare_text(worker, text, EXAMPLE).problems == []
     found = {}
     for name, (right, wrong) in (EVERYWHERE | OWN[worker.framework]).items():
         assert text.count(right) == 1, name
-        report = compare_text(worker, text.replace(right, wrong), case)
+        report = compare_text(worker, text.replace(right, wrong), EXAMPLE)
         found[name] = report.problems
     assert [name for name, problems in found.items() if not problems] == []
     assert len(found) >= 15
 
 
-FIELDS: dict[str, dict[str, object]] = {
+FIELDS: dict[str, dict[str, Any]] = {
     "epsilon before the correction": {"eps_placement": "before_correction"},
     "no bias correction": {"bias_correction": False},
     "decay of biases": {"no_decay": ["layer_norm"]},
@@ -127,11 +105,10 @@ FIELDS: dict[str, dict[str, object]] = {
 
 
 def test_the_step_of_another_recipe_is_told_apart(worker: Worker) -> None:
-    case = Case(tiny_recipe(**RECIPE), FAULTS)
     missed = []
     for name, changes in FIELDS.items():
-        other = tiny_recipe(**RECIPE | {"optimizer": {**RECIPE["optimizer"], **changes}})
+        other = tiny_recipe(**SECTIONS | {"optimizer": {**SECTIONS["optimizer"], **changes}})
         (compiled,) = compile_recipe(other, [worker.framework], form="step")
-        if not compare_text(worker, compiled.files["step.py"].text, case).problems:
+        if not compare_text(worker, compiled.files["step.py"].text, EXAMPLE).problems:
             missed.append(name)
     assert missed == []

@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from crosscast.capability import Verdict
 from frameworks.subprocesses import require
 from fuzz.cases import Case, cases
-from fuzz.differ import Bench, Outcome, examine
+from fuzz.differ import Bench, Outcome, examine, run_text
+from fuzz.example import EXAMPLE
+from fuzz.link import WorkerFailure
+from fuzz.toy import make_toy
 
 EXAMPLES = {"torch": 60, "tensorflow": 12, "paddle": 60}
 HIGHEST_SHARE_REFUSED = 0.1
@@ -61,13 +64,7 @@ def test_emitted_steps_follow_the_reference(target: str, bench: Bench) -> None:
 
 
 def test_a_step_that_ends_its_process_is_a_finding(target: str, bench: Bench) -> None:
-    from frameworks.emitted_script import tiny_recipe
-    from fuzz.differ import run_text
-    from fuzz.link import WorkerFailure
-    from fuzz.test_canaries import FAULTS, RECIPE
-    from fuzz.toy import make_toy
-
-    toy = make_toy(tiny_recipe(**RECIPE), FAULTS)
+    toy = make_toy(EXAMPLE.recipe, EXAMPLE.faults)
     worker = bench.worker(target)
     with pytest.raises(WorkerFailure, match="ended with exit code 3"):
         run_text(worker, "import os\nos._exit(3)\n", toy)

@@ -59,7 +59,7 @@ def in_one(toy: Toy) -> Toy:
     """The toy with all micro-batches of a window put together."""
     windows = []
     for window in toy.windows:
-        arrays = {name: sum(batch[name] for batch in window) for name in toy.parameters}
+        arrays = {n: np.sum([batch[n] for batch in window], axis=0) for n in toy.parameters}
         labels = np.concatenate([batch["labels"] for batch in window])
         windows.append([{**arrays, "ids": window[0]["ids"], "labels": labels}])
     return replace(toy, windows=windows)

@@ -53,8 +53,8 @@ class Toy:
         for number, window in enumerate(self.windows):
             for index, batch in enumerate(window):
                 arrays |= {f"{number}/{index}/{name}": a for name, a in batch.items()}
-        types = {"dtype": np.array(self.dtype), "weights": np.array(self.weights)}
-        np.savez(folder / "toy.npz", **types, **arrays)
+        arrays |= {"dtype": np.array(self.dtype), "weights": np.array(self.weights)}
+        np.savez(folder / "toy.npz", **arrays)
 
     def work(self, window: int, nudge: Nudge | None = None) -> list[Forward]:
         """Return a window for the reference interpreter; `nudge` may move a part of it."""

@@ -15,7 +15,8 @@ from tensorflow import keras
 # isort: split
 from fuzz.serve import Session, Toy, fitting, serve, walk
 
-KERAS3 = keras.__version__ >= "3"
+LEGACY = os.environ.get("TF_USE_LEGACY_KERAS") == "1"
+KERAS3 = not LEGACY and tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 16)
 NAME = "path" if KERAS3 else "name"
 OWN = ("exp_avg", "exp_avg_sq", "momentum_buffer", "row_var", "col_var", "variance")
 STOCK = {"_momentum": "exp_avg", "_velocity": "exp_avg_sq"}

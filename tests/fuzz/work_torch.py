@@ -119,6 +119,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     # torch.cuda.amp would leave its scaler out without a GPU; the one it has works on a CPU too.
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
+    torch.cuda.is_bf16_supported = lambda *_: True
     warnings.filterwarnings("ignore", ".*CUDA is not available")
     warnings.filterwarnings("ignore", r".*torch\.cuda\.amp", FutureWarning)
     serve(start, patterns=patterns)

@@ -176,7 +176,7 @@ def test_every_code_is_in_the_table() -> None:
 
 # What `verify` cannot know: how many processes there are, and that someone wants a check of
 # gradients that are not scaled.
-UNNOTICED = {ops.Ema, ops.AllReduce}
+UNNOTICED: set[type[ops.Op]] = {ops.Ema, ops.AllReduce}
 
 
 @given(plans(), st.data())

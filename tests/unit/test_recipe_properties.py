@@ -27,7 +27,7 @@ from crosscast.order import verify
 from crosscast.plan import AllReduce, Plan
 from crosscast.recipe import Recipe
 from crosscast.reference import MicroBatch, Trace, run
-from crosscast.target import Backend, Form, load_backend
+from crosscast.target import Backend, Form, find_target, load_backend
 from recipe_strategies import TARGETS, loadable_backends, recipes
 from recipe_texts import build
 from strategies import ROLES, micro_batch, parameters
@@ -93,7 +93,7 @@ def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str
 @given(recipe=recipes(), form=st.sampled_from(FORMS))
 def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form) -> None:
     result = compiled(recipe, name, form)
-    judged = judge(recipe, load_backend(name).rows)
+    judged = judge(recipe, find_target(name).rows)
     unsupported = [one for one in judged if one.row.verdict is Verdict.UNSUPPORTED]
     assert (result is None) == bool(unsupported)
     if result is None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 Dtype = Literal["float32", "float16", "bfloat16"]
 LossUnit = Literal["sample", "microbatch", "token"]
 Role = Literal["bias", "layer_norm", "embedding"]
+ScheduleName = Literal["constant", "linear", "cosine", "polynomial", "inverse_sqrt"]
 T = TypeVar("T", bound="Op")
 
 
@@ -200,7 +201,7 @@ class Schedule(Op):
     """
 
     kind: ClassVar[str] = "schedule"
-    name: Literal["constant", "linear", "cosine", "polynomial", "inverse_sqrt"]
+    name: ScheduleName
     learning_rate: float
     end_lr: float
     warmup_steps: int

@@ -76,6 +76,7 @@ if __name__ == "__main__":
     facts = {
         "two": [two_optimizers(unscale_first=first) for first in (False, True)],
         "unscaled": [unscaled(2.0**exponent) for exponent in (126, 127)],
+        "clipped_inf": paddle.clip(paddle.to_tensor(INF), min=0.0).item(),
         "back_off": {"stock": back_off(), "never": back_off(**never)},
     }
     print(json.dumps(facts))

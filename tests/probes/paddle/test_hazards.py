@@ -33,3 +33,7 @@ def test_gradients_vanish_above_two_to_the_126(facts: dict[str, Any]) -> None:
 def test_a_back_off_converts_as_numpy_2_4_forbids(facts: dict[str, Any]) -> None:
     assert facts["back_off"]["stock"]
     assert facts["back_off"]["never"] == ""  # what the emitted scripts use
+
+
+def test_clip_with_one_limit_makes_infinity_finite(facts: dict[str, Any]) -> None:
+    assert facts["clipped_inf"] == pytest.approx(3.4028235e38)  # so Adafactor uses maximum
