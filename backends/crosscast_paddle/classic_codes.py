@@ -6,6 +6,11 @@ from crosscast.codes import Code
 
 CLASSIC_CODES = (
     Code(
+        "CC343",
+        "clip formula differs",
+        "The stock function adds another epsilon to the norm; the script clips by itself.",
+    ),
+    Code(
         "CC390",
         "overflow is no skip",
         "The script does not skip a step with non-finite gradients: it updates with zeros "

@@ -9,8 +9,6 @@ from crosscast.lowering import clip_constants
 from crosscast.recipe import Recipe
 from crosscast_paddle.optimizer import role_test
 
-STOCK_EPS = 1e-6  # what paddle.nn.utils.clip_grad_norm_ adds to the norm
-
 
 def clip_view(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
     """Return constants and functions for clipping, and below `clip` what its operation prints."""
@@ -19,16 +17,14 @@ def clip_view(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
     assert normalize is not None
     # With exempt parameters a scaled script takes the norm before it unscales; see ops/unscale.
     taken = bool(clip.exempt) and recipe.scaling_on
-    stock = clip.mode == "global_norm" and clip.eps == STOCK_EPS and not taken
     full = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
     norm = "norm" if clip.mode == "per_param_norm" else "grad_norm"
     return {
-        "own_norm": not stock,
+        "own_norm": True,
         "unclipped": role_test(clip.exempt) if clip.exempt else (),
-        "clip_constants": (*clip_constants(recipe, with_eps=not stock), *full),
+        "clip_constants": (*clip_constants(recipe, with_eps=True), *full),
         "clip": {
             "mode": clip.mode,
-            "stock": stock,
             "norm_taken": taken,
             "exempt": bool(clip.exempt),
             "denominator": f"({norm} + CLIP_EPS)" if clip.eps else norm,

@@ -88,6 +88,7 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
     view |= {
         "contextlib": False,
         "recompute": False,
+        "length": "paddle.shape(input_ids)[1]",  # known only when the program runs
         "forks": recipe.precision.mode == "mixed",
         "own_norm": False,
         "flags": "",

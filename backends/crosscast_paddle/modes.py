@@ -29,6 +29,7 @@ def modes(recipe: Recipe, overrides: PaddleOverrides, form: Form) -> dict[str, A
         "half": half,
         "full": full,
         **_types(recipe),
+        "length": "input_ids.shape[1]",
         "working": "half_copy(self.model)" + (" if self.amp else self.model" if script else ""),
         "half_flag": half_flag,
         "amp_level": overrides.amp_level,

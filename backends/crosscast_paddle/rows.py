@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.capability import Evidence, Row, Verdict
 from crosscast.neutral_rows import neutral_rows
-from crosscast.recipe import BertModel, DynamicLossScaling, GlobalNormClipping, Recipe
+from crosscast.recipe import BertModel, DynamicLossScaling, Recipe
 from crosscast_paddle.knob_rows import KNOB_ROWS
 
 
@@ -28,8 +28,8 @@ def _wide_norm_eps(recipe: Recipe) -> bool:
     return isinstance(recipe.model, BertModel) and recipe.model.layer_norm_eps > 1e-3
 
 
-def _own_clip(recipe: Recipe) -> bool:
-    return isinstance(recipe.clipping, GlobalNormClipping) and recipe.clipping.eps != 1e-6
+def _by_norm(recipe: Recipe) -> bool:
+    return recipe.clipping.kind in ("global_norm", "per_param_norm")
 
 
 ROWS = (
@@ -120,16 +120,16 @@ ROWS = (
         when=_dynamic,
     ),
     Row(path="accumulation", how="loss divided before backward, which sums until clear_grad"),
-    Row(path="clipping", how="clip_grad_norm_ or clip_grad_value_ after unscale_"),
-    *KNOB_ROWS,
     Row(
-        path="clipping.eps",
+        path="clipping",
         verdict=Verdict.ADAPTED,
-        how="clip_grad_norm_ has a fixed epsilon of 1e-6: the script clips by itself",
-        code="CC343",
-        probe="paddle/test_clip.py::test_clip_adds_a_fixed_epsilon",
-        when=_own_clip,
+        how="clip_grad_norm_ loses digits in large gradients: the script sums the squares",
+        code="CC352",
+        probe="paddle/test_clip.py::test_the_norm_of_large_tensors_loses_digits",
+        when=_by_norm,
     ),
+    Row(path="clipping", how="clip_grad_value_ after unscale_"),
+    *KNOB_ROWS,
     Row(path="optimizer", how="paddle.optimizer, the neutral formulas"),
     Row(path="optimizer.no_decay", how="generated parameter names for AdamW, else groups"),
     Row(path="optimizer.groups", how="parameter groups with weight_decay and learning_rate"),

@@ -14,13 +14,13 @@ float32 as such is off, as when the square of a tiny gradient becomes zero.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from crosscast.optimizer_math import settings_of
-from crosscast.plan import Op, Plan, Schedule, Step
+from crosscast.plan import Clip, Op, Plan, Schedule, Step
 from crosscast.reference import Row, State, step
 from crosscast.reference_data import Tensors
 from fuzz.toy import ROLES, Nudge, Toy
@@ -77,6 +77,17 @@ class Window:
             plan, state = _nudged_plan(plan, nudge), _each(state, nudge)
         return step(plan, state, self._toy.work(self._number, nudge), ROLES)[1]
 
+    @property
+    def beyond(self) -> bool:
+        """Whether gradients reach the optimizer whose squares float32 cannot hold, or nan.
+
+        Only a recipe without a finite check lets them through. What becomes of them is up to the
+        order of operations, and no framework's is the right one.
+        """
+        plain = replace(self._plan, window=tuple(map(_unclipped, self._plan.window)))
+        row = step(plain, self.state, self._toy.work(self._number), ROLES)[1]
+        return not row.skipped and not math.isfinite(row.grad_norm)
+
     def results(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the float32 result, the exact one, and the bound without the spread.
 
@@ -99,14 +110,6 @@ class Window:
             ]
             return np.asarray(np.sum(moves, axis=0))
 
-    def resting(self, key: str) -> bool:
-        """Whether a tensor is a weight whose learning rate is 0."""
-        slot, _, name = key.partition("/")
-        op = self._plan.find(Step)
-        if op is None or slot != "parameters":
-            return False
-        return not self.single.lr * settings_of(op, name, ROLES.get(name, frozenset()))[1]
-
 
 def tensors(state: State | Row) -> dict[str, np.ndarray]:
     """Return all tensors of a state by `slot/parameter`."""
@@ -116,6 +119,10 @@ def tensors(state: State | Row) -> dict[str, np.ndarray]:
 
 def _pick(row: Row, key: str) -> np.ndarray:
     return np.array(row.grad_norm) if key == "grad_norm" else tensors(row)[key]
+
+
+def _unclipped(op: Op) -> Op:
+    return Clip(mode="none") if isinstance(op, Clip) else op
 
 
 def _divisor(row: Row) -> float:

@@ -39,6 +39,7 @@ class Outcome:
     ran: bool = False
     used: float = 0.0
     undecided: bool = False
+    beyond: bool = False
     seconds: float = 0.0
 
     @property
@@ -159,7 +160,7 @@ def _collect(bench: Bench, outcome: Outcome, folder: Path, plan: Plan, toy: Toy)
     report = compare(plan, toy, seen, worker.framework)
     outcome.ran, outcome.used = True, report.used
     outcome.problems += report.problems
-    outcome.undecided = report.undecided
+    outcome.undecided, outcome.beyond = report.undecided, report.beyond
 
 
 def _seen(answer: dict[str, Any], folder: Path) -> tuple[Seen, float]:

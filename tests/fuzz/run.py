@@ -38,6 +38,7 @@ class Tally:
     verdicts: dict[Verdict, int] = field(default_factory=lambda: dict.fromkeys(Verdict, 0))
     ran: int = 0
     undecided: int = 0
+    beyond: int = 0
     problems: int = 0
     codes: dict[str, int] = field(default_factory=dict)
     used: float = 0.0
@@ -48,6 +49,7 @@ class Tally:
         self.verdicts[outcome.verdict] += 1
         self.ran += outcome.ran
         self.undecided += outcome.undecided
+        self.beyond += outcome.beyond
         self.problems += bool(outcome.problems)
         for code in outcome.codes:
             self.codes[code] = self.codes.get(code, 0) + 1
@@ -62,8 +64,9 @@ class Tally:
         codes = ", ".join(f"{code} {count}" for code, count in sorted(self.codes.items()))
         return (
             f"{target}: {total} recipes: {counts}, {refused} refused ({refused / total:.1%}"
-            f"{': ' + codes if codes else ''}); {self.ran} ran, {self.undecided} of them decided by"
-            f" one ulp; at most {self.used:.0%} of the bound used; {self.problems} mismatches;"
+            f"{': ' + codes if codes else ''}); {self.ran} ran, {self.beyond} of them compared up"
+            f" to an unchecked overflow, {self.undecided} up to a skip that one ulp decides; at"
+            f" most {self.used:.0%} of the bound used; {self.problems} mismatches;"
             f" {self.seconds:.0f} s"
         )
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import paddle
 
 from frameworks.paddle_on_cpu import enable_scaler
@@ -133,6 +134,20 @@ def clipped(norm: float, limit: float) -> dict[str, float]:
     return {"norm": total.item(), "factor": weight.grad.item() / norm}
 
 
+def large_norms(count: int = 2**20) -> dict[str, float]:
+    """Relative errors of the norm of a million normal numbers."""
+    values = np.random.default_rng(0).standard_normal(count).astype(np.float32)
+    exact = float(np.sqrt(np.square(values, dtype=np.float64).sum()))
+    weight = paddle.create_parameter([count], "float32")
+    (weight * paddle.to_tensor(values)).sum().backward()
+    found = {
+        "linalg.norm": paddle.linalg.norm(weight.grad, 2),
+        "root of the sum": weight.grad.square().sum().sqrt(),
+        "clip_grad_norm_": paddle.nn.utils.clip_grad_norm_([weight], 1e9),
+    }
+    return {name: float(norm) / exact - 1 for name, norm in found.items()}
+
+
 def clip_facts() -> dict[str, Any]:
     """The clip functions of paddle.nn.utils."""
     weight = paddle.create_parameter([4], "float32")
@@ -140,6 +155,7 @@ def clip_facts() -> dict[str, Any]:
     paddle.nn.utils.clip_grad_value_([weight], 1.0)
     values = weight.grad.tolist()
     return {
+        "large": large_norms(),
         "parameters": list(inspect.signature(paddle.nn.utils.clip_grad_norm_).parameters),
         "above": clipped(5.0, 1.0),
         "at": clipped(1.0, 1.0),

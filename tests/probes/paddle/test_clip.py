@@ -33,6 +33,12 @@ def test_clip_adds_a_fixed_epsilon(facts: dict[str, Any]) -> None:
     assert facts["tiny"]["factor"] == pytest.approx(1 / 1.1, rel=1e-6)
 
 
+def test_the_norm_of_large_tensors_loses_digits(facts: dict[str, Any]) -> None:
+    large = facts["large"]
+    assert large["clip_grad_norm_"] == large["linalg.norm"] < -1e-4
+    assert abs(large["root of the sum"]) < 1e-6
+
+
 def test_value_clipping_hides_infinities_but_not_nan(facts: dict[str, Any]) -> None:
     assert facts["values"] == [-1.0, 0.5, 1.0]
     assert facts["nan_stays"]

@@ -15,7 +15,7 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -49,6 +49,7 @@ BETAS = (0.9, 0.999)
 EPS = 1e-08
 WEIGHT_DECAY = 0.01
 MAX_NORM = 1.0
+CLIP_EPS = 1e-06
 
 Batch = dict[str, np.ndarray]
 
@@ -212,6 +213,14 @@ def make_optimizer(model: nn.Layer) -> paddle.optimizer.Optimizer:
     )
 
 
+@paddle.no_grad()
+def global_norm(parameters: Iterable[paddle.Tensor]) -> paddle.Tensor:
+    """L2 norm of all gradients together."""
+    # Not clip_grad_norm_ or linalg.norm, which lose digits in large gradients (CC352).
+    squares = [p.grad.square().sum() for p in parameters if p.grad is not None]
+    return paddle.stack(squares).sum().sqrt()
+
+
 def to_device(batch: dict[str, Any]) -> dict[str, paddle.Tensor]:
     """Copy a micro-batch to the current device."""
     return {name: paddle.to_tensor(array) for name, array in batch.items()}
@@ -233,7 +242,12 @@ def train_window(
         loss = loss / rows
         loss.backward()
         window_loss += loss.detach()
-    grad_norm = nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
+    grad_norm = global_norm(model.parameters())
+    with paddle.no_grad():
+        coefficient = paddle.clip(MAX_NORM / (grad_norm + CLIP_EPS), max=1.0)
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad.multiply_(coefficient)
     state.optimizer.step()
     state.updates += 1
     state.optimizer.clear_grad(set_to_zero=False)

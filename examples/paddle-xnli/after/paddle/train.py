@@ -16,7 +16,7 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -52,6 +52,7 @@ BETAS = (0.9, 0.999)
 EPS = 1e-08
 WEIGHT_DECAY = 0.01
 MAX_NORM = 1.0
+CLIP_EPS = 1e-06
 INIT_SCALE = 32768.0
 GROWTH_FACTOR = 2.0
 BACKOFF_FACTOR = 0.8
@@ -294,6 +295,14 @@ def make_scaler(enable: bool, scale: float) -> paddle.amp.GradScaler:
     )
 
 
+@paddle.no_grad()
+def global_norm(parameters: Iterable[paddle.Tensor]) -> paddle.Tensor:
+    """L2 norm of all gradients together."""
+    # Not clip_grad_norm_ or linalg.norm, which lose digits in large gradients (CC352).
+    squares = [p.grad.square().sum() for p in parameters if p.grad is not None]
+    return paddle.stack(squares).sum().sqrt()
+
+
 def to_device(batch: dict[str, Any]) -> dict[str, paddle.Tensor]:
     """Copy a micro-batch to the current device."""
     return {name: paddle.to_tensor(array) for name, array in batch.items()}
@@ -328,7 +337,12 @@ def train_window(
     window_loss /= PROCESSES
     state.scaler.unscale_(state.optimizer)
     # unscale_ has looked for inf and nan; step() does nothing when it found any.
-    grad_norm = nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
+    grad_norm = global_norm(model.parameters())
+    with paddle.no_grad():
+        coefficient = paddle.clip(MAX_NORM / (grad_norm + CLIP_EPS), max=1.0)
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad.multiply_(coefficient)
     state.scaler.step(state.optimizer)
     scale = state.scaler.get_init_loss_scaling()  # the current one
     state.scaler.update()

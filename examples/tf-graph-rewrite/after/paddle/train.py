@@ -270,8 +270,9 @@ def make_scaler(enable: bool, scale: float) -> paddle.amp.GradScaler:
 @paddle.no_grad()
 def global_norm(parameters: Iterable[paddle.Tensor]) -> paddle.Tensor:
     """L2 norm of all gradients together."""
-    norms = [paddle.linalg.norm(p.grad, 2) for p in parameters if p.grad is not None]
-    return paddle.linalg.norm(paddle.stack(norms), 2)
+    # Not clip_grad_norm_ or linalg.norm, which lose digits in large gradients (CC352).
+    squares = [p.grad.square().sum() for p in parameters if p.grad is not None]
+    return paddle.stack(squares).sum().sqrt()
 
 
 def to_device(batch: dict[str, Any]) -> dict[str, paddle.Tensor]:
