@@ -67,6 +67,16 @@ def not_flushed(recipe: Recipe) -> bool:
     return recipe.accumulation.tail != "flush_renormalized" or recipe.processes > 1
 
 
+def counts_labels(recipe: Recipe) -> bool:
+    """A mean over the labels that are not -100."""
+    return recipe.accumulation.normalize_by == "token"
+
+
+def sums_in_half(recipe: Recipe) -> bool:
+    """Gradients that are summed in the half type."""
+    return recipe.accumulation.dtype == "compute"
+
+
 def bfloat16(recipe: Recipe) -> bool:
     """The other half type."""
     return recipe.precision.compute_dtype == "bfloat16"

@@ -103,6 +103,18 @@ DATA_ROWS = (
         when=no.not_flushed,
         dialects=ERNIE,
     ),
+    _not(
+        path="accumulation.normalize_by",
+        how="the loss is the mean of all rows: none is without a label",
+        code="CC386",
+        when=no.counts_labels,
+    ),
+    _near(
+        path="accumulation.dtype",
+        how="one batch is one step: which gradients are float16 is the script's choice",
+        code="CC389",
+        when=no.sums_in_half,
+    ),
     _row(path="accumulation", how="one batch is one step"),
     _row(path="distributed", how="one process for all GPUs, mean of their gradients"),
     _not(

@@ -93,4 +93,10 @@ CODES = (
         "types of operation classes",
         "auto_cast knows lists of operation names, not classes; the model casts by itself.",
     ),
+    Code(
+        "CC358",
+        "dropout is recomputed on GPUs only",
+        "In Paddle 2 recompute(use_reentrant=False) raises RuntimeError on CPU when it must draw "
+        "dropout masks again; the script refuses to start there.",
+    ),
 )

@@ -10,7 +10,7 @@ from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.emit import py_literal
 from crosscast.lowering import clip_constants, divisor, shared_view
 from crosscast.recipe import Adam, AdamW, DynamicLossScaling, Recipe, Sgd
-from crosscast.target import Dialect, File, Form, Lowered
+from crosscast.target import Dialect, File, Form, Lowered, version_view
 from crosscast_paddle.modes import modes
 from crosscast_paddle.overrides import PaddleOverrides
 
@@ -19,6 +19,8 @@ STATIC = "static"
 FLEET = Dialect(
     name="fleet",
     title="Paddle 2.6, static graphs by fleet",
+    oldest="2.6",
+    until="3.0",
     requirements=(
         "# On a GPU install paddlepaddle-gpu of the same version instead, as Paddle's guide says.",
         "paddlepaddle>=2.6,<3  # fleet's static graphs do not build with Paddle 3",
@@ -81,6 +83,7 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
     # The plain model, which the rows insist on, is that of dynamic graphs.
     view = modes(recipe, PaddleOverrides(), form)
     view |= shared_view(recipe, plan, dialect.title, form)
+    view["versions"] = version_view("paddle", dialect.title, dialect.oldest, dialect.until)
     normalize, clip = plan.find(ops.Normalize), plan.find(ops.Clip)
     assert normalize is not None  # every canonical plan has both
     assert clip is not None

@@ -7,6 +7,7 @@ from crosscast.recipe import (
     Adafactor,
     Adam,
     AdamW,
+    BertModel,
     Lamb,
     Lion,
     NoClipping,
@@ -35,6 +36,12 @@ def _each_norm(recipe: Recipe) -> bool:
 
 def _exempt(recipe: Recipe) -> bool:
     return not isinstance(recipe.clipping, NoClipping) and bool(recipe.clipping.exempt)
+
+
+def recomputes_dropout(recipe: Recipe) -> bool:
+    """Whether the backward pass must draw the dropout masks of encoder layers again."""
+    dropout = isinstance(recipe.model, BertModel) and recipe.model.dropout > 0
+    return recipe.activation_checkpointing and dropout
 
 
 def _not_in_paddle(recipe: Recipe) -> bool:
@@ -84,14 +91,16 @@ KNOB_ROWS = (
     Row(path="ema", how="averaged in float32 behind every update"),
     Row(
         path="activation_checkpointing",
-        how="fleet.utils.recompute around every encoder layer; with dropout not on a CPU",
-        evidence=Evidence.DOCUMENTED,
+        verdict=Verdict.ADAPTED,
+        how="recompute restores random states of GPUs only: on CPU the script ends with code 3",
+        code="CC358",
+        probe="paddle/test_recompute.py::test_paddle_2_recomputes_no_dropout_on_cpu",
+        when=recomputes_dropout,
         dialects=frozenset({"dygraph2"}),
     ),
     Row(
         path="activation_checkpointing",
         how="fleet.utils.recompute, not reentrant because of DataParallel, around encoder layers",
-        dialects=frozenset({"dygraph"}),
     ),
     Row(
         path="clipping.kind",

@@ -10,9 +10,10 @@ from crosscast import plan as ops
 from crosscast.canonical import canonical_plan, scale_before_schedule
 from crosscast.lowering import divisor, factory_import, print_ops, shared_view
 from crosscast.recipe import Recipe
-from crosscast.target import Dialect, File, Form, Lowered
+from crosscast.target import Dialect, File, Form, Lowered, version_view
 from crosscast_paddle.clipping import clip_view
-from crosscast_paddle.dialects import SCALER_TELLS_WHEN_OFF
+from crosscast_paddle.dialects import RECOMPUTES_DROPOUT_ON_CPU, SCALER_TELLS_WHEN_OFF
+from crosscast_paddle.knob_rows import recomputes_dropout
 from crosscast_paddle.modes import launch_flags, modes
 from crosscast_paddle.optimizer import optimizer_view
 from crosscast_paddle.overrides import PaddleOverrides
@@ -24,12 +25,15 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
     # GradScaler tells of a skip by the counters that its update() changes.
     plan = scale_before_schedule(canonical_plan(recipe))
     view = shared_view(recipe, plan, dialect.title, form)
+    view["versions"] = version_view("paddle", dialect.title, dialect.since, dialect.until)
     view |= modes(recipe, overrides, form)
     optimizer = optimizer_view(recipe.optimizer)
     wrapped = view["distributed"] and not view["full"]  # DataParallel would reduce in half
     view |= {
         "wrapped": wrapped,
         "recompute": recipe.activation_checkpointing,
+        "needs_gpu": recomputes_dropout(recipe)
+        and RECOMPUTES_DROPOUT_ON_CPU not in dialect.features,
         "math": view["schedule"]["math"] or view["machine"] or optimizer["math"],
         "field": view["machine"] or view["full"] or view["ema"],
         "optimizer": optimizer,

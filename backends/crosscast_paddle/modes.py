@@ -70,7 +70,7 @@ def _types(recipe: Recipe) -> dict[str, Any]:
     found = {"compute": recipe.half, "float32": "float32"}
     types = {name: found[kind] for name, kind in chosen.model_dump().items()}
     narrow = types["reductions"] == "float16"
-    lowest = "-3e4" if narrow else "-1e9"  # float16 ends at 65504
+    lowest = "-1e4" if narrow else "-1e9"  # float16 ends at 65504
     return {"dense_class": "Dense", "norm_class": "Norm", "lowest": lowest, "types": types}
 
 

@@ -75,7 +75,8 @@ CODES = (
         "CC371",
         "types are TensorFlow's choice",
         "enable_mixed_precision_graph_rewrite lets TensorFlow choose what runs in float16, on "
-        "GPUs only; on a CPU everything stays float32. It knows no bfloat16.",
+        "GPUs only. On a CPU everything would stay float32 without a word, so the script ends "
+        "with exit code 3 there. It knows no bfloat16.",
     ),
     Code(
         "CC372",

@@ -9,6 +9,7 @@ from crosscast.recipe import (
     DynamicLossScaling,
     GlobalNormClipping,
     NoClipping,
+    OpTypes,
     PerParamNormClipping,
     Recipe,
     Sgd,
@@ -107,6 +108,11 @@ def grouped(recipe: Recipe) -> bool:
 def averages(recipe: Recipe) -> bool:
     """Whether weights are averaged."""
     return recipe.ema.decay is not None
+
+
+def chooses_types(recipe: Recipe) -> bool:
+    """Whether classes of operations have other types than mixed precision usually gives them."""
+    return recipe.precision.ops != OpTypes()
 
 
 def full(recipe: Recipe) -> bool:

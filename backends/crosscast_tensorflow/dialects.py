@@ -36,7 +36,7 @@ DIALECTS = (
     Dialect(
         name="graph-rewrite",
         title="TensorFlow 2.5 to 2.15, or tf_keras (mixed precision by graph rewrite)",
-        since="",
+        oldest="2.5",
         evidence=Evidence.DOCUMENTED,
         requirements=_KERAS2,
         features=frozenset({"graph_rewrite"}),

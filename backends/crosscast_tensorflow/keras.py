@@ -22,6 +22,11 @@ def spelling(dialect: Dialect, *, mixed: bool) -> dict[str, Any]:
             if has("keras3")
             else "keras.mixed_precision.set_global_policy"
         ),
+        "get_policy": (
+            "keras.config.dtype_policy"
+            if has("keras3")
+            else "keras.mixed_precision.global_policy"
+        ),
         "decorator": decorator(dialect, jit_compile=False),
     }
 

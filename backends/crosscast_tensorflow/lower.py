@@ -10,7 +10,7 @@ from crosscast import plan as ops
 from crosscast.canonical import canonical_plan
 from crosscast.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
 from crosscast.recipe import Recipe
-from crosscast.target import Dialect, File, Form, Lowered
+from crosscast.target import Dialect, File, Form, Lowered, version_view
 from crosscast_tensorflow.keras import decorator, spelling
 from crosscast_tensorflow.literals import group_lines
 from crosscast_tensorflow.optimizer import optimizer_view, role_names
@@ -18,11 +18,18 @@ from crosscast_tensorflow.overrides import TensorflowOverrides
 from crosscast_tensorflow.precision import policy, types_view
 
 
+_HOST = (ops.Schedule, ops.UpdateScale)
+"""What Python does after the compiled part of a window: it counts, and reads no gradients."""
+
+
 def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowered:
     """Return plan and files of a recipe for a generation of Keras."""
     overrides = TensorflowOverrides.model_validate(recipe.overrides.get("tensorflow", {}))
     plan = canonical_plan(recipe)
     view = shared_view(recipe, plan, dialect.title, form)
+    # Keras 2 also comes as tf_keras beside a newer TensorFlow: select_device looks at Keras itself.
+    since = dialect.since or dialect.oldest
+    view["versions"] = version_view("tf", dialect.title, since)
     view |= spelling(dialect, mixed=recipe.precision.mode == "mixed")
     view |= {
         "machine": view["dynamic"],
@@ -44,12 +51,18 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     }
     view |= _types(recipe, view) | _constants(recipe, plan)
     if form == "step":
-        advice = f'Call {view["set_policy"]}("{view["policy"]}") before you build the model.'
-        view["header"] = (*view["header"], advice)
+        view["header"] = (*view["header"], *_advice(view))
     scale = ("scale_tensor",) if view["scaled"] else ()
     view["micro_arguments"] = ", ".join(("state", "loss_fn", "batch", "divisor", *scale))
     view |= _code(plan, templates, view)
     return Lowered(plan=plan, files=_files(view, form))
+
+
+def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the head of a step asks of the program around it."""
+    policy = f'Call {view["set_policy"]}("{view["policy"]}") before you build the model.'
+    rewrite = "Call tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite before, too."
+    return (policy, rewrite) if view["rewrite"] else (policy,)
 
 
 def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,12 +108,13 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
         return print_ops(templates, "tensorflow/ops", part, lambda op: _values(op, view), by)
 
     taped = next(i for i, op in enumerate(plan.micro) if isinstance(op, ops.Backward))
-    stepped = max(i for i, op in enumerate(plan.window) if isinstance(op, ops.Step | ops.Ema)) + 1
+    host = tuple(op for op in plan.window if isinstance(op, _HOST))
+    graph = tuple(op for op in plan.window if not isinstance(op, _HOST))
     return {
         "tape_code": text(plan.micro[:taped], 8),
         "micro_code": text(plan.micro[taped:], 4),
-        "graph_code": text(plan.window[:stepped], 4),
-        "host_code": text(plan.window[stepped:], 4),
+        "graph_code": text(graph, 4),
+        "host_code": text(host, 4),
     }
 
 

@@ -43,7 +43,7 @@ def types_view(recipe: Recipe) -> dict[str, Any]:
         "embedding_type": _layer_type(half, full=full, computes=embedding),
         "norm_type": "float32" if reduce == "float32" else f"mixed_{half}",
         "layers_cast": point == reduce == "float32",
-        "hidden": "-1e9" if reduce == "float32" else "-1e4",
+        "hidden": "-1e4" if reduce == "float16" else "-1e9",
     }
 
 

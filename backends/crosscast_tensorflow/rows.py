@@ -9,6 +9,7 @@ from crosscast.neutral_rows import neutral_rows
 KERAS3 = frozenset({"keras3"})
 KERAS2 = frozenset({"keras2", "graph-rewrite"})
 REWRITE = frozenset({"graph-rewrite"})
+POLICIES = frozenset({"keras3", "keras2"})
 
 _ADAPTED, _APPROXIMATE = Verdict.ADAPTED, Verdict.APPROXIMATE
 _UNSUPPORTED = Verdict.UNSUPPORTED
@@ -38,7 +39,8 @@ _PRECISION = (
     Row(
         path="precision",
         verdict=_APPROXIMATE,
-        how="which operations run in float16 is TensorFlow's choice, on GPUs only",
+        how="which operations run in float16 is TensorFlow's choice, on GPUs only: on a CPU the "
+        "script ends with exit code 3",
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="tensorflow/test_keras2.py::test_the_graph_rewrite_does_nothing_on_a_cpu",
@@ -61,7 +63,21 @@ _PRECISION = (
         probe="tensorflow/test_half_weights.py::test_dense_layers_compute_in_the_type_they_hold",
         when=when.full_matmul_float32,
     ),
-    Row(path="precision.ops", how="casts and layer policies in the emitted model"),
+    Row(
+        path="precision.ops",
+        how="casts and layer policies in the emitted model",
+        dialects=POLICIES,
+    ),
+    Row(
+        path="precision.ops",
+        verdict=_UNSUPPORTED,
+        how="the graph rewrite chooses the type of every operation",
+        code="CC371",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: the rewrite does nothing without a GPU",
+        when=when.chooses_types,
+        dialects=REWRITE,
+    ),
     Row(path="precision.tf32", how="enable_tensor_float_32_execution"),
     Row(
         path="precision",

@@ -50,7 +50,7 @@ CODES = (
     Code(
         "CC319",
         "no activation checkpointing before PyTorch 1.11",
-        "torch.utils.checkpoint knew only the reentrant form, which recomputed in float32.",
+        "torch.utils.checkpoint has no use_reentrant=False, which the script calls, before 1.11.",
     ),
     Code(
         "CC360",

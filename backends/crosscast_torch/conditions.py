@@ -8,6 +8,7 @@ from crosscast.recipe import (
     Adafactor,
     Adam,
     AdamW,
+    CustomModel,
     DynamicLossScaling,
     GlobalNormClipping,
     Lamb,
@@ -40,9 +41,14 @@ def cumulative_hysteresis(recipe: Recipe) -> bool:
     return hysteresis(recipe) and getattr(scaling, "hysteresis_mode", "") == "cumulative"
 
 
-def half_precision(recipe: Recipe) -> bool:
-    """Whether anything is computed in half precision."""
-    return recipe.precision.mode != "none"
+def mixed(recipe: Recipe) -> bool:
+    """Whether operations are computed in half precision, of float32 weights."""
+    return recipe.precision.mode == "mixed"
+
+
+def own_half_model(recipe: Recipe) -> bool:
+    """Whether a model of the user's own computes in half precision."""
+    return isinstance(recipe.model, CustomModel) and recipe.precision.mode != "none"
 
 
 def bfloat16(recipe: Recipe) -> bool:
@@ -53,6 +59,11 @@ def bfloat16(recipe: Recipe) -> bool:
 def half_weights(recipe: Recipe) -> bool:
     """Whether the model computes with half weights."""
     return recipe.precision.mode == "full"
+
+
+def half_weights_float32_sums(recipe: Recipe) -> bool:
+    """Whether their gradients are summed in float32."""
+    return half_weights(recipe) and recipe.accumulation.dtype == "float32"
 
 
 def scaled_momentum(recipe: Recipe) -> bool:

@@ -11,7 +11,7 @@ from crosscast.canonical import canonical_plan, scale_before_schedule
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.lowering import clip_constants, factory_import, shared_view
 from crosscast.recipe import DynamicLossScaling, Recipe
-from crosscast.target import Dialect, File, Form, Lowered
+from crosscast.target import Dialect, File, Form, Lowered, version_view
 from crosscast_torch.api import spelling
 from crosscast_torch.optimizer import optimizer_view
 from crosscast_torch.overrides import TorchOverrides
@@ -26,13 +26,19 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     """Return plan and files of a recipe for an API generation of PyTorch.
 
     Raises:
-        DiagnosticError: CC208 for an override that the dialect does not know.
+        DiagnosticError: CC208 for an override that dialect or form do not know.
     """
-    overrides = _overrides(recipe, dialect)
+    overrides = _overrides(recipe, dialect, form)
     # GradScaler tells of a skip by lowering its scale.
     plan = scale_before_schedule(canonical_plan(recipe))
     optimizer = optimizer_view(recipe, overrides, dialect.features)
     view = shared_view(recipe, plan, optimizer["title"] or dialect.title, form)
+    view["versions"] = version_view(
+        "torch",
+        optimizer["title"] or dialect.title,
+        optimizer["since"] or dialect.since,
+        dialect.until,
+    )
     view |= spelling(dialect, recipe.half, recipe.precision.tf32)
     view |= _precision(recipe, form)
     if view["types"]["explicit"]:
@@ -61,18 +67,25 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     return Lowered(plan=plan, files=_files(view, form))
 
 
-def _overrides(recipe: Recipe, dialect: Dialect) -> TorchOverrides:
+def _overrides(recipe: Recipe, dialect: Dialect, form: Form) -> TorchOverrides:
     overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
-    if overrides.compile and "compile" not in dialect.features:
-        raise DiagnosticError(
-            Diagnostic(
-                code="CC208",
-                path="overrides.torch.compile",
-                message=f"{dialect.title} is not compiled",
-                hint="leave it out, or emit for PyTorch 2.4 or newer",
-            )
+    if not overrides.compile:
+        return overrides
+    if "compile" not in dialect.features:
+        raise _not_compiled(
+            f"{dialect.title} is not compiled", "leave it out, or emit for PyTorch 2.4 or newer"
+        )
+    if form == "step":
+        raise _not_compiled(
+            "a step compiles nothing: it is given a model",
+            "leave it out and call model.compile() on your model, or emit a script",
         )
     return overrides
+
+
+def _not_compiled(message: str, hint: str) -> DiagnosticError:
+    path = "overrides.torch.compile"
+    return DiagnosticError(Diagnostic(code="CC208", path=path, message=message, hint=hint))
 
 
 def needs_machine(recipe: Recipe) -> bool:
@@ -151,10 +164,15 @@ def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
     scaler = f", make_scaler({'device' if view['scaler_device'] else ''})" if view["scaled"] else ""
     masters = ", and `weights(model)` in float32" if view["full"] else ""
     wrap = ("    model = torch.nn.parallel.DistributedDataParallel(model)",)
+    shared = (
+        "    torch.distributed.init_process_group()  # make_optimizer sends the weights of rank 0",
+        "    model.to(device)",
+    )
     return (
         "",
         "Use it in a training loop of your own:",
         "",
+        *(shared if view["distributed"] and view["full"] else ()),
         "    optimizer = make_optimizer(model)",
         *(wrap if view["distributed"] else ()),
         f"    state = TrainState(model, optimizer, device{scaler})",

@@ -97,6 +97,7 @@ def optimizer_view(
         "raw_moments": raw_moments(recipe),
         "math": _needs_math(recipe, family),
         # Younger than the dialect.
+        "since": "2.5" if family.cls == STOCK_ADAFACTOR else "",
         "title": "PyTorch 2.5 or newer" if family.cls == STOCK_ADAFACTOR else "",
         "requirement": "torch>=2.5" if family.cls == STOCK_ADAFACTOR else "",
         "decoupled": optimizer.name == "adamw" and _any_decay(recipe),

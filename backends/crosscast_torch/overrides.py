@@ -12,4 +12,4 @@ class TorchOverrides(Section):
     """Use the fused kernels of the optimizer where the dialect has them, except for scaled momentum
     (CC315)."""
     compile: bool = False
-    """Compile the model with torch.compile."""
+    """Compile the model with torch.compile; refused for a step, which is given its model."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from crosscast.capability import Evidence, Row, Verdict
 from crosscast.neutral_rows import neutral_rows
+from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
     adafactor,
     averaged,
-    bfloat16,
-    cumulative_hysteresis,
-    dynamic,
     each_norm,
-    half_precision,
-    half_weights,
-    hysteresis,
+    half_weights_float32_sums,
     lamb_or_lion,
     no_correction,
     own_clip,
@@ -21,12 +17,7 @@ from crosscast_torch.conditions import (
     raw_epsilon,
     recomputed,
     scaled_momentum,
-    static,
 )
-
-NEW = frozenset({"torch.amp"})
-OLD = frozenset({"torch.cuda.amp", "torch.cuda.amp-1.6"})
-_NO_GPU = "none: needs a GPU and a PyTorch before 2.4"
 
 ROWS = (
     *neutral_rows("torch"),
@@ -34,105 +25,15 @@ ROWS = (
     Row(path="model", how="nn.Module with explicit types, or the user's factory"),
     Row(path="data", how="npz read with NumPy, the same row order on every framework"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
-    Row(
-        path="precision",
-        how="torch.autocast around the forward pass; float32 parameters",
-        dialects=NEW,
-    ),
-    Row(
-        path="precision",
-        how="torch.cuda.amp.autocast around the forward pass; float32 parameters",
-        evidence=Evidence.DOCUMENTED,
-        dialects=OLD,
-    ),
-    Row(path="precision.ops", how="casts written out in the emitted model"),
-    Row(
-        path="precision.mode",
-        verdict=Verdict.UNSUPPORTED,
-        how="torch.cuda.amp.autocast takes no dtype before PyTorch 1.10",
-        code="CC318",
-        evidence=Evidence.DOCUMENTED,
-        probe=_NO_GPU,
-        when=bfloat16,
-        dialects=frozenset({"torch.cuda.amp-1.6"}),
-    ),
-    Row(
-        path="precision.mode",
-        verdict=Verdict.ADAPTED,
-        how="half precision on a GPU only: the script refuses a CPU",
-        code="CC316",
-        evidence=Evidence.DOCUMENTED,
-        probe=_NO_GPU,
-        when=half_precision,
-        dialects=OLD,
-    ),
-    Row(path="precision.tf32", how="set_float32_matmul_precision", dialects=NEW),
-    Row(path="precision.tf32", how="torch.backends.cuda.matmul.allow_tf32", dialects=OLD),
-    Row(path="loss_scaling", how="torch.amp.GradScaler", dialects=NEW),
-    Row(
-        path="loss_scaling",
-        how="torch.cuda.amp.GradScaler",
-        evidence=Evidence.DOCUMENTED,
-        dialects=OLD,
-    ),
-    Row(
-        path="loss_scaling.growth_factor",
-        verdict=Verdict.ADAPTED,
-        how="GradScaler grows to inf before PyTorch 2.1: the script keeps the last finite scale",
-        code="CC317",
-        evidence=Evidence.DOCUMENTED,
-        probe=_NO_GPU,
-        when=dynamic,
-        dialects=OLD,
-    ),
-    Row(
-        path="loss_scaling.mode",
-        verdict=Verdict.ADAPTED,
-        how="GradScaler whose scale is set back to the constant after every step",
-        code="CC312",
-        probe="torch/test_scaler.py::test_scaler_is_always_dynamic",
-        when=static,
-    ),
-    Row(
-        path="loss_scaling.min_scale",
-        verdict=Verdict.ADAPTED,
-        how="GradScaler knows no floor: the script clamps the scale after update()",
-        code="CC310",
-        probe="torch/test_scaler.py::test_scale_falls_below_any_floor",
-        when=dynamic,
-    ),
-    Row(
-        path="loss_scaling.max_scale",
-        verdict=Verdict.ADAPTED,
-        how="GradScaler knows no ceiling: the script clamps the scale after update()",
-        code="CC310",
-        probe="torch/test_scaler.py::test_scale_grows_above_any_ceiling",
-        when=dynamic,
-    ),
-    Row(
-        path="loss_scaling.hysteresis",
-        verdict=Verdict.ADAPTED,
-        how="GradScaler only tells of overflows; the script's LossScale decides",
-        code="CC311",
-        probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
-        when=hysteresis,
-    ),
-    Row(
-        path="loss_scaling.hysteresis_mode",
-        verdict=Verdict.ADAPTED,
-        how="GradScaler only tells of overflows; the script's LossScale counts them",
-        code="CC311",
-        probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
-        when=cumulative_hysteresis,
-    ),
+    *AMP_ROWS,
     Row(path="accumulation", how="loss divided before backward, gradients summed in .grad"),
     Row(
         path="accumulation.dtype",
         verdict=Verdict.ADAPTED,
-        how="gradients of half weights are collected at float32 masters, which are optimized",
+        how="every half gradient is added to the float32 one of its master",
         code="CC364",
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
-        when=half_weights,
+        when=half_weights_float32_sums,
     ),
     Row(path="clipping", how="clip_grad_norm_ or clip_grad_value_ after unscale_"),
     Row(
@@ -217,10 +118,10 @@ ROWS = (
     Row(
         path="activation_checkpointing",
         verdict=Verdict.UNSUPPORTED,
-        how="torch.utils.checkpoint is reentrant only before PyTorch 1.11",
+        how="torch.utils.checkpoint has no use_reentrant=False before PyTorch 1.11",
         code="CC319",
         evidence=Evidence.DOCUMENTED,
-        probe=_NO_GPU,
+        probe=NO_GPU,
         when=recomputed,
         dialects=frozenset({"torch.cuda.amp-1.6"}),
     ),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from crosscast.bert_shapes import bert_shapes
 from crosscast.canonical import canonical_plan
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import Plan
@@ -21,7 +22,6 @@ from crosscast_parity.records import Pair, ParityReport, Run
 from crosscast_parity.tasks import Task, TaskMaker, place_runner, prepare_output
 from crosscast_parity.traces import Row, read_trace
 from crosscast_parity.verdict import judge_pair
-from crosscast_parity.weights import bert_shapes
 
 CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 """`compile_to(recipe, targets, directory)` writes directory/<target>/train.py and the rest."""

@@ -106,7 +106,7 @@ def make_options(
         device=device,
         python=_interpreters(python, targets),
         reference=reference or (DEFAULT_REFERENCE if DEFAULT_REFERENCE in targets else targets[0]),
-        faults=None if faults is None else _faults(list(faults)),
+        faults=None if faults is None else _faults(list(faults), windows),
     )
 
 
@@ -122,13 +122,17 @@ def _interpreters(texts: Iterable[str], targets: Sequence[str]) -> dict[str, str
     return interpreters
 
 
-def _faults(texts: Sequence[str]) -> tuple[Fault, ...]:
+def _faults(texts: Sequence[str], windows: int | None) -> tuple[Fault, ...]:
     if list(texts) == ["none"]:
         return ()
     try:
+        if "none" in texts:
+            raise ValueError("none stands alone, without other faults")
         faults = tuple(parse_fault(text) for text in texts)
         if any(fault.window > MAX_FAULT_WINDOW for fault in faults):
             raise ValueError(f"a fault lies after window {MAX_FAULT_WINDOW}")
+        if windows is not None and any(fault.window >= windows for fault in faults):
+            raise ValueError(f"a fault lies behind the {windows} windows of the run")
     except ValueError as error:
         raise DiagnosticError(
             Diagnostic(code="CC705", message=str(error), hint="for example --fault 2:1=inf")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from crosscast.capability import Evidence
+from crosscast.capability import Evidence, Verdict, judge
 from crosscast.compiler import Compiled, compile_recipe
-from crosscast.diagnostics import DiagnosticError
+from crosscast.diagnostics import DiagnosticError, Severity
 from crosscast.target import find_target
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
@@ -87,3 +88,71 @@ def test_what_the_graph_rewrite_cannot_do(precision: dict[str, Any]) -> None:
 def test_the_plan_is_the_same_for_all_dialects() -> None:
     plans = {compiled(f"tensorflow@{name}", **SCALED).plan for name in ("keras3", "keras2")}
     assert len(plans) == 1
+
+
+@pytest.mark.parametrize("name", ["matmul", "pointwise", "reductions", "embeddings", "losses"])
+def test_the_graph_rewrite_takes_no_types_of_operations(name: str) -> None:
+    other = "float32" if name == "matmul" else "compute"
+    sections = SCALED | {"precision": FLOAT16 | {"ops": {name: other}}}
+    with pytest.raises(DiagnosticError) as error:
+        compiled("tensorflow@graph-rewrite", **sections)
+    refused = [d for d in error.value.diagnostics if d.severity is Severity.ERROR]
+    assert [(d.code, d.path) for d in refused] == [("CC371", "precision.ops")]
+    for target in ("tensorflow", "tensorflow@2.15"):
+        assert "CC371" not in codes(target, **sections)
+
+
+def test_operations_of_the_graph_rewrite_are_not_called_exact() -> None:
+    rows = find_target("tensorflow@graph-rewrite").rows
+    verdicts = {
+        judgement.path: judgement.row.verdict
+        for judgement in judge(tiny_recipe(**SCALED), rows)
+        if judgement.path.startswith("precision.ops.")
+    }
+    assert len(verdicts) == 5
+    assert set(verdicts.values()) == {Verdict.APPROXIMATE}
+
+
+@pytest.mark.parametrize(
+    ("precision", "expected"),
+    [
+        (FLOAT16, "-1e9"),
+        (FLOAT16 | {"ops": {"reductions": "compute"}}, "-1e4"),
+        (BFLOAT16, "-1e9"),
+        (BFLOAT16 | {"ops": {"reductions": "compute"}}, "-1e9"),
+    ],
+)
+def test_only_float16_has_a_small_mask(precision: dict[str, Any], expected: str) -> None:
+    model = compiled("tensorflow", precision=precision).files["model.py"].text
+    assert f"[:, None, None, :]) * {expected}\n" in model
+
+
+def test_the_step_without_a_tape_is_one_compiled_function() -> None:
+    for sections in ({}, SCALED, {"ema": {"decay": 0.9}}):
+        (found,) = compile_recipe(tiny_recipe(**sections), ["tensorflow"], form="step")
+        text = found.files["step.py"].text
+        assert re.findall(r"@tf\.function.*\ndef (\w+)", text) == ["micro_step", "window_step"]
+        zeroing = text.index("total.assign(tf.zeros_like(total))")
+        assert text.index("def window_step") < zeroing < text.index("def train_window")
+
+
+@pytest.mark.parametrize(
+    ("target", "precision", "policy"),
+    [
+        ("tensorflow", {}, "float32"),
+        ("tensorflow", BFLOAT16, "mixed_bfloat16"),
+        ("tensorflow", FULL, "float16"),
+        ("tensorflow@2.15", FLOAT16, "mixed_float16"),
+        ("tensorflow@graph-rewrite", FLOAT16, "float32"),
+    ],
+)
+def test_the_step_names_the_policy_and_asks_for_it(
+    target: str, precision: dict[str, Any], policy: str
+) -> None:
+    recipe = tiny_recipe(precision=precision)
+    (found,) = compile_recipe(recipe, [target], form="step")
+    text = found.files["step.py"].text
+    assert f'("{policy}") before you build the model.' in text
+    assert f'DTYPE_POLICY = "{policy}"' in text
+    assert "raise ValueError" in text
+    assert ("enable_mixed_precision_graph_rewrite" in text) == target.endswith("rewrite")

@@ -16,6 +16,8 @@ import numpy as np
 from crosscast_parity.emulate import install
 
 X = [[1 + 2**-12, 1e-8, 2049.0, 70000.0]]
+TINY = (2e-27, -3e-24)
+"""Numbers that Paddle's own cast to float16 takes for others."""
 Outcome = tuple[Any, Any, Any]
 """Result, gradient of x, gradient of the weight."""
 
@@ -130,6 +132,8 @@ def facts(framework: str) -> dict[str, Any]:
             "weight_sum": text(linear(np.ones((4096, 1), "f4"), one, dtype, 1.0)[2]),
             "overflow": text(linear(one, one, dtype, 1e5)[1]),
             "flush": text(linear(one, one, dtype, 1e-8)[1]),
+            "tiny": [text(linear(one * x, one, dtype, 1.0)[0])[0] for x in TINY],
+            "tiny_pull": [text(linear(one, one, dtype, pull)[1])[0] for pull in TINY],
             "types": types(dtype),
             "apart": float(np.abs(linear(many, kernel, dtype, 1.0)[0] - many @ kernel).max()),
         }

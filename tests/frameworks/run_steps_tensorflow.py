@@ -89,6 +89,7 @@ def drive(folder: Path) -> dict[str, Any]:
             copy.assign(array)
         optimizer.publish()
     state = step.TrainState(model, optimizer)
+    refused = refusals(step, model, optimizer)
     rows, seen = [], []
     for window in windows:
         rows.append(step.train_window(state, window, loss))
@@ -97,7 +98,20 @@ def drive(folder: Path) -> dict[str, Any]:
     arrays = {key: np.stack([one[key] for one in seen]) for key in seen[0]}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     counts = {n: getattr(step, n).experimental_get_tracing_count() for n in step_functions(step)}
-    return {"rows": rows, "compilations": counts}
+    return {"rows": rows, "compilations": counts, "refused": refused}
+
+
+def refusals(step: ModuleType, model: Any, optimizer: Any) -> dict[str, str]:
+    """Try some policies; return what is said against them."""
+    found = {}
+    for policy in ("float32", "mixed_float16", "float16"):
+        keras.mixed_precision.set_global_policy(policy)
+        try:
+            step.TrainState(model, optimizer)
+        except ValueError as error:
+            found[policy] = str(error)
+    set_policy(step)
+    return found
 
 
 def step_functions(step: ModuleType) -> list[str]:

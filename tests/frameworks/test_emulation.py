@@ -23,6 +23,7 @@ FRAMEWORKS = [
     pytest.param(name, marks=getattr(pytest.mark, name))
     for name in ("torch", "tensorflow", "paddle")
 ]
+TINY_IN_BFLOAT16 = ["1.9958403095347198e-27", "-2.998939551125816e-24"]
 EXPECTED = {
     "float16": {
         "rounded": ["1.0", "0.0", "2048.0", "inf"],
@@ -30,6 +31,8 @@ EXPECTED = {
         "weight_sum": ["4096.0"],
         "overflow": ["inf"],
         "flush": ["0.0"],
+        "tiny": ["0.0", "-0.0"],
+        "tiny_pull": ["0.0", "-0.0"],
         "types": ["half", "half", "float32", "half", "float32", "float32", "half", "float32"],
     },
     "bfloat16": {
@@ -38,6 +41,8 @@ EXPECTED = {
         "weight_sum": ["4096.0"],
         "overflow": ["99840.0"],
         "flush": ["1.0011717677116394e-08"],
+        "tiny": TINY_IN_BFLOAT16,
+        "tiny_pull": TINY_IN_BFLOAT16,
         "types": ["half", "half", "float32", "half", "float32", "float32", "half", "float32"],
     },
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ HALF = {"ops": dict.fromkeys(("pointwise", "reductions", "embeddings", "losses")
 PLAIN: dict[str, Any] = {"optimizer": LION, "accumulation": {"normalize_by": "token"}}
 GROUPS = {"groups": [{"parameters": ["bert.embeddings.*"], "rate_factor": 0.0}]}
 KERAS2 = "tensorflow@2.15"
+REWRITTEN = "tensorflow@graph-rewrite"
+REWRITE: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": {"mode": "none"}}
 VARIANTS: dict[str, dict[str, Any]] = {
     "full": DROPOUT
     | {"precision": FULL, "optimizer": RATE | {"name": "adafactor"}, "ema": {"decay": 0.5}},
@@ -29,16 +32,24 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "recomputed": PLAIN | {"activation_checkpointing": True},
     "half operations": DROPOUT | {"precision": FLOAT16 | HALF, "optimizer": RATE | {"name": "sgd"}},
     "keras2": DROPOUT | {"precision": FLOAT16, "optimizer": RATE | GROUPS | {"name": "lamb"}},
-    "rewrite": {"precision": FLOAT16, "loss_scaling": {"mode": "none"}},
+    "rewrite": REWRITE,
     "float32": {},
     "keras3": {},
 }
 TARGETS = {
     "keras2": KERAS2,
     "float32": KERAS2,
-    "rewrite": "tensorflow@graph-rewrite",
+    "rewrite": REWRITTEN,
 }
 WINDOWS = 8
+GPU_ONLY = "    if not used:\n"
+
+
+def let_a_cpu_do(script: Path) -> None:
+    """Take out of a script with a graph rewrite that it refuses a CPU."""
+    text = script.read_text()
+    assert text.count(GPU_ONLY) == 1
+    script.write_text(text.replace(GPU_ONLY, "    if False:\n"))
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +61,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Run]]:
         target = TARGETS.get(name, "tensorflow")
         recipe = tiny_recipe(**sections)
         script = emit(recipe, target, folder / "script") / "train.py"
+        if name == "rewrite":
+            let_a_cpu_do(script)
         assert recipe.model.kind == "bert"
         save(folder / "initial.safetensors", bert_weights(recipe.model, 3, 0.02))
         train, held_out = folder / "train.npz", folder / "eval.npz"
@@ -129,6 +142,12 @@ def test_operations_in_half_round(ran: dict[str, tuple[Run, Run]]) -> None:
     assert all((loss * 2**14).is_integer() for loss in losses)
 
 
+def test_evaluation_rounds_its_losses_as_training_does(ran: dict[str, tuple[Run, Run]]) -> None:
+    rounded, exact = (ran[name][0].status["eval"]["loss"] for name in ("half operations", "plain"))
+    assert (20 * rounded * 2**10).is_integer()  # 20 rows, summed in float32
+    assert not (20 * exact * 2**10).is_integer()
+
+
 def test_a_group_without_a_rate_stays(ran: dict[str, tuple[Run, Run]]) -> None:
     run = ran["keras2"][0]
     initial = load_file(run.output.parent / "initial.safetensors")
@@ -145,5 +164,27 @@ def test_keras_2_does_what_keras_3_does(ran: dict[str, tuple[Run, Run]]) -> None
         np.testing.assert_allclose(old.weights[name], array, rtol=0, atol=1e-6, err_msg=name)
 
 
-def test_the_graph_rewrite_is_float32_on_a_cpu(ran: dict[str, tuple[Run, Run]]) -> None:
+def test_the_graph_rewrite_would_be_float32_on_a_cpu(ran: dict[str, tuple[Run, Run]]) -> None:
     assert ran["rewrite"][0].trace == ran["float32"][0].trace
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_the_graph_rewrite_refuses_a_cpu(tmp_path: Path, device: str) -> None:
+    script = emit(tiny_recipe(**REWRITE), REWRITTEN, tmp_path / "script") / "train.py"
+    flags = ("--train", write_rows(tmp_path / "train.npz", 16), "--eval", tmp_path / "train.npz")
+    (run,) = calls(script, "tf_keras", [(tmp_path / "out", (*flags, "--device", device))])
+    assert (run.code, run.traceback) == (3, "")
+    message = "the graph rewrite computes in half precision on a GPU only (CC371)"
+    assert run.stderr == f"cannot_run: {message}\n"
+    status = run.status
+    assert (status["status"], status["exit_code"]) == ("cannot_run", 3)
+    assert (status["message"], status["windows"]) == (message, 0)
+    assert not (tmp_path / "out" / "trace.jsonl").exists()
+
+
+def test_a_float32_recipe_of_the_graph_rewrite_runs_on_a_cpu(tmp_path: Path) -> None:
+    script = emit(tiny_recipe(), REWRITTEN, tmp_path / "script") / "train.py"
+    assert "enable_graph_rewrite" not in script.read_text()
+    flags = ("--train", write_rows(tmp_path / "train.npz", 16), "--eval", tmp_path / "train.npz")
+    (run,) = calls(script, "tf_keras", [(tmp_path / "out", (*flags, "--windows", 1))])
+    assert (run.code, run.traceback) == (0, ""), run

@@ -1,4 +1,7 @@
-"""Scripts for older PyTorch, run by the installed one, which still has all that they use."""
+"""Scripts for older PyTorch, run by the installed one, which still has all that they use.
+
+But for their check of the version, which `Lab.script_for` takes out.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frameworks.emitted_script import FLOAT16
+from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.torch_lab import DROPOUT, HALF, SGD, Lab
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -42,6 +45,18 @@ def test_older_scripts_train_as_the_newest_one(lab: Lab, target: str, name: str)
         assert run.status["eval"] == new.status["eval"]
         for weight, array in run.weights.items():
             assert array.tobytes() == new.weights[weight].tobytes(), weight
+
+
+@pytest.mark.parametrize("target", OLD)
+def test_the_installed_version_is_refused(lab: Lab, target: str) -> None:
+    script = emit(tiny_recipe(), target, lab.folder / "run") / "train.py"
+    (run,) = lab.main(script, ("out",))
+    assert (run.code, run.traceback) == (3, "")
+    made_for = {"torch@2.1": "PyTorch 1.11 to 2.3", "torch@1.8": "PyTorch 1.6 to 1.10"}[target]
+    assert run.stderr.startswith(f"cannot_run: this script is for {made_for}, not for 2.")
+    assert run.status["status"] == "cannot_run"
+    assert run.status["message"] in run.stderr
+    assert not (run.output / "trace.jsonl").exists()
 
 
 @pytest.mark.parametrize("target", OLD)

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from crosscast import scaling
+from crosscast.bert_shapes import bert_shapes
 from crosscast.canonical import canonical_plan
 from crosscast.plan import UpdateScale
 from crosscast.recipe import BertModel
-from crosscast_parity.weights import bert_shapes, bert_weights, save
+from crosscast_parity.weights import bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.script_runs import Run

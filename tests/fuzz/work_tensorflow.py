@@ -56,6 +56,7 @@ def tensor(variable: Any) -> Any:
 
 def start(step: ModuleType, toy: Toy) -> Session:
     gc.collect()  # the compiled functions of the last job hang in cycles
+    set_policy(step)
     model = ToyModel(toy)
     optimizer = step.make_optimizer(model)
     if toy.weights != "float32":  # as a script does that reads its weights from a file
@@ -70,6 +71,11 @@ def start(step: ModuleType, toy: Toy) -> Session:
         lambda: counters(state),
         {name: getattr(getattr(model, name), NAME) for name in toy.start},
     )
+
+
+def set_policy(step: ModuleType) -> None:
+    """Set what the step asks for; the toys say their types themselves."""
+    keras.mixed_precision.set_global_policy(step.DTYPE_POLICY)
 
 
 def weights(model: Any, optimizer: Any) -> list[Any]:
@@ -107,6 +113,7 @@ class OneWeight(keras.Model):  # type: ignore[misc]
 
 def patterns(step: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
     """Run every pattern of overflows through train_window, with one weight of one number."""
+    set_policy(step)
     model = OneWeight()
     state = step.TrainState(model, step.make_optimizer(model))
     seen: list[Any] = []

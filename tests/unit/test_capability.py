@@ -9,6 +9,7 @@ import pytest
 
 from crosscast import target
 from crosscast.capability import Evidence, Row, Verdict, diagnose, judge, leaves
+from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError, Severity
 from crosscast.recipe import Recipe
 from crosscast.target import backend_names, load_backend
@@ -139,3 +140,19 @@ def test_backends_that_do_not_load(
     code, message, _ = refused("mine")
     assert code == "CC107"
     assert "'mine' does not load" in message
+
+
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "paddle"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("activation_checkpointing", "true"),
+        ("precision", "{mode: mixed, compute_dtype: bfloat16, ops: {pointwise: compute}}"),
+    ],
+)
+def test_a_step_refuses_what_is_about_the_model(name: str, field: str, value: str) -> None:
+    recipe = recipe_of(**{field: value})
+    compile_recipe(recipe, [name])
+    with pytest.raises(DiagnosticError) as caught:
+        compile_recipe(recipe, [name], form="step")
+    assert [one.code for one in caught.value.diagnostics] == ["CC212"]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from crosscast.bert_shapes import bert_shapes
 from crosscast.codes import CODES
 from crosscast.diagnostics import DiagnosticError
 from crosscast_parity.weights import (
     Style,
     Weights,
-    bert_shapes,
     bert_weights,
     load,
     perturb,

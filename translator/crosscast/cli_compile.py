@@ -61,6 +61,9 @@ def compile_command(
     from crosscast.readers.recipe_yaml import load_placed
 
     targets = targets_of(to)
+    if not output:
+        message = "-o names no folder; . is the one you are in"
+        raise DiagnosticError(Diagnostic(code="CC503", message=message))
     loaded = load_placed(recipe)
     try:
         compiled = compile_recipe(loaded.recipe, targets, form=form, strict=strict)
@@ -69,7 +72,7 @@ def compile_command(
     files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe))}
     for one in compiled:
         files |= {f"{one.target.folder}/{path}": file for path, file in one.files.items()}
-    diagnostics = [d for one in compiled for d in one.diagnostics]
+    diagnostics = [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
     if output == "-":
         if form == "step" and len(compiled) == 1 and not json:
             print(*(file.text for file in compiled[0].files.values()), sep="", end="")
@@ -158,7 +161,7 @@ def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
         compiled = compile_recipe(loaded.recipe, targets, strict=strict)
     except DiagnosticError as error:
         raise loaded.placed(error) from None
-    return [diagnostic for one in compiled for diagnostic in one.diagnostics]
+    return [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
 
 
 def show(recipe: RecipeArgument, json: JsonOption = False) -> None:

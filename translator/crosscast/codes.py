@@ -53,6 +53,8 @@ _TABLE = (
     Code("CC208", "override not understood", "The backend does not know this override."),
     Code("CC209", "accumulation fields contradict", "See the fields named."),
     Code("CC210", "only for the shipped model", "See the field named."),
+    Code("CC211", "group without parameters", "The patterns of a group choose nothing."),
+    Code("CC212", "not part of a step", "`--form step` leaves model and loop to you."),
     Code("CC300", "field not supported", "The target cannot express this field."),
     Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
     Code(

@@ -13,7 +13,7 @@ from crosscast.emit import render
 from crosscast.order import verify
 from crosscast.output import OutputFile
 from crosscast.plan import Plan
-from crosscast.recipe import Recipe
+from crosscast.recipe import OpTypes, Recipe
 from crosscast.suggest import suggest
 from crosscast.target import Backend, Form, Target, backend_names, find_target, load_backend
 
@@ -54,6 +54,8 @@ def compile_recipe(
             collect.add(diagnostic)
         if strict:
             _refuse_inexact(target, found, collect)
+    if form == "step":
+        collect.found += _beyond_a_step(recipe)
     collect.raise_errors()
     return [
         _compile_one(recipe, target, form, judgements, found)
@@ -72,6 +74,24 @@ def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collec
                 hint="leave --strict out, or see `crosscast explain`",
             )
         )
+
+
+def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
+    """Return errors for fields about the model, which a step does not contain."""
+    asked = {
+        "precision.ops": recipe.precision.ops != OpTypes(),
+        "activation_checkpointing": recipe.activation_checkpointing,
+    }
+    return [
+        Diagnostic(
+            code="CC212",
+            path=path,
+            message="this is about the model, which a step does not contain",
+            hint="leave it out, or --form step; write it into your model",
+        )
+        for path, is_asked in asked.items()
+        if is_asked
+    ]
 
 
 def _compile_one(

@@ -65,6 +65,7 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "header": header,
         "shell_header": header,
         "form": form,
+        "versions": None,  # a backend's own, see target.version_view
         "name": recipe.name,
         "recipe_hash": digest,
         "seed": recipe.seed,

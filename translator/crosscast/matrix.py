@@ -25,6 +25,12 @@ Of the first dialect of every framework, the one that its bare name means. Sever
 cell: the later ones hold in special cases. A field without a line of its own belongs to the line
 of the section above it.
 """
+_OTHERS = """\
+## Where other dialects differ
+
+Only what does not hold for the first dialect. `when` says of which recipes a line speaks; for any
+other recipe the next line with the same field decides, or the field above it.
+"""
 
 
 def matrix_rows(backends: Sequence[Backend]) -> list[dict[str, str]]:
@@ -89,14 +95,31 @@ def markdown_page(backends: Sequence[Backend]) -> str:
     """Return the docs page docs/support-matrix.md."""
     columns = ("target", "title", "versions", "evidence", *map(str, Verdict))
     lines = [_HEAD, "## Targets", "", *table(columns, dialect_rows(backends)), "", _FIELDS]
-    lines += [*_overview(backends), "", "## Where other dialects differ", ""]
+    lines += [*_overview(backends), "", _OTHERS]
     rows = matrix_rows(backends)
-    own = [row for row in rows if row["dialects"] != "all"]
-    lines += table(("target", "dialects", "field", "verdict", "code", "how"), own)
+    columns = ("target", "dialects", "field", "when", "verdict", "code", "how")
+    lines += table(columns, [row for backend in backends for row in _other_rows(backend)])
     lines += ["", "## What is not exact", ""]
     columns = ("target", "dialects", "field", "when", "verdict", "how", "code", "evidence", "probe")
     lines += table(columns, [row for row in rows if row["verdict"] != Verdict.EXACT])
     return "\n".join([*lines, ""])
+
+
+def _other_rows(backend: Backend) -> Iterator[dict[str, str]]:
+    """Yield the rows of other dialects that say what no row of the first dialect says."""
+    first = backend.dialects[0]
+    said = [_meaning(_cells(backend, row)) for row in rows_of(backend, first)]
+    for row in backend.rows:
+        cells = _cells(backend, row)
+        if row.dialects and first.name not in row.dialects and _meaning(cells) not in said:
+            yield cells
+
+
+def _meaning(cells: dict[str, str]) -> dict[str, str]:
+    """Return the cells of a row but for the dialects it holds for and what is known of them."""
+    return {
+        name: text for name, text in cells.items() if name not in ("dialects", "evidence", "probe")
+    }
 
 
 def _overview(backends: Sequence[Backend]) -> Iterator[str]:

@@ -62,7 +62,7 @@ class SyntheticData(Section):
     """The small natural-language-inference-like set that crosscast generates."""
 
     source: Literal["synthetic"]
-    sequence_length: Annotated[int, Field(ge=8, le=2**16)] = 32
+    sequence_length: Annotated[int, Field(ge=9, le=4096)] = 32
     """Tokens per row, padding included."""
     train_rows: Count = 4096
     eval_rows: Count = 1024
@@ -77,7 +77,7 @@ class NpzData(Section):
     train: FilePath
     eval: FilePath
     sequence_length: Annotated[int, Field(ge=1, le=2**16)] = 128
-    """Tokens per row, padding included."""
+    """Tokens per row, padding included, that the model has positions for; the files decide."""
     shuffle: bool = True
     """A new order of the training rows every epoch, derived from the recipe's seed."""
 

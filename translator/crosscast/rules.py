@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from crosscast.diagnostics import Diagnostic
 from crosscast.recipe import (
+    Adafactor,
     BertModel,
     CustomModel,
     DynamicLossScaling,
@@ -228,6 +229,12 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
             message="the synthetic data has 2 segments, the model 1",
             hint="set model.type_vocab_size: 2",
         )
+    if recipe.data.source == "synthetic" and not 32 <= model.vocab_size <= 10**6:
+        yield Diagnostic(
+            code="CC206",
+            path="model.vocab_size",
+            message=f"the synthetic data has 32 to 1000000 words, not {model.vocab_size}",
+        )
     if recipe.data.source == "synthetic" and model.labels != 3:
         yield Diagnostic(
             code="CC206",
@@ -262,6 +269,15 @@ def _optimizer(recipe: Recipe) -> Iterator[Diagnostic]:
             code="CC207",
             path="optimizer.rate_in_momentum",
             message="rate_in_momentum needs a momentum above 0",
+        )
+    lowest = 1e-19 if isinstance(optimizer, Adafactor) else 2.0**-126  # Adafactor squares it
+    eps = getattr(optimizer, "eps", 1.0)
+    if (eps[0] if isinstance(eps, tuple) else eps) < lowest:
+        yield Diagnostic(
+            code="CC207",
+            path="optimizer.eps",
+            message=f"eps must be at least {lowest:.3g}: in float32 less of it is 0",
+            hint="parameters without a gradient would become 0 / 0",
         )
     if not all(getattr(optimizer, "betas", ())):
         yield Diagnostic(

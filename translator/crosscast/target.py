@@ -32,6 +32,8 @@ class Dialect:
     """Lowest framework version, inclusive; empty if the dialect is chosen by name only."""
     until: str = ""
     """First framework version that is no longer covered; empty for none."""
+    oldest: str = ""
+    """Lowest framework version of a dialect that is chosen by name only."""
     evidence: Evidence = Evidence.MEASURED_CPU
     """`documented` where no script of this dialect was ever run."""
     requirements: tuple[str, ...] = ()
@@ -211,6 +213,24 @@ def _no_dialect(text: str, backend: Backend, word: str | None) -> Diagnostic:
         message=f"{text!r}: {backend.name} is emitted as {', '.join(known)}",
         hint=f"did you mean {backend.name}@{near}?" if near else "",
     )
+
+
+def version_view(module: str, title: str, since: str, until: str = "") -> dict[str, str]:
+    """Return what an emitted script checks the version of its framework by.
+
+    Args:
+        module: Name under which the script imports the framework.
+        title: The versions for people.
+        since: Lowest version, inclusive; its first two numbers count.
+        until: First version that is too new; empty for none.
+    """
+    after = f" < {_pair(until)}" if until else ""
+    return {"module": module, "title": title, "window": f"{_pair(since)} <= found{after}"}
+
+
+def _pair(version: str) -> str:
+    major, minor = version.split(".")[:2]
+    return f"({int(major)}, {int(minor)})"
 
 
 def window(dialect: Dialect) -> str:

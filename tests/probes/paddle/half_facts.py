@@ -41,6 +41,11 @@ def cast_gradient(pull: float) -> float:
     return float(x.grad.numpy()[0])
 
 
+def cast(number: float) -> float:
+    """A number in float16, forward."""
+    return float(paddle.to_tensor([number], "float32").astype("float16").numpy()[0])
+
+
 def facts() -> dict[str, Any]:
     return {
         "kernels": {
@@ -48,6 +53,8 @@ def facts() -> dict[str, Any]:
             for dtype in ("float16", "bfloat16")
         },
         "gradients": {text: repr(cast_gradient(float(text))) for text in ("1e5", "1e-8", "2049")},
+        "tiny": {text: cast(float(text)) for text in ("1e-29", "2e-27", "-3e-24", "1e-22")},
+        "tiny_gradient": cast_gradient(3e-24),
         "wrappers": hasattr(paddle._C_ops, "linear") and hasattr(paddle._C_ops, "matmul"),
     }
 

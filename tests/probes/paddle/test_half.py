@@ -32,5 +32,13 @@ def test_casts_round_overflow_and_flush_gradients(facts: dict[str, Any]) -> None
     assert facts["gradients"] == {"1e5": "inf", "1e-8": "0.0", "2049": "2048.0"}
 
 
+def test_the_cast_to_float16_takes_tiny_numbers_for_others(facts: dict[str, Any]) -> None:
+    """Zero is right: a shift wraps around in the kernel for CPU. Emulation mends it."""
+    assert facts["tiny"]["1e-29"] == facts["tiny"]["1e-22"] == 0.0
+    assert facts["tiny"]["2e-27"] == 2.0**-24
+    assert facts["tiny"]["-3e-24"] == pytest.approx(-5.5e-5, rel=0.01)
+    assert facts["tiny_gradient"] == -facts["tiny"]["-3e-24"]
+
+
 def test_operations_can_be_wrapped(facts: dict[str, Any]) -> None:
     assert facts["wrappers"]

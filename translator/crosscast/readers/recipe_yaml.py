@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.notices import notices
 from crosscast.recipe import Recipe
 from crosscast.source import Source, read_source
 from crosscast.validate import build_recipe, locate
@@ -46,6 +47,10 @@ class Loaded:
                 for one in error.diagnostics
             )
         )
+
+    def notices(self) -> list[Diagnostic]:
+        """Return the warnings about the recipe, with their places."""
+        return [locate(self.document, one) for one in notices(self.recipe)]
 
 
 def load_placed(path: str) -> Loaded:

@@ -1,0 +1,161 @@
+"""What PyTorch can express of precision and loss scaling, in each generation of its API."""
+
+from __future__ import annotations
+
+from crosscast.capability import Condition, Evidence, Row, Verdict
+from crosscast_torch.conditions import (
+    bfloat16,
+    cumulative_hysteresis,
+    dynamic,
+    half_weights,
+    hysteresis,
+    mixed,
+    own_half_model,
+    static,
+)
+from crosscast_torch.types import explicit_types
+
+NEW = frozenset({"torch.amp"})
+OLD = frozenset({"torch.cuda.amp", "torch.cuda.amp-1.6"})
+NO_GPU = "none: needs a GPU and a PyTorch before 2.4"
+
+
+def _gpu_only(path: str, when: Condition) -> Row:
+    return Row(
+        path=path,
+        verdict=Verdict.ADAPTED,
+        how="half precision on a GPU only: the script refuses a CPU",
+        code="CC316",
+        evidence=Evidence.DOCUMENTED,
+        probe=NO_GPU,
+        when=when,
+        dialects=OLD,
+    )
+
+
+AMP_ROWS = (
+    Row(
+        path="precision",
+        how="half weights: the emitted model casts between operations, autocast does in yours",
+        when=half_weights,
+    ),
+    Row(
+        path="precision",
+        how="casts written out in the emitted model; float32 parameters",
+        when=explicit_types,
+    ),
+    Row(
+        path="precision",
+        how="torch.autocast around the forward pass; float32 parameters",
+        when=mixed,
+        dialects=NEW,
+    ),
+    Row(
+        path="precision",
+        how="torch.cuda.amp.autocast around the forward pass; float32 parameters",
+        evidence=Evidence.DOCUMENTED,
+        when=mixed,
+        dialects=OLD,
+    ),
+    Row(path="precision", how="float32 parameters, float32 operations"),
+    Row(
+        path="precision.ops",
+        how="casts written out in the emitted model",
+        when=explicit_types,
+    ),
+    Row(
+        path="precision.ops",
+        how="your model and autocast have it; the loss is float32",
+        when=own_half_model,
+    ),
+    Row(
+        path="precision.ops",
+        how="autocast, and .float() where it differs between devices",
+        when=mixed,
+    ),
+    Row(path="precision.ops", how="all in float32"),
+    Row(
+        path="precision.param_dtype",
+        how="float32 masters: what files hold, beside the half weights of the model",
+        when=half_weights,
+    ),
+    Row(
+        path="precision.mode",
+        verdict=Verdict.UNSUPPORTED,
+        how="torch.cuda.amp.autocast takes no dtype before PyTorch 1.10",
+        code="CC318",
+        evidence=Evidence.DOCUMENTED,
+        probe=NO_GPU,
+        when=bfloat16,
+        dialects=frozenset({"torch.cuda.amp-1.6"}),
+    ),
+    Row(
+        path="precision.mode",
+        verdict=Verdict.ADAPTED,
+        how="torch.optim would update half weights in half: it is given float32 masters of them",
+        code="CC364",
+        probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
+        when=half_weights,
+    ),
+    _gpu_only("precision.mode", mixed),
+    _gpu_only("precision.compute_dtype", half_weights),
+    Row(path="precision.tf32", how="set_float32_matmul_precision", dialects=NEW),
+    Row(path="precision.tf32", how="torch.backends.cuda.matmul.allow_tf32", dialects=OLD),
+    Row(path="loss_scaling", how="torch.amp.GradScaler", dialects=NEW),
+    Row(
+        path="loss_scaling",
+        how="torch.cuda.amp.GradScaler",
+        evidence=Evidence.DOCUMENTED,
+        dialects=OLD,
+    ),
+    Row(
+        path="loss_scaling.growth_factor",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler grows to inf before PyTorch 2.1: the script keeps the last finite scale",
+        code="CC317",
+        evidence=Evidence.DOCUMENTED,
+        probe=NO_GPU,
+        when=dynamic,
+        dialects=OLD,
+    ),
+    Row(
+        path="loss_scaling.mode",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler whose scale is set back to the constant after every step",
+        code="CC312",
+        probe="torch/test_scaler.py::test_scaler_is_always_dynamic",
+        when=static,
+    ),
+    Row(
+        path="loss_scaling.min_scale",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler knows no floor: the script clamps the scale after update()",
+        code="CC310",
+        probe="torch/test_scaler.py::test_scale_falls_below_any_floor",
+        when=dynamic,
+    ),
+    Row(
+        path="loss_scaling.max_scale",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler knows no ceiling: the script clamps the scale after update()",
+        code="CC310",
+        probe="torch/test_scaler.py::test_scale_grows_above_any_ceiling",
+        when=dynamic,
+    ),
+    Row(
+        path="loss_scaling.hysteresis",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler only tells of overflows; the script's LossScale decides",
+        code="CC311",
+        probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
+        when=hysteresis,
+    ),
+    Row(
+        path="loss_scaling.hysteresis_mode",
+        verdict=Verdict.ADAPTED,
+        how="GradScaler only tells of overflows; the script's LossScale counts them",
+        code="CC311",
+        probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
+        when=cumulative_hysteresis,
+    ),
+)

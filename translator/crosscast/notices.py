@@ -1,0 +1,50 @@
+"""What is probably not meant, although a recipe may say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from crosscast.bert_shapes import bert_shapes
+from crosscast.diagnostics import Diagnostic, Severity
+from crosscast.recipe import BertModel, Recipe
+from crosscast.suggest import suggest
+
+MAX_LAYERS = 256  # beyond that the names are too many to look through
+
+
+def notices(recipe: Recipe) -> list[Diagnostic]:
+    """Return warnings about a valid recipe."""
+    return list(_groups(recipe))
+
+
+def _groups(recipe: Recipe) -> Iterator[Diagnostic]:
+    """Find groups of the shipped BERT that choose no parameter; other models are not known here."""
+    groups, model = recipe.optimizer.groups, recipe.model
+    if not groups or not isinstance(model, BertModel) or model.layers > MAX_LAYERS:
+        return
+    names = list(bert_shapes(model))
+    left = set(names)
+    for number, group in enumerate(groups):
+        for place, pattern in enumerate(group.parameters):
+            if not any(fnmatchcase(name, pattern) for name in names):
+                near = suggest(pattern.strip("*."), [n for name in names for n in name.split(".")])
+                yield _warning(
+                    f"optimizer.groups.{number}.parameters.{place}",
+                    f"no parameter has a name like {pattern}",
+                    f"did you mean {near}?" if near else "see the names in model.safetensors",
+                )
+        chosen = {n for n in names if any(fnmatchcase(n, p) for p in group.parameters)}
+        if chosen and not chosen & left:
+            yield _warning(
+                f"optimizer.groups.{number}",
+                "the groups before this one already have all its parameters",
+                "the first group that matches decides: put the narrow ones first",
+            )
+        left -= chosen
+
+
+def _warning(path: str, message: str, hint: str) -> Diagnostic:
+    return Diagnostic(
+        code="CC211", severity=Severity.WARNING, path=path, message=message, hint=hint
+    )
