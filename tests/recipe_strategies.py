@@ -81,7 +81,7 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
         "hidden_size": heads * draw(st.sampled_from((1, 8, 64))),
         "attention_heads": heads,
         "intermediate_size": draw(sizes),
-        "vocab_size": draw(sizes),
+        "vocab_size": draw(st.sampled_from((32, 2048, 10**6))),
         "max_positions": draw(st.sampled_from((32, 512))),
         "type_vocab_size": 2,
         "labels": 3,
@@ -95,7 +95,7 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
 def data_sets(draw: st.DrawFn, synthetic: bool) -> dict[str, Any]:
     """Data of a data set."""
     if synthetic and draw(st.booleans()):
-        rows, length = draw(sizes), draw(st.integers(8, 32))
+        rows, length = draw(sizes), draw(st.integers(9, 32))
         data: dict[str, Any] = {"source": "synthetic", "train_rows": rows, "eval_rows": rows}
     else:
         length = draw(st.integers(1, 32))

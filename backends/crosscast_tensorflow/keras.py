@@ -23,9 +23,7 @@ def spelling(dialect: Dialect, *, mixed: bool) -> dict[str, Any]:
             else "keras.mixed_precision.set_global_policy"
         ),
         "get_policy": (
-            "keras.config.dtype_policy"
-            if has("keras3")
-            else "keras.mixed_precision.global_policy"
+            "keras.config.dtype_policy" if has("keras3") else "keras.mixed_precision.global_policy"
         ),
         "decorator": decorator(dialect, jit_compile=False),
     }

@@ -17,7 +17,6 @@ from crosscast_tensorflow.optimizer import optimizer_view, role_names
 from crosscast_tensorflow.overrides import TensorflowOverrides
 from crosscast_tensorflow.precision import policy, types_view
 
-
 _HOST = (ops.Schedule, ops.UpdateScale)
 """What Python does after the compiled part of a window: it counts, and reads no gradients."""
 

@@ -26,7 +26,8 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     """Return plan and files of a recipe for an API generation of PyTorch.
 
     Raises:
-        DiagnosticError: CC208 for an override that dialect or form do not know.
+        DiagnosticError: CC208 for an override that the dialect does not know, CC212 for one about
+            the model that a step is given.
     """
     overrides = _overrides(recipe, dialect, form)
     # GradScaler tells of a skip by lowering its scale.
@@ -72,20 +73,17 @@ def _overrides(recipe: Recipe, dialect: Dialect, form: Form) -> TorchOverrides:
     if not overrides.compile:
         return overrides
     if "compile" not in dialect.features:
-        raise _not_compiled(
-            f"{dialect.title} is not compiled", "leave it out, or emit for PyTorch 2.4 or newer"
-        )
+        message = f"{dialect.title} is not compiled"
+        raise _not_compiled("CC208", message, "leave it out, or emit for PyTorch 2.4 or newer")
     if form == "step":
-        raise _not_compiled(
-            "a step compiles nothing: it is given a model",
-            "leave it out and call model.compile() on your model, or emit a script",
-        )
+        message = "this is about the model, which a step does not contain"
+        raise _not_compiled("CC212", message, "leave it out and call model.compile() yourself")
     return overrides
 
 
-def _not_compiled(message: str, hint: str) -> DiagnosticError:
+def _not_compiled(code: str, message: str, hint: str) -> DiagnosticError:
     path = "overrides.torch.compile"
-    return DiagnosticError(Diagnostic(code="CC208", path=path, message=message, hint=hint))
+    return DiagnosticError(Diagnostic(code=code, path=path, message=message, hint=hint))
 
 
 def needs_machine(recipe: Recipe) -> bool:

@@ -18,8 +18,8 @@ from crosscast.diagnostics import DiagnosticError
 from crosscast.neutral_rows import neutral_rows
 from crosscast.order import verify
 from crosscast.output import write_files
-from crosscast.recipe import Recipe
-from crosscast.target import rows_of
+from crosscast.recipe import OpTypes, Recipe
+from crosscast.target import Form, rows_of
 from crosscast_paddle import BACKEND
 from crosscast_paddle.codes import CODES
 from crosscast_paddle.dialects import DYGRAPH
@@ -99,6 +99,9 @@ SCRIPTS: list[dict[str, Any]] = [
 ]
 
 
+FORMS: tuple[Form, ...] = ("script", "step")
+
+
 def recipes() -> Iterator[Recipe]:
     """Every precision with every clipping, optimizer and number of processes; the rest in turn."""
     rest = itertools.cycle(itertools.product(SCHEDULES, ACCUMULATIONS, MODELS))
@@ -128,7 +131,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("paddle")
     targets = itertools.cycle(DIALECTS)
     for number, recipe in enumerate(recipes()):
-        for form in ("script", "step"):
+        about_model = recipe.activation_checkpointing or recipe.precision.ops != OpTypes()
+        for form in FORMS[:1] if about_model else FORMS:
             (compiled,) = compile_recipe(recipe, [next(targets)], form=form)
             assert verify(compiled.plan) == []
             write_files(root / f"{number}-{form}", compiled.files, force=True)
@@ -235,6 +239,47 @@ def test_the_level_is_printed(tmp_path: Path) -> None:
     assert text.count('auto_cast(state.amp, dtype="bfloat16", level="O1")') == 2
 
 
+@pytest.mark.parametrize("half", [FLOAT16, BFLOAT16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("reductions", ["float32", "compute"])
+def test_padding_is_hidden_by_what_the_type_holds(
+    tmp_path: Path, half: dict[str, Any], reductions: str
+) -> None:
+    precision = half | {"ops": {"reductions": reductions, "pointwise": "compute"}}
+    text = (emit(tiny_recipe(precision=precision), "paddle", tmp_path) / "model.py").read_text()
+    narrow = half is FLOAT16 and reductions == "compute"
+    assert text.count("* -1e4\n") == narrow
+    assert text.count("* -1e9\n") == (not narrow)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize("target", ["paddle", "paddle@2.6"])
+def test_recomputed_dropout_needs_a_gpu_in_paddle_2(
+    tmp_path: Path, target: str, dropout: float
+) -> None:
+    model: dict[str, Any] = TINY["model"] | {"dropout": dropout}
+    recipe = tiny_recipe(model=model, activation_checkpointing=True)
+    (compiled,) = compile_recipe(recipe, [target])
+    needed = target == "paddle@2.6" and dropout > 0
+    assert ("CC358" in {one.code for one in compiled.diagnostics}) == needed
+    text = (emit(recipe, target, tmp_path) / "train.py").read_text()
+    assert ("(CC358)" in text) == needed
+
+
+def test_processes_share_half_weights(tmp_path: Path) -> None:
+    full: dict[str, Any] = {"precision": FLOAT16 | {"mode": "full"}}
+    for index, (sections, form, shared) in enumerate(
+        (
+            (full | PROCESSES[1], "script", True),
+            (full | PROCESSES[1], "step", True),
+            (full, "script", False),
+            ({"precision": FLOAT16} | PROCESSES[1], "script", False),  # DataParallel does it
+        )
+    ):
+        folder = emit(tiny_recipe(**sections), "paddle", tmp_path / str(index), form=form)
+        file = folder / ("step.py" if form == "step" else "train.py")
+        assert ("broadcast(" in file.read_text()) == shared
+
+
 def test_dialects_differ_only_where_they_must(tmp_path: Path) -> None:
     recipe = tiny_recipe(precision=FLOAT16)
     new, old = (
@@ -243,7 +288,14 @@ def test_dialects_differ_only_where_they_must(tmp_path: Path) -> None:
     )
     differing = [(a.strip(), b.strip()) for a, b in zip(new, old, strict=True) if a != b]
     told = "scale = state.scaler.get_init_loss_scaling()"
-    assert differing[1:] == [(f"{told}  # the current one", f"{told} if state.amp else 1.0")]
+    assert differing[1:] == [
+        ('MADE_FOR = "Paddle 3.0 or newer"', 'MADE_FOR = "Paddle 2.6"'),
+        (f"{told}  # the current one", f"{told} if state.amp else 1.0"),
+        (
+            "if any(found) and not (3, 0) <= found:",
+            "if any(found) and not (2, 6) <= found < (3, 0):",
+        ),
+    ]
     requirements = (tmp_path / "paddle@2.6" / "requirements.txt").read_text()
     assert "\npaddlepaddle>=2.6,<3\n" in requirements
     assert "\nnumpy>=1.22,<2 " in requirements

@@ -156,3 +156,18 @@ def test_the_step_names_the_policy_and_asks_for_it(
     assert f'DTYPE_POLICY = "{policy}"' in text
     assert "raise ValueError" in text
     assert ("enable_mixed_precision_graph_rewrite" in text) == target.endswith("rewrite")
+
+
+@pytest.mark.parametrize("unit", ["sample", "token"])
+@pytest.mark.parametrize("precision", [FLOAT16, BFLOAT16])
+def test_losses_in_half_are_rounded_once(precision: dict[str, Any], unit: str) -> None:
+    sections = {
+        "precision": precision | {"ops": {"losses": "compute"}},
+        "accumulation": {"normalize_by": unit},
+    }
+    text = compiled("tensorflow", **sections).files["train.py"].text
+    body = text[text.index("def row_losses") : text.index("def micro_batch_loss")]
+    half = precision["compute_dtype"]
+    casts = re.findall(r"tf\.cast\(\S.*, tf\.(b?float\d+)\)", body)
+    inner = ["float32", "bfloat16"] if half == "bfloat16" else []  # float16: TensorFlow does it
+    assert casts == [half, *inner, "float32"]

@@ -72,7 +72,7 @@ def test_amp_began_with_1_6() -> None:
 @pytest.mark.parametrize("target", ["torch@2.3", "torch@1.6"])
 @pytest.mark.parametrize("form", ["script", "step"])
 def test_older_scripts_use_nothing_newer(target: str, form: Form) -> None:
-    for sections in ({"precision": FLOAT16}, {"precision": {"tf32": True}}, TWO, FUSED):
+    for sections in ({"precision": FLOAT16}, {"precision": {"tf32": True}}, FULL, TWO, FUSED):
         files = emit(target, form, **sections).files
         text = "\n".join(file.text for file in files.values())
         assert [name for name in NEWER if name in text] == [], sections
@@ -116,6 +116,87 @@ def test_older_versions_are_not_compiled() -> None:
         emit("torch@2.3", **overrides)
     (found,) = caught.value.diagnostics
     assert (found.code, found.path) == ("CC208", "overrides.torch.compile")
+
+
+def test_a_step_compiles_nothing() -> None:
+    overrides: dict[str, Any] = {"overrides": {"torch": {"compile": True}}}
+    assert "model.compile()" in emit("torch", **overrides).files["train.py"].text
+    for target, code in (("torch", "CC212"), ("torch@2.3", "CC208")):
+        with pytest.raises(DiagnosticError) as caught:
+            emit(target, "step", **overrides)
+        (found,) = caught.value.diagnostics
+        assert (found.code, found.path) == (code, "overrides.torch.compile")
+    emit("torch", "step", overrides={"torch": {"compile": False}})
+
+
+FULL = {"precision": FLOAT16 | {"mode": "full"}}
+CUSTOM = {"model": {"kind": "custom", "factory": {"torch": "m:f"}}}
+
+
+def hows(target: str, **sections: Any) -> dict[str, tuple[str, str]]:
+    """Code and text by path, of what is said about precision."""
+    return {
+        judgement.path.removeprefix("precision."): (judgement.row.code, judgement.row.how)
+        for judgement in emit(target, **sections).judgements
+        if judgement.path.startswith(("precision.", "accumulation.dtype"))
+    }
+
+
+@pytest.mark.parametrize("target", ["torch", "torch@2.1"])
+@pytest.mark.parametrize("model", [{}, CUSTOM], ids=["bert", "custom"])
+def test_half_weights_have_masters_and_say_so(target: str, model: dict[str, Any]) -> None:
+    said = hows(target, **FULL, **model)
+    assert said["mode"][0] == "CC364"
+    assert "masters" in said["mode"][1]
+    assert "masters" in said["param_dtype"][1]
+    assert said["accumulation.dtype"][0] == "CC364"
+    assert "CC316" in codes(target, **FULL, **model) or target == "torch"
+    for _, how in said.values():
+        assert "around the forward pass" not in how
+        assert "float32 parameters" not in how
+    halves = hows(target, **FULL, **model, accumulation={"dtype": "compute"})
+    assert halves["mode"][0] == "CC364"
+    assert halves["accumulation.dtype"][0] == ""  # .grad sums in the type of the weights
+
+
+def test_what_is_said_of_types_is_what_is_emitted() -> None:
+    written = {"precision": FLOAT16 | {"ops": {"reductions": "compute"}}}
+    for sections, autocast in (({}, False), ({"precision": FLOAT16}, True), (written, False)):
+        said = hows("torch", **sections)
+        text = emit("torch", **sections).files["train.py"].text
+        assert ("torch.autocast(" in text) == autocast
+        for path in ("mode", "compute_dtype", "ops.matmul", "ops.reductions"):
+            assert ("autocast" in said[path][1]) == autocast, (path, sections)
+            assert ("written out" in said[path][1]) == (sections is written), (path, sections)
+
+
+def test_checkpointing_is_refused_for_one_reason() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        emit("torch@1.8", activation_checkpointing=True)
+    (message,) = (d.message for d in caught.value.diagnostics if d.code == "CC319")
+    (code,) = (one for one in find_target("torch").backend.codes if one.code == "CC319")
+    reason = "torch.utils.checkpoint has no use_reentrant=False"
+    assert reason in message
+    assert reason in code.help
+
+
+@pytest.mark.parametrize("half", [FLOAT16, BFLOAT16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("reductions", ["float32", "compute"])
+def test_padding_is_hidden_by_what_the_type_holds(half: dict[str, Any], reductions: str) -> None:
+    precision = half | {"ops": {"reductions": reductions, "pointwise": "compute"}}
+    text = emit("torch", precision=precision).files["model.py"].text
+    narrow = half is FLOAT16 and reductions == "compute"
+    assert text.count("* -1e4\n") == narrow
+    assert text.count("* -1e9\n") == (not narrow)
+
+
+def test_a_parallel_step_says_when_weights_are_shared() -> None:
+    text = emit("torch", "step", **FULL, **TWO).files["step.py"].text
+    assert text.index("init_process_group()") < text.index("make_optimizer(model)")
+    assert "torch.distributed.broadcast(" in text
+    assert "broadcast(" not in emit("torch", "step", **FULL).files["step.py"].text
+    plain = emit("torch", "step", precision=FLOAT16, **TWO).files["step.py"].text
+    assert "broadcast(" not in plain  # DistributedDataParallel does it
 
 
 @pytest.mark.parametrize(
@@ -217,7 +298,7 @@ def test_files_are_what_ruff_would_write(tmp_path: Path) -> None:
         for path, file in compiled.files.items():
             (tmp_path / f"{number}").mkdir(exist_ok=True)
             (tmp_path / f"{number}" / path).write_text(file.text)
-    assert refused.keys() <= {"CC210", "CC318", "CC319"}, refused
+    assert refused.keys() <= {"CC210", "CC211", "CC212", "CC318", "CC319"}, refused
     for command in (["check"], ["format", "--diff"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", str(tmp_path)]
         done = subprocess.run(ruff, capture_output=True, text=True, check=False)

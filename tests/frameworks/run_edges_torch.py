@@ -1,7 +1,7 @@
 """Emitted steps at the edges: `run_edges_torch.py FOLDER...`, each with a step.py.
 
-JSON by folder: `norms`, the traced norms of a model that is an embedding and of one whose parameters
-get no gradient; `halves`, the modules with half weights once an optimizer was made for them, of
+JSON by folder: `norms`, the traced norms of a model that is an embedding, then of one that gets
+no gradients; `halves`, the modules with half weights once an optimizer was made for them, of
 recipes with half weights.
 """
 

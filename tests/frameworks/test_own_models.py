@@ -200,6 +200,49 @@ def test_unused_and_tied_weights_train(
     assert last["updates"] == 3
 
 
+FROZEN = {
+    "torch": TORCH.replace("return hidden @ self.embed.weight", "return hidden @ self.again.weight")
+    .replace("build_model = Net", "")
+    + """
+def build_model():
+    net = Net()
+    net.again = nn.Embedding(8, 4)
+    net.again.weight = net.embed.weight
+    net.unused.requires_grad_(False)
+    return net
+""",
+    "paddle": PADDLE.replace("build_model = Net", "")
+    + """
+def build_model():
+    net = Net()
+    for parameter in net.unused.parameters():
+        parameter.stop_gradient = True
+    return net
+""",
+    "tensorflow": KERAS.replace("UNUSED", "'unused'").replace(
+        "    return model\n", "    model.unused.trainable = False\n    return model\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("target", FROZEN)
+def test_the_file_of_averages_holds_every_weight(tmp_path: Path, target: str) -> None:
+    code, errors, out = train(tmp_path, target, FROZEN[target], "adam", ema={"decay": 0.5})
+    assert code == 0, errors
+    weights, averages = (load_file(out / f"{name}.safetensors") for name in ("model", "ema"))
+    checkpoint = load_file(out / "checkpoint.safetensors")
+    assert averages.keys() == weights.keys()
+    trained = {name[4:] for name in checkpoint if name.startswith("ema/")}
+    frozen = weights.keys() - trained
+    assert frozen
+    assert all("unused" in name for name in frozen)
+    for name, array in weights.items():
+        assert np.array_equal(averages[name], array) == (name in frozen), name
+    order = ("--output", "again", "--windows", 1, "--device", "cpu")
+    again = start(tmp_path / "train.py", target, *order, "--weights", out / "ema.safetensors")
+    assert again.returncode == 0, again.stderr
+
+
 def test_types_are_the_choice_of_the_framework(tmp_path: Path) -> None:
     """What CC303 says, seen in a model that all three could have written."""
     found = {}

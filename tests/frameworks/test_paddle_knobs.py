@@ -140,6 +140,49 @@ SHARED: dict[str, dict[str, Any]] = {
 }
 
 
+FACTORY = """
+import paddle
+from paddle import nn
+
+
+def build_model():
+    paddle.seed(paddle.distributed.get_rank() + 100)  # other weights in every process
+    return nn.Sequential(Inputs(), nn.Linear(8, 4), nn.BatchNorm1D(4), nn.Linear(4, 3))
+
+
+class Inputs(nn.Layer):
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        return input_ids.astype("float32") / 100
+"""
+DIGESTS = """
+import sys
+import train
+
+args = train.parse_arguments(sys.argv[1:])
+train.select_device(args)
+state = train.make_state(args)
+arrays = train.model_arrays(state).values()
+sums = [float(abs(array.astype("float64")).sum()) for array in arrays]
+print("SUMS", sums, flush=True)
+"""
+
+
+def test_processes_begin_with_the_weights_of_the_first_one(lab: Lab) -> None:
+    sections: dict[str, Any] = {"precision": {"mode": "full", "compute_dtype": "bfloat16"}}
+    sections["model"] = {"kind": "custom", "factory": {"paddle": "own:build_model"}}
+    script = lab.script("two", **TWO, **BATCH, **sections)
+    (lab.folder / "own.py").write_text(FACTORY)
+    (script.with_name("digest.py")).write_text(DIGESTS)
+    launch = script.with_name("launch.sh")
+    launch.write_text(launch.read_text().replace("train.py", "digest.py"))
+    order = ("--device", "cpu", "--output", lab.folder / "out", "--use_bf16=false")
+    done = lab.shell("bash", launch, *lab.flags, *order)
+    logs = sorted((lab.folder / "runs/tiny-paddle/log").glob("workerlog.*"))
+    sums = [[li for li in log.read_text().splitlines() if li.startswith("SUMS")] for log in logs]
+    assert len(sums) == 2, done.stdout + done.stderr
+    assert sums[0] == sums[1] != []
+
+
 @pytest.mark.parametrize("name", SHARED)
 def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
     sections = SHARED[name] | {"clipping": cases.NORM | {"max_norm": 0.3} | cases.BUT_BIAS}

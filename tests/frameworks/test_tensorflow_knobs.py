@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from crosscast_parity.weights import bert_weights, save
-from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
@@ -31,6 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "plain": PLAIN | {"ema": {"decay": 0.5}},
     "recomputed": PLAIN | {"activation_checkpointing": True},
     "half operations": DROPOUT | {"precision": FLOAT16 | HALF, "optimizer": RATE | {"name": "sgd"}},
+    "bfloat16 losses": {"precision": BFLOAT16 | {"ops": {"losses": "compute"}}},
     "keras2": DROPOUT | {"precision": FLOAT16, "optimizer": RATE | GROUPS | {"name": "lamb"}},
     "rewrite": REWRITE,
     "float32": {},
@@ -145,6 +146,8 @@ def test_operations_in_half_round(ran: dict[str, tuple[Run, Run]]) -> None:
 def test_evaluation_rounds_its_losses_as_training_does(ran: dict[str, tuple[Run, Run]]) -> None:
     rounded, exact = (ran[name][0].status["eval"]["loss"] for name in ("half operations", "plain"))
     assert (20 * rounded * 2**10).is_integer()  # 20 rows, summed in float32
+    coarse = ran["bfloat16 losses"][0].status["eval"]["loss"]
+    assert (20 * coarse * 2**7).is_integer()
     assert not (20 * exact * 2**10).is_integer()
 
 

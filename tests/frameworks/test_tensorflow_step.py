@@ -193,7 +193,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
             arrays = dict(file)
         one = found[str(root / name)]
         expected = toys[name].expected(recipe)
-        results[name] = Ran(recipe, one["rows"], arrays, one["compilations"], one["refused"], expected)
+        results[name] = Ran(
+            recipe, one["rows"], arrays, one["compilations"], one["refused"], expected
+        )
     return results
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from crosscast.target import Form
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.script_runs import Run
 from frameworks.subprocesses import run_python
@@ -143,6 +145,97 @@ def test_two_processes_with_half_weights_train_as_one(lab: Lab) -> None:
             np.testing.assert_allclose(array, expected[name], atol=2e-5, err_msg=name)
 
 
+# Rank 0 starts with other weights and statistics than rank 1; both write what they end with.
+RANKS_MODEL = """
+import atexit
+import os
+
+import torch
+from torch import nn
+
+from safetensors.torch import save_file
+
+
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        rank = int(os.environ["RANK"])
+        generator = torch.Generator().manual_seed(rank)
+        self.embed = nn.Embedding(128, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.head = nn.Linear(8, 3)
+        self.register_buffer("shift", torch.full((3,), float(rank)))
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.normal_(generator=generator)
+        atexit.register(self.dump, f"{os.environ['DUMPS']}/{rank}.safetensors")
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        return self.head(self.norm(self.embed(input_ids).mean(1).float())) + self.shift
+
+    def dump(self, path):
+        tensors = dict(self.named_parameters()) | {"shift": self.shift}
+        masters = {n: getattr(t, "master", t).detach() for n, t in tensors.items()}
+        save_file({n: t.clone() for n, t in masters.items()}, path)
+"""
+RANKS_LOOP = """
+import os
+
+import torch
+from own_models.ranks import Own
+
+import step
+
+torch.manual_seed(0)
+torch.distributed.init_process_group("gloo")
+model, ids = Own(), torch.arange(8).reshape(4, 2) + 8 * int(os.environ["RANK"])
+optimizer = step.make_optimizer(model)
+model = torch.nn.parallel.DistributedDataParallel(model)
+state = step.TrainState(model, optimizer, torch.device("cpu"))
+inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), ids)
+
+
+def loss_fn(model, batch):
+    labels = batch.pop("labels")
+    return torch.nn.functional.cross_entropy(model(**batch).float(), labels, reduction="sum")
+
+
+for _ in range(3):
+    step.train_window(state, [inputs | {"labels": ids[:, 0] % 3}], loss_fn)
+torch.distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("form", ["script", "step"])
+@pytest.mark.parametrize("mode", ["full", "mixed"])
+def test_processes_start_with_the_weights_of_the_first(lab: Lab, mode: str, form: Form) -> None:
+    own = {"kind": "custom", "factory": {"torch": "own_models.ranks:Own"}}
+    sections = {"model": own, "precision": BFLOAT16 | {"mode": mode}, **TWO}
+    folder = emit(tiny_recipe(**sections), "torch", lab.folder / "run", form)
+    package = folder / "own_models"
+    package.mkdir()
+    (package / "ranks.py").write_text(RANKS_MODEL)
+    (folder / "loop.py").write_text(RANKS_LOOP)
+    command: tuple[object, ...] = (
+        folder / "launch.sh",
+        *lab.flags,
+        *("--output", folder / "out", "--windows", 3),
+    )
+    if form == "step":
+        options = ("--standalone", "--nproc-per-node", 2)
+        command = (sys.executable, "-m", "torch.distributed.run", *options, folder / "loop.py")
+    done = lab.shell(*command, DUMPS=str(folder))
+    assert done.returncode == 0, done.stderr
+    first, second = (load_file(folder / f"{rank}.safetensors") for rank in range(2))
+    assert first["shift"].max() == 0.0
+    for name, array in first.items():
+        assert array.dtype == np.float32
+        assert array.tobytes() == second[name].tobytes(), name
+    if form == "script":
+        for name, array in load_file(folder / "out" / "model.safetensors").items():
+            assert name not in first or array.tobytes() == first[name].tobytes(), name
+
+
 def test_operations_compute_in_the_chosen_types(tmp_path: Path) -> None:
     compute = dict.fromkeys(CLASSES, "compute")
     chosen: dict[str, dict[str, Any]] = {
@@ -177,6 +270,20 @@ def test_operations_compute_in_the_chosen_types(tmp_path: Path) -> None:
             for op, kind in belongs.items()
         }
         assert found[str(tmp_path / name)] == {"cpu": expected, "cuda": expected}, name
+
+
+@pytest.mark.parametrize("unit", ["sample", "microbatch", "token"])
+def test_losses_of_rows_in_half_are_summed_in_float32(tmp_path: Path, unit: str) -> None:
+    precision = BFLOAT16 | {"ops": {"losses": "compute"}}
+    recipe = tiny_recipe(precision=precision, accumulation={"normalize_by": unit})
+    folder = emit(recipe, "torch", tmp_path)
+    program = Path(__file__).with_name("run_half_losses_torch.py")
+    found = run_python(program, "torch", folder)[str(folder)]
+    rows = np.array(found["rows"])
+    assert rows.sum() != pytest.approx(float(np.float32(rows.sum()).astype(np.float16)), abs=0.01)
+    expected = rows.mean() if unit == "microbatch" else rows.sum()
+    assert found["loss"] == pytest.approx(expected, rel=1e-6)
+    assert found["evaluate"] == pytest.approx(rows.mean(), rel=1e-6)
 
 
 @pytest.mark.parametrize("precision", [FLOAT16, BFLOAT16], ids=["float16", "bfloat16"])

@@ -11,12 +11,12 @@ from itertools import combinations
 import pytest
 from typer.testing import CliRunner
 
-from crosscast.capability import Evidence
+from crosscast.capability import Evidence, Verdict
 from crosscast.cli import app
 from crosscast.defaults import Defaults, find_defaults, holding, version_number
 from crosscast.defaults_page import default_rows, defaults_page
 from crosscast.library_defaults import LIBRARY_DEFAULTS
-from crosscast.target import load_backend
+from crosscast.target import find_target, load_backend
 from recipe_strategies import TARGETS
 
 BACKENDS = [load_backend(name) for name in TARGETS]
@@ -137,6 +137,8 @@ def test_the_command_prints_them() -> None:
     assert json.loads(told.stdout) == default_rows(BACKENDS)
     table = CliRunner().invoke(app, ["matrix", "--defaults"]).stdout.splitlines()
     assert table[0].split() == ["target", "api", "versions", "evidence", "name", "default"]
+    values = [line.split()[-1] for line in table[1:]]
+    assert {"2**16", "0.5", "True", "None"} <= set(values)
     page = CliRunner().invoke(app, ["matrix", "--defaults", "--markdown"]).stdout
     assert page == defaults_page(BACKENDS)
 
@@ -146,4 +148,27 @@ def test_the_command_counts_verdicts_by_dialect() -> None:
     targets = {row["target"] for row in rows}
     assert set(TARGETS) <= targets
     assert len(rows) == sum(len(backend.dialects) for backend in BACKENDS)
-    assert all(int(row["exact"]) + int(row["adapted"]) > 0 for row in rows)
+    assert all(row["exact"] + row["adapted"] > 0 for row in rows)
+    assert {type(row[name]) for row in rows for name in map(str, Verdict)} == {int}
+
+
+def test_default_values_are_json() -> None:
+    rows = json.loads(CliRunner().invoke(app, ["matrix", "--defaults", "--json"]).stdout)
+    found = {row["name"]: row["default"] for row in rows if row["api"] == "paddle.amp.GradScaler"}
+    assert found["enable"] is True
+    assert found["incr_ratio"] == 2.0
+    assert isinstance(found["incr_every_n_steps"], int)
+    assert {type(row["default"]) for row in rows} <= {bool, int, float, str, list, type(None)}
+    assert any(isinstance(row["default"], list) for row in rows)
+    assert any(row["default"] is None for row in rows)
+
+
+def test_dialects_are_listed_by_the_names_that_to_takes() -> None:
+    rows = json.loads(CliRunner().invoke(app, ["matrix", "--dialects", "--json"]).stdout)
+    for row in rows:
+        name = row["target"].partition("@")[0]
+        named = find_target(f"{name}@{row['dialect']}")
+        assert named.dialect == find_target(row["target"]).dialect
+    assert {"torch.amp", "keras3", "dygraph"} <= {row["dialect"] for row in rows}
+    table = CliRunner().invoke(app, ["matrix", "--dialects"]).stdout
+    assert table.split()[:2] == ["target", "dialect"]

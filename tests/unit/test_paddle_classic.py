@@ -120,6 +120,18 @@ def test_a_recipe_of_the_script_is_expressed(script: str) -> None:
     assert {one.code for one in compiled.diagnostics} >= ALWAYS
 
 
+@pytest.mark.parametrize("script", ALL)
+def test_sums_in_half_are_the_choice_of_the_script(script: str) -> None:
+    full = {"precision": "{mode: full, compute_dtype: float16}"}
+    said = []
+    for dtype in ("float32", "compute"):
+        accumulation = f"{{steps: 1, tail: carry, dtype: {dtype}}}"
+        changes = NO_SCALE | full | {"accumulation": accumulation}
+        (compiled,) = compile_recipe(fitting(**changes), [f"paddle@{script}"])
+        said.append({(one.code, one.path) for one in compiled.diagnostics})
+    assert said[1] - said[0] == {("CC389", "accumulation.dtype")}
+
+
 @pytest.mark.parametrize(
     ("scripts", "changes", "code", "path"),
     [
@@ -200,6 +212,12 @@ def test_a_recipe_of_the_script_is_expressed(script: str) -> None:
             "schedule.tick",
         ),
         (ALL, {"accumulation": "{steps: 2}"}, "CC386", "accumulation.steps"),
+        (
+            ALL,
+            {"accumulation": "{steps: 1, normalize_by: token}"},
+            "CC386",
+            "accumulation.normalize_by",
+        ),
         (ALL, {"ema": "{decay: 0.99}"}, "CC386", "ema.decay"),
         (ALL, {"activation_checkpointing": "true"}, "CC386", "activation_checkpointing"),
         (

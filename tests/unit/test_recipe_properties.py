@@ -25,7 +25,7 @@ from crosscast.emit import py_literal
 from crosscast.lowering import recipe_hash
 from crosscast.order import verify
 from crosscast.plan import AllReduce, Plan
-from crosscast.recipe import Recipe
+from crosscast.recipe import OpTypes, Recipe
 from crosscast.reference import MicroBatch, Trace, run
 from crosscast.target import Backend, Form, find_target, load_backend
 from recipe_strategies import TARGETS, loadable_backends, recipes
@@ -95,7 +95,8 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
     result = compiled(recipe, name, form)
     judged = judge(recipe, find_target(name).rows)
     unsupported = [one for one in judged if one.row.verdict is Verdict.UNSUPPORTED]
-    assert (result is None) == bool(unsupported)
+    about_the_model = recipe.activation_checkpointing or recipe.precision.ops != OpTypes()
+    assert (result is None) == bool(unsupported or (form == "step" and about_the_model))
     if result is None:
         return
     _, files = result

@@ -44,7 +44,7 @@ RULES = [
         ".exempt",
     ),
     bad("activation_checkpointing", "true", "CC210", "9:27", **OWN),
-    bad("optimizer", "{name: adamw, learning_rate: 1, eps: 1e-46}", "CC207", "7:51", ".eps"),
+    bad("optimizer", "{name: adamw, learning_rate: 1, eps: 1e-46}", "CC207", "7:49", ".eps"),
     bad(
         "optimizer",
         "{name: adafactor, learning_rate: 1, eps: [1e-30, 1e-3]}",
@@ -56,7 +56,7 @@ RULES = [
         "model",
         "{kind: bert, preset: tiny, labels: 3, vocab_size: 8}",
         "CC206",
-        "3:59",
+        "3:58",
         ".vocab_size",
     ),
     bad(

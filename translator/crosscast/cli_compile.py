@@ -9,7 +9,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from crosscast.console import EXIT_FINDINGS, exit_code, print_diagnostics, print_json, print_table
+from crosscast.console import (
+    EXIT_FINDINGS,
+    cell_text,
+    exit_code,
+    print_diagnostics,
+    print_json,
+    print_table,
+)
 from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
 
 RecipeArgument = Annotated[
@@ -179,7 +186,7 @@ def _plain(value: Any) -> Any:
     """Return the value of a field as JSON knows it."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return value.model_dump() if hasattr(value, "model_dump") else value
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
 
 
 def explain(
@@ -213,7 +220,8 @@ def explain(
     if json:
         print_json(result)
     else:
-        columns = ("target", "field", "value", "verdict", "code", "how")
-        print_table(columns, [[str(row[c]) for c in columns] for row in result])
+        columns = ("target", "field", "verdict", "code", "value", "how")
+        cells = [[cell_text(row[name]) for name in columns] for row in result]
+        print_table(columns, cells, long=("value", "how"))
     below = {"unsupported"} | ({"adapted", "approximate"} if strict else set())
     return EXIT_FINDINGS if any(row["verdict"] in below for row in result) else 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from crosscast.cli_compile import JsonOption
-from crosscast.console import EXIT_CANNOT_RUN, print_json, print_table
+from crosscast.console import EXIT_CANNOT_RUN, cell_text, print_json, print_table
 
 
 def init(
@@ -45,7 +46,10 @@ def matrix(
     ] = False,
 ) -> None:
     """Print what every target can express, from the backends' own tables."""
-    from crosscast.defaults_page import default_rows, defaults_page
+    _refuse_both(("--json", json), ("--markdown", markdown))
+    _refuse_both(("--dialects", dialects), ("--defaults", defaults))
+    _refuse_both(("--dialects", dialects), ("--markdown", markdown))
+    from crosscast.defaults_page import default_rows, defaults_page, value_text
     from crosscast.matrix import dialect_rows, markdown_page, matrix_rows
     from crosscast.target import backend_names, load_backend
 
@@ -53,16 +57,28 @@ def matrix(
     if markdown:
         print((defaults_page if defaults else markdown_page)(backends), end="")
         return
-    rows, hidden = matrix_rows(backends), {"when", "probe"}
+    rows: Sequence[Mapping[str, Any]] = matrix_rows(backends)
+    hidden = {"when", "probe"}
     if defaults:
         rows, hidden = default_rows(backends), {"kind", "measured", "source", "note"}
     elif dialects:
         rows, hidden = dialect_rows(backends), set()
     if json:
         print_json(rows)
-    else:
-        columns = [column for column in rows[0] if column not in hidden]
-        print_table(columns, [[row[column] for column in columns] for row in rows])
+        return
+    columns = [column for column in rows[0] if column not in hidden]
+    # The number 1 is not the text '1', and a script writes 2**16.
+    cells = [
+        [(value_text if name == "default" else cell_text)(row[name]) for name in columns]
+        for row in rows
+    ]
+    print_table(columns, cells, long=("how",))
+
+
+def _refuse_both(one: tuple[str, bool], other: tuple[str, bool]) -> None:
+    """Refuse two options of which one would be ignored."""
+    if one[1] and other[1]:
+        raise typer.BadParameter(f"{one[0]} and {other[0]} exclude each other")
 
 
 def doctor(json: JsonOption = False) -> int:
@@ -75,5 +91,5 @@ def doctor(json: JsonOption = False) -> int:
         print_json([one.to_json() for one in found])
     else:
         columns = ("target", "version", "devices", "float32", "bfloat16", "float16", "note")
-        print_table(columns, [one.cells() for one in found])
+        print_table(columns, [one.cells() for one in found], long=("note",))
     return 0 if any(one.usable for one in found) else EXIT_CANNOT_RUN

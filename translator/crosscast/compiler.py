@@ -87,7 +87,7 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
             code="CC212",
             path=path,
             message="this is about the model, which a step does not contain",
-            hint="leave it out, or --form step; write it into your model",
+            hint="leave it or --form step out, and write it into your model",
         )
         for path, is_asked in asked.items()
         if is_asked

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from crosscast.diagnostics import Diagnostic, Severity, render, sort_key
+from crosscast.tables import layout
 
 EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -57,18 +59,30 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, default=str))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table to stdout: drawn on a terminal, aligned plain text in a pipe."""
-    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
-        from rich.console import Console
-        from rich.table import Table
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, long: Collection[str] = ()
+) -> None:
+    """Print a table to stdout: one line a row in a pipe, within the width of a terminal.
 
-        table = Table(*columns, header_style="bold", highlight=False)
-        for row in rows:
-            table.add_row(*(cell.replace("[", r"\[") for cell in row))
-        Console().print(table)
+    Columns named in `long` hold sentences, which may be wrapped; no cell is ever cut.
+    """
+    if not sys.stdout.isatty():
+        table = layout(columns, rows, long=long)
+        print(*table.head, *table.rows, sep="\n")
         return
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    for row in (columns, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
+    table = layout(columns, rows, long=long, width=shutil.get_terminal_size().columns)
+    if "NO_COLOR" in os.environ:
+        print(*table.head, sep="\n")
+    else:
+        from rich.console import Console
+
+        console = Console(highlight=False, markup=False)
+        for line in table.head:
+            console.print(line, style="bold", soft_wrap=True)
+    if table.rows:
+        print(*table.rows, sep="\n")
+
+
+def cell_text(value: Any) -> str:
+    """Return a value as the text of a cell: strings as they are, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from crosscast.defaults import Defaults, Value
 from crosscast.library_defaults import LIBRARY_DEFAULTS
@@ -25,8 +26,8 @@ LIBRARIES = "libraries"
 """Target under which the defaults of training libraries are listed."""
 
 
-def default_rows(backends: Sequence[Backend]) -> list[dict[str, str]]:
-    """Return one row of plain text cells for every value of every table."""
+def default_rows(backends: Sequence[Backend]) -> list[dict[str, Any]]:
+    """Return one row for every value of every table: text, and `default` as JSON knows it."""
     return [
         row
         for target, entries in _tables(backends)
@@ -41,7 +42,7 @@ def _tables(backends: Sequence[Backend]) -> Iterator[tuple[str, Sequence[Default
     yield LIBRARIES, LIBRARY_DEFAULTS
 
 
-def _rows(target: str, entry: Defaults) -> Iterator[dict[str, str]]:
+def _rows(target: str, entry: Defaults) -> Iterator[dict[str, Any]]:
     common = {
         "target": target,
         "api": f"{entry.api} ({entry.form})" if entry.form else entry.api,
@@ -53,7 +54,14 @@ def _rows(target: str, entry: Defaults) -> Iterator[dict[str, str]]:
     }
     for kind, values in (("argument", entry.arguments), ("fixed", entry.fixed)):
         for name, value in values.items():
-            yield common | {"kind": kind, "name": name, "default": _text(value)}
+            yield common | {"kind": kind, "name": name, "default": _json_value(value)}
+
+
+def _json_value(value: Value) -> bool | int | float | str | list[float | None] | None:
+    """Return a value as JSON has it; numbers that it lacks as text."""
+    if isinstance(value, tuple):
+        return list(value)
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _window(entry: Defaults) -> str:
@@ -64,7 +72,7 @@ def _window(entry: Defaults) -> str:
     return f"{entry.package} up to {entry.until}" if entry.until else entry.package
 
 
-def _text(value: Value) -> str:
+def value_text(value: Value) -> str:
     """Return a value as a script would write it; large powers of two as such."""
     if isinstance(value, float) and value >= 2**10 and math.frexp(value)[0] == 0.5:
         return f"2**{math.frexp(value)[1] - 1}"
@@ -86,7 +94,7 @@ def _line(entry: Defaults) -> dict[str, str]:
     """Return one line of the page: an API with all its values."""
 
     def listed(values: Sequence[tuple[str, Value]]) -> str:
-        return ", ".join(f"`{name}={_text(value)}`" for name, value in values)
+        return ", ".join(f"`{name}={value_text(value)}`" for name, value in values)
 
     return {
         "api": f"`{entry.api}`" + (f" ({entry.form})" if entry.form else ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from crosscast.capability import Row, Verdict
 from crosscast.codes import CODES, Code
@@ -53,19 +53,20 @@ def _cells(backend: Backend, row: Row) -> dict[str, str]:
     }
 
 
-def dialect_rows(backends: Sequence[Backend]) -> list[dict[str, str]]:
+def dialect_rows(backends: Sequence[Backend]) -> list[dict[str, str | int]]:
     """Return every dialect with the numbers of its rows by verdict."""
     return [_summary(backend, dialect) for backend in backends for dialect in backend.dialects]
 
 
-def _summary(backend: Backend, dialect: Dialect) -> dict[str, str]:
+def _summary(backend: Backend, dialect: Dialect) -> dict[str, str | int]:
     counts = Counter(row.verdict for row in rows_of(backend, dialect))
     return {
         "target": backend.name if dialect == backend.dialects[0] else _named(backend, dialect),
+        "dialect": dialect.name,
         "title": dialect.title or backend.title,
         "versions": window(dialect),
         "evidence": str(dialect.evidence),
-        **{str(verdict): str(counts[verdict]) for verdict in Verdict},
+        **{str(verdict): counts[verdict] for verdict in Verdict},
     }
 
 
@@ -73,12 +74,12 @@ def _named(backend: Backend, dialect: Dialect) -> str:
     return f"{backend.name}@{dialect.name}"
 
 
-def table(columns: Sequence[str], rows: Sequence[dict[str, str]]) -> Iterator[str]:
+def table(columns: Sequence[str], rows: Sequence[Mapping[str, str | int]]) -> Iterator[str]:
     """Yield the lines of a Markdown table."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for row in rows:
-        yield f"| {' | '.join(_escaped(row[column]) for column in columns)} |"
+        yield f"| {' | '.join(_escaped(str(row[column])) for column in columns)} |"
 
 
 def _escaped(text: str) -> str:
@@ -93,7 +94,7 @@ def _verdicts(rows: Sequence[Row]) -> str:
 
 def markdown_page(backends: Sequence[Backend]) -> str:
     """Return the docs page docs/support-matrix.md."""
-    columns = ("target", "title", "versions", "evidence", *map(str, Verdict))
+    columns = ("target", "dialect", "title", "versions", "evidence", *map(str, Verdict))
     lines = [_HEAD, "## Targets", "", *table(columns, dialect_rows(backends)), "", _FIELDS]
     lines += [*_overview(backends), "", _OTHERS]
     rows = matrix_rows(backends)

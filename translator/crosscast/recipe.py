@@ -149,7 +149,8 @@ class Accumulation(Section):
     """Micro-batches per optimizer step; derived when left out."""
     normalize_by: Literal["sample", "microbatch", "token"] = "sample"
     """Mean over the window's rows, mean of the micro-batches' means, or mean over the window's
-    labels that are not -100."""
+    labels that are not -100. The shipped BERT has one label a row; a model of your own may have
+    labels [rows, tokens] and logits [rows, tokens, classes], with `token` only."""
     tail: Literal["flush_renormalized", "flush", "drop", "carry"] = "flush_renormalized"
     """A short window at the end of an epoch: step with its true mean, step with the divisor of a
     full window, leave it out, or fill it from the next epoch."""
@@ -198,7 +199,7 @@ class Schedule(Section):
 
     name: Literal["constant", "linear", "cosine", "polynomial", "inverse_sqrt"] = "constant"
     """After the warm-up: constant, falling to `end_lr` at `total_steps`, or with the inverse
-    square root of the step."""
+    square root of the step (rate * sqrt(warmup_steps / step), which needs a warm-up)."""
     total_steps: Count
     """Windows the run makes, and the length of the schedule."""
     warmup_steps: CountOrZero = 0
@@ -245,8 +246,10 @@ class Recipe(Section):
 
     version: Literal[1]
     name: Slug
-    """Letters, digits, dot, dash and underscore; names the run."""
+    """Names the run: 1 to 64 letters, digits, dots, dashes and underscores, the first of them a
+    letter or a digit."""
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    """At most 2147483647; decides the order of the rows, fresh weights and dropout."""
     model: Model
     data: Data
     batch: Batch

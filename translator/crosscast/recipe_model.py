@@ -55,7 +55,8 @@ class CustomModel(Section):
 
     kind: Literal["custom"]
     factory: Annotated[dict[str, FactoryName], Field(min_length=1)]
-    """Backend name to `package.module:function`; the function takes nothing, returns a model."""
+    """Backend name to `package.module:function`, of at most 200 characters; the function takes
+    nothing, returns a model."""
 
 
 class SyntheticData(Section):

@@ -16,8 +16,9 @@ class ParameterGroup(Section):
     """Parameters, chosen by name, with a decay or a rate of their own."""
 
     parameters: Annotated[tuple[Glob, ...], Field(min_length=1)]
-    """Patterns like `bert.embeddings.*` (`*`, `?`, `[abc]`) for the names of the parameters: those
-    of Hugging Face for the shipped BERT, the framework's own for a custom model."""
+    """Patterns like `bert.embeddings.*` (`*`, `?`, `[abc]`, `[!abc]`) for the names of the
+    parameters: those of Hugging Face for the shipped BERT, the framework's own for a custom model.
+    At most 200 letters, digits and characters of `_ . / : - * ? [ ] !`."""
     weight_decay: NonNegative | None = None
     """Instead of the optimizer's, whatever `no_decay` says; left out, nothing changes."""
     rate_factor: NonNegative = 1.0
@@ -53,7 +54,9 @@ class Adam(_Optimizer):
 
     name: Literal["adam"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    """Two numbers above 0: shares that gradients and their squares keep."""
     eps: Positive = 1e-8
+    """One number, at least 1.18e-38: less counts as 0 in float32."""
     eps_placement: EpsPlacement = "after_correction"
     """Added to the root of the corrected second moment (PyTorch), or of the raw one (Keras)."""
     bias_correction: bool = True
@@ -67,7 +70,9 @@ class AdamW(_Optimizer):
 
     name: Literal["adamw"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    """Two numbers above 0: shares that gradients and their squares keep."""
     eps: Positive = 1e-8
+    """One number, at least 1.18e-38: less counts as 0 in float32."""
     eps_placement: EpsPlacement = "after_correction"
     """Added to the root of the corrected second moment (PyTorch), or of the raw one (Keras)."""
     bias_correction: bool = True
@@ -82,7 +87,9 @@ class Lamb(_Optimizer):
 
     name: Literal["lamb"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    """Two numbers above 0: shares that gradients and their squares keep."""
     eps: Positive = 1e-6
+    """One number, at least 1.18e-38: less counts as 0 in float32."""
     bias_correction: bool = True
     weight_decay: NonNegative = 0.01
     """Within the step whose length is adapted."""
@@ -97,6 +104,7 @@ class Lion(_Optimizer):
 
     name: Literal["lion"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.99)
+    """Two numbers above 0: what the momentum weighs in the sign, and what it keeps."""
     weight_decay: NonNegative = 0.0
     """Decoupled: w times (1 - learning_rate * weight_decay)."""
 
@@ -108,7 +116,8 @@ class Adafactor(_Optimizer):
     beta2_decay: OneToThe = -0.8
     """The share of the new gradient in the second moments is t to the power of this."""
     eps: tuple[Positive, Positive] = (2.0**-23, 1e-3)
-    """Lowest root of a second moment, lowest root mean square of a parameter."""
+    """Two numbers: lowest root of a second moment, at least 1e-19, and lowest root mean square of
+    a parameter."""
     clip_threshold: Annotated[float, Field(ge=1)] = 1.0
     """Highest root mean square of a direction."""
     weight_decay: NonNegative = 0.0

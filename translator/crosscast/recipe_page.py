@@ -19,6 +19,7 @@ def recipe_page() -> str:
         "",
         "A recipe is YAML 1.2. Unknown fields are errors; keys that start with `x-` are yours.",
         'Values are not converted: `4` is not `"4"`. `crosscast show FILE` prints every default.',
+        "Integers are at most 2147483647 (an int32), paths at most 255 characters long.",
         "",
         *_table(schema, schema),
     ]
@@ -91,7 +92,9 @@ def _type(schema: dict[str, Any], field: dict[str, Any]) -> str:
         return _type(schema, next(o for o in field["anyOf"] if o.get("type") != "null"))
     if field.get("type") == "array":
         items = field["items"]
-        return f"list of {_type(schema, items[0] if isinstance(items, list) else items)}"
+        if isinstance(items, list):
+            return f"list of exactly {len(items)}: {_type(schema, items[0])}"
+        return f"list of {_type(schema, items)}"
     bounds = {
         "minimum": "≥ {}",
         "exclusiveMinimum": "> {}",

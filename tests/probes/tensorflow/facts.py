@@ -91,6 +91,19 @@ def half_weights() -> dict[str, Any]:
     }
 
 
+def row_losses() -> dict[str, float]:
+    """Worst relative error of a row's cross-entropy in half, from logits that are half anyway."""
+    generator = tf.random.Generator.from_seed(0)
+    logits, labels = generator.normal((4000, 8), stddev=3.0), tf.range(4000) % 8
+    loss, found = tf.nn.sparse_softmax_cross_entropy_with_logits, {}
+    for name in ("float16", "bfloat16"):
+        half = tf.cast(logits, name)
+        exact = loss(labels, tf.cast(half, tf.float64))
+        error = tf.abs(tf.cast(loss(labels, half), tf.float64) - exact) / exact
+        found[name] = float(tf.reduce_max(error[exact > 0.05]))
+    return found
+
+
 class Counted(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
     """A rate that is the step it is asked for."""
 
@@ -154,6 +167,7 @@ def facts() -> dict[str, Any]:
         "adafactor": moved(keras.optimizers.Adafactor(0.5, epsilon_1=1e-2), [1e-3], start=1.0),
         "averages": averages(),
         "half": half_weights(),
+        "row_losses": row_losses(),
         "names": {
             "dense": names(layers.Dense(4)),
             "embedding": names(layers.Embedding(4, 4)),

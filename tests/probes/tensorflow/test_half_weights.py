@@ -19,3 +19,8 @@ def test_dense_layers_compute_in_the_type_they_hold(facts: dict[str, Any]) -> No
 
 def test_a_half_policy_holds_for_normalization(facts: dict[str, Any]) -> None:
     assert facts["half"]["norm"] == "float16"
+
+
+def test_only_in_bfloat16_every_step_of_a_loss_is_rounded(facts: dict[str, Any]) -> None:
+    assert facts["row_losses"]["float16"] < 2.0**-10  # one rounding of the result
+    assert facts["row_losses"]["bfloat16"] > 4 * 2.0**-8

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import time
 import zipfile
@@ -30,6 +31,7 @@ from torch import nn
 # isort: split
 from my_model import build_model
 
+MADE_FOR = "PyTorch 2.4 or newer"
 RECIPE = "4c55ae018175d5a9"
 SEED = 0
 MICRO_BATCH_SIZE = 64
@@ -471,6 +473,15 @@ def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
         raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
 
 
+def check_version() -> None:
+    """Refuse a version of the framework that this script was not written for."""
+    version = torch.__version__
+    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    # Development builds may call themselves 0.0.0.
+    if any(found) and not (2, 4) <= found:
+        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; write status.json; return the exit code."""
     args = parse_arguments(argv)
@@ -484,6 +495,7 @@ def main(argv: list[str] | None = None) -> int:
     status |= {"windows": 0, "updates": 0, "eval": None}
     state: TrainState | None = None
     try:
+        check_version()
         device = select_device(args)
         status |= {"device": describe_device(device), "versions": versions()}
         state = make_state(device)

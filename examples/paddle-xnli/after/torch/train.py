@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import time
 import zipfile
@@ -31,6 +32,7 @@ from torch import nn
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
+MADE_FOR = "PyTorch 2.4 or newer"
 RECIPE = "12c67d2021d8a1b1"
 SEED = 1
 MICRO_BATCH_SIZE = 32
@@ -584,6 +586,15 @@ def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
         raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
 
 
+def check_version() -> None:
+    """Refuse a version of the framework that this script was not written for."""
+    version = torch.__version__
+    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    # Development builds may call themselves 0.0.0.
+    if any(found) and not (2, 4) <= found:
+        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; write status.json; return the exit code."""
     args = parse_arguments(argv)
@@ -596,6 +607,7 @@ def main(argv: list[str] | None = None) -> int:
     status |= {"windows": 0, "updates": 0, "eval": None}
     state: TrainState | None = None
     try:
+        check_version()
         device = select_device(args)
         if not process_rank():  # the others may be late
             (args.output / "status.json").unlink(missing_ok=True)

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import time
 import zipfile
@@ -31,6 +32,7 @@ from safetensors.numpy import load_file, save_file
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
+MADE_FOR = "Paddle 3.0 or newer"
 RECIPE = "30250bcf7a9d6c88"
 SEED = 1
 MICRO_BATCH_SIZE = 8
@@ -618,6 +620,15 @@ def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
         raise Stop("stopped", 1, f"the loss is not finite in window {row['window']}")
 
 
+def check_version() -> None:
+    """Refuse a version of the framework that this script was not written for."""
+    version = paddle.__version__
+    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    # Development builds may call themselves 0.0.0.
+    if any(found) and not (3, 0) <= found:
+        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; write status.json; return the exit code."""
     args = parse_arguments(argv)
@@ -631,6 +642,7 @@ def main(argv: list[str] | None = None) -> int:
     status |= {"windows": 0, "updates": 0, "eval": None}
     state: TrainState | None = None
     try:
+        check_version()
         device = select_device(args)
         status |= {"device": describe_device(device), "versions": versions()}
         state = make_state(args)

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import time
 import zipfile
@@ -33,6 +34,7 @@ from safetensors.numpy import load_file, save_file
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
+MADE_FOR = "TensorFlow 2.16 or newer (Keras 3)"
 RECIPE = "30250bcf7a9d6c88"
 SEED = 1
 MICRO_BATCH_SIZE = 8
@@ -288,14 +290,10 @@ def window_step(state: TrainState, scale: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
     grad_norm = tf.linalg.global_norm(gradients)
     if finite:
         state.optimizer.apply(gradients)
-    return grad_norm, finite
-
-
-@tf.function
-def clear(state: TrainState) -> None:
-    """Set the gradients of the window to zero."""
+    # In skipped windows, too. What Python does after this reads no gradients.
     for total in state.gradients:
         total.assign(tf.zeros_like(total))
+    return grad_norm, finite
 
 
 def train_window(
@@ -316,7 +314,6 @@ def train_window(
     skipped = not finite
     state.updates += not skipped
     state.loss_scale.adjust(skipped)  # LossScaleOptimizer knows no bounds (CC320)
-    clear(state)
     state.windows += 1
     return {
         "window": state.windows - 1,
@@ -603,6 +600,15 @@ def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
         raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
 
 
+def check_version() -> None:
+    """Refuse a version of the framework that this script was not written for."""
+    version = tf.__version__
+    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    # Development builds may call themselves 0.0.0.
+    if any(found) and not (2, 16) <= found:
+        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; write status.json; return the exit code."""
     args = parse_arguments(argv)
@@ -616,6 +622,7 @@ def main(argv: list[str] | None = None) -> int:
     status |= {"windows": 0, "updates": 0, "eval": None}
     state: TrainState | None = None
     try:
+        check_version()
         device = select_device(args)
         status |= {"device": describe_device(device), "versions": versions()}
         state = make_state(device)

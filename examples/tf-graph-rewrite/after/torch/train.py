@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import time
 import zipfile
@@ -30,6 +31,7 @@ from torch import nn
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
 
+MADE_FOR = "PyTorch 2.4 or newer"
 RECIPE = "30250bcf7a9d6c88"
 SEED = 1
 MICRO_BATCH_SIZE = 8
@@ -192,9 +194,13 @@ def make_scaler(device: torch.device) -> torch.amp.GradScaler:
     )
 
 
-def global_norm(parameters: Iterable[nn.Parameter]) -> torch.Tensor:
+def global_norm(
+    parameters: Iterable[nn.Parameter], device: torch.device
+) -> torch.Tensor:
     """L2 norm of all gradients together."""
     norms = [p.grad.norm() for p in parameters if p.grad is not None]
+    if not norms:
+        return torch.zeros((), device=device)
     return torch.linalg.vector_norm(torch.stack(norms))
 
 
@@ -227,7 +233,7 @@ def train_window(
         window_loss += loss.detach()
     state.scaler.unscale_(state.optimizer)
     # unscale_ has looked for inf and nan; step() does nothing when it found any.
-    grad_norm = global_norm(model.parameters())
+    grad_norm = global_norm(model.parameters(), device)
     state.scaler.step(state.optimizer)
     scale = state.scaler.get_scale()
     state.scaler.update()
@@ -500,6 +506,15 @@ def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
         raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
 
 
+def check_version() -> None:
+    """Refuse a version of the framework that this script was not written for."""
+    version = torch.__version__
+    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    # Development builds may call themselves 0.0.0.
+    if any(found) and not (2, 4) <= found:
+        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; write status.json; return the exit code."""
     args = parse_arguments(argv)
@@ -513,6 +528,7 @@ def main(argv: list[str] | None = None) -> int:
     status |= {"windows": 0, "updates": 0, "eval": None}
     state: TrainState | None = None
     try:
+        check_version()
         device = select_device(args)
         status |= {"device": describe_device(device), "versions": versions()}
         state = make_state(device)

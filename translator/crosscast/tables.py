@@ -1,0 +1,110 @@
+"""Lay out tables as lines of text. No cell is ever cut."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+GAP = "  "
+INDENT = "    "
+PADDED = 40
+"""Most characters that a column of sentences is padded to in a pipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A table as lines."""
+
+    head: tuple[str, ...]
+    """The names of the columns: one line, or several where the width asks for them."""
+    rows: tuple[str, ...]
+
+
+def layout(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    long: Collection[str] = (),
+    width: int | None = None,
+) -> Layout:
+    """Return a table as lines.
+
+    Args:
+        columns: Names of the columns.
+        rows: Cells of one line each.
+        long: Names of the columns that hold sentences: these may be wrapped.
+        width: Characters of a terminal's line; without one every row is one line of any length.
+            A row too long for it goes on in indented lines.
+    """
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    sentences = [name in long for name in columns]
+    if width is None or _room(widths) <= width:
+        padded = [
+            min(size, PADDED) if sentence else size
+            for size, sentence in zip(widths, sentences, strict=True)
+        ]
+        lines = tuple(_joined(cells, padded) for cells in (columns, *rows))
+        return Layout(lines[:1], lines[1:])
+    groups = _groups(widths, sentences, width)
+    head, *body = (
+        tuple(_lines(cells, groups, widths, sentences, width)) for cells in (columns, *rows)
+    )
+    return Layout(head, tuple(line for lines in body for line in lines))
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return GAP.join(padded).rstrip()
+
+
+def _room(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _groups(widths: Sequence[int], sentences: Sequence[bool], width: int) -> list[list[int]]:
+    """Return which columns share a line; one that holds sentences has its own."""
+    groups: list[list[int]] = []
+    for index, sentence in enumerate(sentences):
+        fits = groups and not sentence and not sentences[groups[-1][-1]]
+        indent = len(INDENT) if len(groups) > 1 else 0
+        if fits and indent + _room([widths[i] for i in (*groups[-1], index)]) <= width:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _lines(
+    cells: Sequence[str],
+    groups: Sequence[Sequence[int]],
+    widths: Sequence[int],
+    sentences: Sequence[bool],
+    width: int,
+) -> Iterator[str]:
+    """Yield the lines of one row; a short sentence goes behind the names before it."""
+    line = ""
+    for number, group in enumerate(groups):
+        indent = INDENT if number else ""
+        first = group[0]
+        if not sentences[first]:
+            yield from [line.rstrip()] if line.strip() else []
+            line = indent + GAP.join(cells[i].ljust(widths[i]) for i in group)
+        elif line and len(line + GAP + cells[first]) <= width:
+            yield (line + GAP + cells[first]).rstrip()
+            line = ""
+        else:
+            yield from [line.rstrip()] if line.strip() else []
+            yield from _wrapped(cells[first], indent, width)
+            line = ""
+    yield from [line.rstrip()] if line.strip() else []
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(width, 2 * len(INDENT)),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
