@@ -267,14 +267,13 @@ def test_recomputed_dropout_needs_a_gpu_in_paddle_2(
 
 def test_processes_share_half_weights(tmp_path: Path) -> None:
     full: dict[str, Any] = {"precision": FLOAT16 | {"mode": "full"}}
-    for index, (sections, form, shared) in enumerate(
-        (
-            (full | PROCESSES[1], "script", True),
-            (full | PROCESSES[1], "step", True),
-            (full, "script", False),
-            ({"precision": FLOAT16} | PROCESSES[1], "script", False),  # DataParallel does it
-        )
-    ):
+    cases: tuple[tuple[dict[str, Any], Form, bool], ...] = (
+        (full | PROCESSES[1], "script", True),
+        (full | PROCESSES[1], "step", True),
+        (full, "script", False),
+        ({"precision": FLOAT16} | PROCESSES[1], "script", False),  # DataParallel does it
+    )
+    for index, (sections, form, shared) in enumerate(cases):
         folder = emit(tiny_recipe(**sections), "paddle", tmp_path / str(index), form=form)
         file = folder / ("step.py" if form == "step" else "train.py")
         assert ("broadcast(" in file.read_text()) == shared

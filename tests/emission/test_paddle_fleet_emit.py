@@ -66,7 +66,7 @@ REST: list[dict[str, Any]] = [
     {
         "schedule": {"name": "cosine", "total_steps": 9},
         "accumulation": {"steps": 4, "normalize_by": "microbatch", "tail": "carry"},
-        "data": {"source": "synthetic", "sequence_length": 8},
+        "data": {"source": "synthetic", "sequence_length": 9},
     },
 ]
 

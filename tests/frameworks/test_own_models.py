@@ -201,8 +201,9 @@ def test_unused_and_tied_weights_train(
 
 
 FROZEN = {
-    "torch": TORCH.replace("return hidden @ self.embed.weight", "return hidden @ self.again.weight")
-    .replace("build_model = Net", "")
+    "torch": TORCH.replace(
+        "return hidden @ self.embed.weight", "return hidden @ self.again.weight"
+    ).replace("build_model = Net", "")
     + """
 def build_model():
     net = Net()

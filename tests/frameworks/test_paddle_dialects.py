@@ -69,7 +69,9 @@ def test_without_a_gpu_half_is_refused_and_float32_is_not(
 def test_dropout_is_not_recomputed_on_a_cpu(lab: Lab, target: str) -> None:
     recomputed: dict[str, Any] = {"activation_checkpointing": True}
     dropout: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
-    (run,) = lab.main(lab.script("run", target, **recomputed, **dropout), ("out",), framework=target)
+    (run,) = lab.main(
+        lab.script("run", target, **recomputed, **dropout), ("out",), framework=target
+    )
     assert (run.code, run.traceback, run.status["status"]) == (3, "", "cannot_run")
     assert "recomputes dropout on GPUs only" in run.status["message"]
     script = lab.script("without", target, **recomputed)

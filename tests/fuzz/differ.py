@@ -140,7 +140,12 @@ def _compile(case: Case, outcome: Outcome, expected: Plan) -> str | None:
 def of_step(recipe: Recipe) -> Recipe:
     """Return the recipe without what is about the model, which a step refuses (CC212)."""
     precision = recipe.precision.model_copy(update={"ops": OpTypes()})
-    return recipe.model_copy(update={"precision": precision, "activation_checkpointing": False})
+    overrides = {
+        name: {key: value for key, value in settings.items() if key != "compile"}
+        for name, settings in recipe.overrides.items()
+    }
+    changes = {"precision": precision, "activation_checkpointing": False, "overrides": overrides}
+    return recipe.model_copy(update=changes)
 
 
 def _other_meaning(plan: Plan, expected: Plan, case: Case) -> list[str]:
