@@ -27,7 +27,7 @@ def types_view(recipe: Recipe, form: Form) -> dict[str, Any]:
         "classes": classes,
         "explicit": explicit,
         "half_loss": half_loss,
-        "loss_doc": f"float32 of rows in {half}" if half_loss else "float32",
+        "loss_doc": f"{half}, added in float32" if half_loss else "float32",
         "losses": f".to(torch.{half})" if half_loss else ".float()",
     }
     if not explicit:

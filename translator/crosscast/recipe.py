@@ -92,7 +92,7 @@ class OpTypes(Section):
     embeddings: OpType = "float32"
     """The three lookups and their sum."""
     losses: OpType = "float32"
-    """Cross-entropy."""
+    """Cross-entropy of every row; sum and mean of the rows are float32."""
 
 
 class Precision(Section):
