@@ -241,8 +241,18 @@ def optimizer_facts() -> dict[str, Any]:
     }
 
 
+def loss_facts() -> dict[str, Any]:
+    """Cross-entropy of rows that the model gets very wrong."""
+    logits = paddle.to_tensor([[0.0, 50.0], [0.0, 70.0], [0.0, 300.0]], stop_gradient=False)
+    labels = paddle.zeros([3], "int64")
+    losses = paddle.nn.functional.cross_entropy(logits, labels, reduction="none")
+    losses.sum().backward()
+    return {"losses": losses.flatten().tolist(), "gradient": logits.grad.tolist()}
+
+
 if __name__ == "__main__":
     FACTS = {
+        "loss": loss_facts,
         "scaler": scaler_facts,
         "clip": clip_facts,
         "amp": amp_facts,
