@@ -278,3 +278,18 @@ def test_a_factory_that_fails_leaves_a_status(tmp_path: Path) -> None:
     assert "RuntimeError" in errors
     status = json.loads((out / "status.json").read_text())
     assert (status["status"], status["exit_code"]) == ("failed", 1)
+
+
+@pytest.mark.parametrize(
+    ("target", "model"), [("torch", TORCH), ("paddle", PADDLE), ("tensorflow", KERAS)]
+)
+def test_labels_of_every_token_need_normalization_by_token(
+    tmp_path: Path, target: str, model: str
+) -> None:
+    train(tmp_path, target, model.replace("UNUSED", "'unused'"), "adam")
+    x = np.zeros((8, 5), np.int32)
+    np.savez(tmp_path / "tokens.npz", x=x, labels=x)
+    run = ("--output", "tokens", "--device", "cpu", "--train", "tokens.npz", "--windows", 1)
+    done = start(tmp_path / "train.py", target, *run)
+    assert done.returncode == 2, done.stderr
+    assert "tokens.npz: needs `labels` of one number a row" in done.stderr

@@ -112,6 +112,8 @@ def read_rows(path: Path) -> Batch:
     if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
         needs = "`labels` and arrays of equal length, of one row at least"
         raise Stop("failed", 2, f"{path}: needs {needs}")
+    if rows["labels"].ndim != 1:
+        raise Stop("failed", 2, f"{path}: needs `labels` of one number a row")
     return rows
 
 
