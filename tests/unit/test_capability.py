@@ -157,3 +157,16 @@ def test_a_step_refuses_what_is_about_the_model(name: str, field: str, value: st
         compile_recipe(recipe, [name], form="step")
     errors = [d.code for d in caught.value.diagnostics if d.severity is Severity.ERROR]
     assert errors == ["CC212"]
+
+
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "paddle"])
+@pytest.mark.parametrize(("mode", "expected"), [("mixed", True), ("full", True), ("none", False)])
+def test_types_of_an_own_model_are_never_called_exact(name: str, mode: str, expected: bool) -> None:
+    dtype = "float32" if mode == "none" else "bfloat16"
+    recipe = recipe_of(
+        model="{kind: custom, factory: {torch: 'a:b', tensorflow: 'a:b', paddle: 'a:b'}}",
+        data="{source: npz, train: a, eval: b}",
+        precision=f"{{mode: {mode}, compute_dtype: {dtype}}}",
+    )
+    found = diagnose(name, judge(recipe, target.find_target(name).rows))
+    assert ("CC303" in {one.code for one in found}) == expected

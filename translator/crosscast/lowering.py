@@ -66,6 +66,10 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "shell_header": header,
         "form": form,
         "versions": None,  # a backend's own, see target.version_view
+        # What a script imports only where a backend says that it needs it.
+        "fnmatch": False,
+        "keeps_averages": False,
+        "legacy_keras": False,
         "name": recipe.name,
         "recipe_hash": digest,
         "seed": recipe.seed,

@@ -9,7 +9,7 @@ from crosscast.recipe import CustomModel, Recipe
 
 
 def _own_types(recipe: Recipe) -> bool:
-    return isinstance(recipe.model, CustomModel) and recipe.precision.mode == "mixed"
+    return isinstance(recipe.model, CustomModel) and bool(recipe.half)
 
 
 def _own_model(recipe: Recipe) -> bool:
@@ -40,7 +40,7 @@ NEUTRAL_ROWS = (
         when=_own_model,
     ),
     Row(
-        path="precision.compute_dtype",
+        path="precision.ops",
         verdict=Verdict.APPROXIMATE,
         how="which operations of your model run in half is the framework's choice",
         code="CC303",
