@@ -27,7 +27,7 @@ HAS_NATIVE = ("torch", "tensorflow")
 def work(framework: str, dtype: str, how: str, path: str) -> None:
     """Run all operations in this process and save what they gave."""
     if how == "emulated":
-        from crosscast_parity.emulate import install
+        from crosscast_parity.inside.emulate import install
 
         install(framework)
     bench, arrays, found = BENCHES[framework](dtype), inputs(), {}

@@ -27,6 +27,7 @@ from crosscast.validate import build_recipe
 from crosscast.yaml_source import parse
 from crosscast_parity.exchange import Inputs, write_inputs
 from crosscast_parity.process import child_environment
+from crosscast_parity.tasks import RUNNER
 from crosscast_parity.traces import Row, read_trace
 
 RECIPE = """\
@@ -79,7 +80,14 @@ class Bench:
         script = self.folder / dtype / framework / "train.py"
         output = self.folder / "-".join(name)
         weights = self.inputs.twins[0] if how == "perturbed" else self.inputs.weights
-        runner = ["-m", "crosscast_parity.runner", "--framework", framework, "--script", script]
+        runner = [
+            "-m",
+            RUNNER,
+            "--framework",
+            framework,
+            "--script",
+            script,
+        ]
         runner += ["--emulate", "--"] if how == "emulated" else ["--"]
         flags = ["--train", self.inputs.train, "--eval", self.inputs.eval, "--weights", weights]
         flags += ["--output", output, "--device", "cpu", "--threads", 1]

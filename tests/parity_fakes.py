@@ -11,7 +11,7 @@ from typing import Any
 from crosscast.canonical import canonical_plan
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe
-from crosscast_parity.machine import replay
+from crosscast_parity.levels.machine import replay
 from crosscast_parity.traces import Row
 
 # A linear classifier on mean word vectors, trained by SGD. `BUG` names one deliberate mistake.

@@ -7,7 +7,7 @@ from typing import Literal
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import Recipe
-from crosscast_parity.emulate import MODULES
+from crosscast_parity.inside.emulate import MODULES
 from crosscast_parity.options import Options
 
 Execution = Literal["native", "emulated"]

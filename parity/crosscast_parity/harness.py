@@ -11,11 +11,11 @@ from crosscast.canonical import canonical_plan
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import Plan
 from crosscast.recipe import Recipe
-from crosscast_parity.compare import Envelope, measure_envelope
 from crosscast_parity.exchange import refuse_incomparable, write_inputs
 from crosscast_parity.half import choose_execution
-from crosscast_parity.inject import Fault
-from crosscast_parity.machine import check_faults, check_machine
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.levels.machine import check_faults, check_machine
+from crosscast_parity.levels.traces import Envelope, measure_envelope
 from crosscast_parity.options import Options
 from crosscast_parity.process import Job, Outcome, run_jobs
 from crosscast_parity.records import Pair, ParityReport, Run

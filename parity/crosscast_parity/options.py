@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast_parity.inject import Fault, parse_fault
+from crosscast_parity.inside.inject import Fault, parse_fault
 
 Device = Literal["cpu", "gpu"]
 Half = Literal["auto", "native", "emulated"]

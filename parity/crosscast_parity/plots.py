@@ -13,7 +13,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from crosscast_parity.compare import LIMITS, distance
+from crosscast_parity.levels.traces import LIMITS, distance
 from crosscast_parity.records import ParityReport, Run
 from crosscast_parity.traces import Row
 

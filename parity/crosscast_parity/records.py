@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from crosscast_parity.checks import LEVELS, Check, json_number
-from crosscast_parity.compare import Dtype, Envelope
 from crosscast_parity.half import Execution
+from crosscast_parity.levels.traces import Dtype, Envelope
 from crosscast_parity.process import Outcome
 from crosscast_parity.traces import Row
 

@@ -10,23 +10,14 @@ from pathlib import Path
 
 from crosscast_parity.exchange import Inputs
 from crosscast_parity.half import Execution
-from crosscast_parity.inject import Fault
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.inside.poison import CELLS
 from crosscast_parity.options import Options
-from crosscast_parity.poison import CELLS
 from crosscast_parity.process import Job, child_environment
 from crosscast_parity.records import Role
 
 RUN_FILES = ("status.json", "trace.jsonl", "log.txt", "checkpoint.safetensors", "model.safetensors")
-RUNNER_FILES = (
-    "__init__.py",
-    "emulate.py",
-    "emulate_paddle.py",
-    "emulate_tensorflow.py",
-    "emulate_torch.py",
-    "inject.py",
-    "poison.py",
-    "runner.py",
-)
+RUNNER = "crosscast_parity.inside.runner"
 WINDOWS_AFTER_FAULTS = 4
 
 
@@ -98,7 +89,14 @@ class TaskMaker:
         return Task(role, target, job, self.execution[target])
 
     def _runner(self, role: Role, target: str, script: Path) -> list[str]:
-        head = ["-m", "crosscast_parity.runner", "--framework", target, "--script", str(script)]
+        head = [
+            "-m",
+            RUNNER,
+            "--framework",
+            target,
+            "--script",
+            str(script),
+        ]
         faults = self.faults if role == "faults" else ()
         flags = [part for fault in faults for part in ("--fault", str(fault))]
         emulate = ["--emulate"] if self.execution[target] == "emulated" else []
@@ -127,8 +125,10 @@ def prepare_output(job: Job) -> None:
 
 
 def place_runner(workdir: Path) -> None:
-    """Copy the runner beside the runs, so that it works in interpreters without crosscast."""
+    """Copy the package `inside` beside the runs, for interpreters without crosscast."""
     package = workdir / "runner" / "crosscast_parity"
-    package.mkdir(parents=True, exist_ok=True)
-    for name in RUNNER_FILES:
-        shutil.copyfile(Path(__file__).with_name(name), package / name)
+    source = Path(__file__).with_name("inside")
+    shutil.copytree(
+        source, package / "inside", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (package / "__init__.py").touch()

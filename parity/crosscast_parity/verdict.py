@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from crosscast_parity.checks import Check, failures, relative
-from crosscast_parity.compare import (
+from crosscast_parity.half import in_words
+from crosscast_parity.levels.traces import (
     COLUMNS,
     GRAD_NORM,
     Dtype,
@@ -14,7 +15,6 @@ from crosscast_parity.compare import (
     compare_traces,
     report_evaluation,
 )
-from crosscast_parity.half import in_words
 from crosscast_parity.records import Difference, Pair, Run, Verdict
 
 SHOWN_DIFFERENCES = 3

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crosscast_parity.emulate import install
+from crosscast_parity.inside.emulate import install
 
 X = [[1 + 2**-12, 1e-8, 2049.0, 70000.0]]
 TINY = (2e-27, -3e-24)

@@ -11,7 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from crosscast_parity.inject import make_injector, parse_fault
+from crosscast_parity.inside.inject import make_injector, parse_fault
 from frameworks.paddle_on_cpu import enable_scaler
 from frameworks.run_main import call
 

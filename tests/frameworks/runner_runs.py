@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from crosscast_parity.tasks import RUNNER
 from frameworks.script_runs import Run
 from frameworks.subprocesses import environment, require
 
@@ -16,7 +17,14 @@ def start_runner(
 ) -> subprocess.CompletedProcess[str]:
     """Run a script; `options` are the runner's, `arguments` those of the script."""
     require(framework)
-    head = ["-m", "crosscast_parity.runner", "--framework", framework, "--script", str(script)]
+    head = [
+        "-m",
+        RUNNER,
+        "--framework",
+        framework,
+        "--script",
+        str(script),
+    ]
     return subprocess.run(
         [sys.executable, *head, *options, "--", *map(str, arguments)],
         cwd=script.parent,

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from crosscast.canonical import canonical_plan
-from crosscast_parity.machine import check_machine
+from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.traces import read_trace
 from crosscast_parity.weights import bert_weights
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe, write_rows
@@ -52,7 +52,7 @@ CASTS = """
 import json
 import numpy as np
 import paddle
-from crosscast_parity.emulate import install
+from crosscast_parity.inside.emulate import install
 
 install("paddle")
 rng = np.random.default_rng(0)

@@ -14,8 +14,8 @@ from safetensors import safe_open
 from crosscast import scaling
 from crosscast.canonical import canonical_plan
 from crosscast.plan import UpdateScale
-from crosscast_parity.inject import parse_fault
-from crosscast_parity.machine import check_faults, check_machine
+from crosscast_parity.inside.inject import parse_fault
+from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.traces import read_trace
 from crosscast_parity.weights import bert_weights, save
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe, write_rows

@@ -18,7 +18,7 @@ import json
 import sys
 import types
 import numpy as np
-from crosscast_parity.emulate import install
+from crosscast_parity.inside.emulate import install
 
 device = "cpu"
 framework, emulated = sys.argv[1:]

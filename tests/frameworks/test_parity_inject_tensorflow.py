@@ -55,7 +55,7 @@ def test_factor_reaches_a_traced_loss(tmp_path: Path) -> None:
     place_runner(tmp_path)
     flags = ["--framework", "tensorflow", "--script", str(script), "--fault", "1:1=inf"]
     done = subprocess.run(
-        [sys.executable, "-m", "crosscast_parity.runner", *flags, "--"],
+        [sys.executable, "-m", "crosscast_parity.inside.runner", *flags, "--"],
         capture_output=True,
         text=True,
         env={

@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 import pytest
 
 from crosscast.canonical import canonical_plan
-from crosscast_parity.compare import Dtype, measure_envelope
-from crosscast_parity.machine import check_machine
+from crosscast_parity.levels.machine import check_machine
+from crosscast_parity.levels.traces import Dtype, measure_envelope
 from crosscast_parity.process import Outcome
 from crosscast_parity.records import ParityReport, Role, Run
 from crosscast_parity.report import render_page

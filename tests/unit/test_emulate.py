@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast_parity import emulate
-from crosscast_parity.emulate import call
+from crosscast_parity.inside import emulate
+from crosscast_parity.inside.emulate import call
 
 F32, F16 = np.float32, np.float16
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from crosscast.canonical import canonical_plan
 from crosscast_parity.checks import Check, Deviation, judge, relative
-from crosscast_parity.compare import (
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.levels.machine import check_faults, check_machine
+from crosscast_parity.levels.traces import (
     CHAOS,
     FACTOR,
     LIMITS,
@@ -23,8 +25,6 @@ from crosscast_parity.compare import (
     measure_envelope,
     report_evaluation,
 )
-from crosscast_parity.inject import Fault
-from crosscast_parity.machine import check_faults, check_machine
 from crosscast_parity.process import Outcome, OutcomeKind
 from crosscast_parity.records import Pair, Run
 from crosscast_parity.status import Evaluation

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.inject import Fault, make_injector, parse_fault, poisoned_inputs
+from crosscast_parity.inside.inject import Fault, make_injector, parse_fault, poisoned_inputs
 from crosscast_parity.options import make_options
 from crosscast_parity.tasks import place_runner
 
@@ -138,7 +138,7 @@ def runner(tmp_path: Path, *flags: str) -> subprocess.CompletedProcess[str]:
         sys.executable,
         "-S",
         "-m",
-        "crosscast_parity.runner",
+        "crosscast_parity.inside.runner",
         "--script",
         str(script),
         *flags,

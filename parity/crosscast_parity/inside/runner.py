@@ -1,6 +1,6 @@
-"""Run an unmodified emitted script with faults or emulation: `python -m crosscast_parity.runner`.
+"""Run an unmodified emitted script with faults or emulation (`python -m`).
 
-Standard library only (see `crosscast_parity.inject` and `crosscast_parity.emulate`).
+Standard library only (see `crosscast_parity.inside.inject` and `crosscast_parity.inside.emulate`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from crosscast_parity.emulate import install
-from crosscast_parity.inject import FORM, Fault, make_injector, parse_fault
-from crosscast_parity.poison import CELLS
+from crosscast_parity.inside.emulate import install
+from crosscast_parity.inside.inject import FORM, Fault, make_injector, parse_fault
+from crosscast_parity.inside.poison import CELLS
 
 
 def load_script(path: Path) -> ModuleType:
@@ -38,7 +38,7 @@ def _fault(text: str) -> Fault:
 
 def main(argv: Sequence[str]) -> int:
     """Parse the runner's own arguments, install the faults, call the script's main."""
-    parser = argparse.ArgumentParser(prog="crosscast_parity.runner", description=__doc__)
+    parser = argparse.ArgumentParser(prog="crosscast_parity.inside.runner", description=__doc__)
     parser.add_argument("--framework", choices=sorted(CELLS), required=True)
     parser.add_argument("--script", type=Path, required=True)
     parser.add_argument("--fault", type=_fault, action="append", default=[], metavar=FORM)

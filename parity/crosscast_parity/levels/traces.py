@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosscast_parity.checks import Check, Deviation, Level, judge, number, relative, windows
-from crosscast_parity.machine import LR_LIMIT, SCALE_LIMIT
+from crosscast_parity.levels.machine import LR_LIMIT, SCALE_LIMIT
 from crosscast_parity.status import Evaluation
 from crosscast_parity.traces import Row
 

@@ -37,9 +37,9 @@ BY_FIRST_INPUT = REDUCTIONS | EMBEDDINGS | LOSSES
 """Half if its first float input is; the weights of a LayerNorm may stay float32."""
 
 MODULES = {
-    "torch": "crosscast_parity.emulate_torch",
-    "tensorflow": "crosscast_parity.emulate_tensorflow",
-    "paddle": "crosscast_parity.emulate_paddle",
+    "torch": "crosscast_parity.inside.emulate_torch",
+    "tensorflow": "crosscast_parity.inside.emulate_tensorflow",
+    "paddle": "crosscast_parity.inside.emulate_paddle",
 }
 
 

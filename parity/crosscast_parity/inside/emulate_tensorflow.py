@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from crosscast_parity import emulate
+from crosscast_parity.inside import emulate
 
 KINDS = {tf.float32: "float32", tf.float16: "float16", tf.bfloat16: "bfloat16"}
 FUNCTIONS = {

@@ -18,7 +18,7 @@ from typing import Any
 import paddle
 from paddle.base import core, framework
 
-from crosscast_parity import emulate
+from crosscast_parity.inside import emulate
 
 KINDS = {paddle.float32: "float32", paddle.float16: "float16", paddle.bfloat16: "bfloat16"}
 GPU = SimpleNamespace(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from crosscast_parity.emulate import call
+from crosscast_parity.inside.emulate import call
 
 KINDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 DTYPES = {kind: dtype for dtype, kind in KINDS.items()}

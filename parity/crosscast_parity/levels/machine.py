@@ -9,7 +9,7 @@ from crosscast import scaling
 from crosscast.plan import Plan, Schedule, UpdateScale
 from crosscast.schedule import learning_rate
 from crosscast_parity.checks import Check, Deviation, judge, relative
-from crosscast_parity.inject import Fault
+from crosscast_parity.inside.inject import Fault
 from crosscast_parity.traces import Row
 
 LR_LIMIT = 2e-6

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
-from crosscast_parity.poison import CELLS, GRADIENTS, Cell, Gradients
+from crosscast_parity.inside.poison import CELLS, GRADIENTS, Cell, Gradients
 
 VALUES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 INPUT = "input:"

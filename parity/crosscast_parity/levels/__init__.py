@@ -1,0 +1,1 @@
+"""The levels of a comparison: each takes records and returns checks."""
