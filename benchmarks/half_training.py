@@ -27,9 +27,9 @@ from crosscast.validate import build_recipe
 from crosscast.yaml_source import parse
 from crosscast_parity.exchange import Inputs, write_inputs
 from crosscast_parity.process import child_environment
-from crosscast_parity.tasks import RUNNER
 from crosscast_parity.traces import Row, read_trace
 
+RUNNER = "crosscast_parity.inside.runner"
 RECIPE = """\
 version: 1
 name: half

@@ -84,6 +84,11 @@ def train_window(state, micro_batches, loss_fn):
     state.windows += 1
     if BUG == "one_loss" and state.windows == 11:
         loss += 1e-3
+    if BUG == "unsteady":
+        loss += 1e-9 * (time.time() % 1)
+    if BUG == "greedy" and state.windows == 5:
+        state.hoard = np.ones(10**8)
+        time.sleep(4)
     return {
         "window": state.windows - 1, "n_micro": len(micro_batches),
         "rows": sum(len(b["labels"]) for b in micro_batches), "loss": float(loss), "lr": lr,
@@ -145,6 +150,8 @@ def main(argv=None):
     status |= {"windows": state.windows, "updates": state.updates}
     (args.output / "status.json").write_text("{" if BUG == "garbage" else json.dumps(status))
     save_file({"classifier.weight": state.kernel}, args.output / "checkpoint.safetensors")
+    kernel = state.kernel.astype(np.float32)
+    save_file({"classifier.weight": kernel}, args.output / "model.safetensors")
     return 0
 
 

@@ -7,17 +7,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Level = Literal["L0a", "L0b", "L0c", "L1", "L2", "result"]
-Result = Literal["pass", "fail", "unclear", "info"]
+Level = Literal["gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1c", "L2", "L3", "result"]
+Result = Literal["pass", "fail", "unclear", "info", "not tested"]
 
 LEVELS: dict[Level, str] = {
-    "L0a": "trace against the reference target",
+    "gate": "the same program twice, bit for bit",
     "L0b": "trace against the neutral state machine",
+    "L0a": "trace against the reference",
     "L0c": "gradient norm",
-    "L1": "loss of the first update",
+    "L0d": "types of operations, gradients and weights",
+    "L1a": "model in float32: loss and gradients",
+    "L1b": "replay: recorded gradients to weights, computed anew in float64",
+    "L1c": "model in half precision: gradients",
     "L2": "loss trajectory up to the horizon",
+    "L3": "results over paired seeds",
     "result": "evaluation at the end (reported, not judged)",
 }
+"""In the order in which they explain each other: the first that fails says most about the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +32,8 @@ class Check:
 
     `value` is a number of differing windows where `limit` is 0, else the worst deviation in the
     unit of `limit`. `window` is the first window over the limit. `unclear`: not passed, but
-    the runs cannot show that the programs differ.
+    the runs cannot show that the programs differ. `not tested`: what it needs was not recorded, or
+    cannot be on this machine. `stage` and `run` say which training it is about.
     """
 
     level: Level
@@ -36,6 +43,8 @@ class Check:
     value: float | None = None
     limit: float | None = None
     window: int | None = None
+    stage: str = ""
+    run: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; JSON has no infinity, so that is written as text."""

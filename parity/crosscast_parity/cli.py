@@ -2,69 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 
-from crosscast.recipe import Recipe
-from crosscast_parity.checks import windows
-from crosscast_parity.harness import CompileTo, OnEnd, ignore, run_parity
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.harness import OnProgress, compare, ignore
 from crosscast_parity.options import Options
 from crosscast_parity.records import ParityReport
 from crosscast_parity.report import write_report
+from crosscast_parity.terminal import print_summary
+from crosscast_parity.workspace import CompileTo
 
 EXIT_EQUIVALENT, EXIT_NOT_EQUIVALENT, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 3, 130
 
 
 def parity_command(
-    recipe: Recipe,
+    contestants: Sequence[Contestant],
     *,
     options: Options,
     compile_to: CompileTo,
-    echo: Callable[[str], None],
-    on_end: OnEnd = ignore,
+    on_progress: OnProgress = ignore,
+    command: str = "",
 ) -> int:
-    """Compare a recipe across targets, write the report, print the result.
+    """Compare programs, write the report, print the result.
 
     Args:
-        recipe: what to compare.
+        contestants: what to compare.
         options: see `make_options`.
         compile_to: the compiler; writes one folder per target.
-        echo: prints one line of the result.
-        on_end: called whenever a process has ended, for progress.
+        on_progress: called whenever a run begins or ends.
+        command: what the user typed, for the report.
 
     Returns:
-        0 if all targets are equivalent, 1 if a pair is different, inconclusive or ended in an
+        0 if all programs are equivalent, 1 if a pair is different, inconclusive or ended in an
         error, 3 if something could not be tested on this machine, 130 if interrupted.
 
     Raises:
         DiagnosticError: the recipe or the options make a comparison impossible.
     """
-    report = run_parity(recipe, options=options, compile_to=compile_to, on_end=on_end)
+    report = compare(contestants, options=options, compile_to=compile_to, on_progress=on_progress)
+    report = replace(report, command=command)
     page = write_report(report, options.workdir)
-    for line in summary(report):
-        echo(line)
-    echo(f"report: {page}")
+    print_summary(report, files=[page])
     return exit_code(report)
-
-
-def summary(report: ParityReport) -> list[str]:
-    """Return the result in a few lines: one per pair, or the own checks of a lone target."""
-    lines = [
-        f"{pair.target} against {pair.reference}: {pair.verdict}: {pair.wording}"
-        for pair in report.pairs
-    ]
-    if not report.pairs:
-        lines += [_alone(report)]
-    return lines
-
-
-def _alone(report: ParityReport) -> str:
-    run = report.main_runs()[0]
-    if not run.outcome.complete:
-        return f"{run.target}: {run.outcome.kind}: {run.outcome.message}"
-    failed = [f"{c.name}: {c.wording}" for r in report.runs for c in r.checks if c.result == "fail"]
-    what = "; ".join(failed) or "trace as the state machine says"
-    half = "" if report.dtype == "float32" else f" ({report.dtype}: {run.execution})"
-    return f"{run.target}: {windows(len(run.rows))}, {what}; nothing to compare it with{half}"
 
 
 def exit_code(report: ParityReport) -> int:
@@ -72,12 +52,11 @@ def exit_code(report: ParityReport) -> int:
     if report.interrupted:
         return EXIT_INTERRUPTED
     verdicts = set(report.verdicts())
-    own = [check for run in report.runs for check in run.checks]
     if verdicts & {"DIFFERENT", "INCONCLUSIVE", "ERROR"}:
         return EXIT_NOT_EQUIVALENT
-    if any(check.result == "fail" for check in own):
+    if any(check.result == "fail" for entrant in report.entrants for check in entrant.checks):
         return EXIT_NOT_EQUIVALENT
     if not report.pairs and report.reference is None:
-        cannot = report.main_runs()[0].outcome.kind == "cannot_run"
+        cannot = all(run.outcome.kind in ("cannot_run", "finished") for run in report.runs)
         return EXIT_CANNOT_RUN if cannot else EXIT_NOT_EQUIVALENT
     return EXIT_CANNOT_RUN if "NOT TESTED" in verdicts else EXIT_EQUIVALENT

@@ -1,56 +1,87 @@
-"""Compile a recipe for several targets, run what was emitted, compare."""
+"""Run programs on the same weights and batches, compare them level by level."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.canonical import canonical_plan
 from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.plan import Plan
 from crosscast.recipe import Recipe
-from crosscast_parity.exchange import refuse_incomparable, write_inputs
-from crosscast_parity.half import choose_execution
+from crosscast_parity.contestants import Contestant, check_names
+from crosscast_parity.faulting import choose_faults
+from crosscast_parity.gathered import StageResult, gather
+from crosscast_parity.half import Execution, choose_execution
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.levels.machine import check_faults, check_machine
-from crosscast_parity.levels.traces import Envelope, measure_envelope
-from crosscast_parity.options import Options
-from crosscast_parity.process import Job, Outcome, run_jobs
-from crosscast_parity.records import Pair, ParityReport, Run
-from crosscast_parity.tasks import Task, TaskMaker, place_runner, prepare_output
-from crosscast_parity.traces import Row, read_trace
-from crosscast_parity.verdict import judge_pair
+from crosscast_parity.options import Options, choose_reference_name
+from crosscast_parity.planning import RunSpec, Stage, in_sessions, plain_runs, twin_runs
+from crosscast_parity.process import Outcome
+from crosscast_parity.records import Entrant, ParityReport
+from crosscast_parity.reporting import Outcomes, report_of
+from crosscast_parity.sessions import (
+    EventKind,
+    Finished,
+    Limits,
+    SessionJob,
+    SessionPool,
+    SessionRun,
+    read_outcome,
+)
+from crosscast_parity.stages import make_stages, own_stage
+from crosscast_parity.stored import store_reference
+from crosscast_parity.stress import stress_recipe
+from crosscast_parity.stress_scale import stress_faults
+from crosscast_parity.variants import is_half
+from crosscast_parity.workspace import CompileTo, Workspace
 
-CompileTo = Callable[[Recipe, Sequence[str], Path], object]
-"""`compile_to(recipe, targets, directory)` writes directory/<target>/train.py and the rest."""
-OnEnd = Callable[[str, Outcome], None]
+SECONDS_OF_A_SESSION = 60.0
+"""Work is dealt to more processes beyond this, so that one core does not wait for the other."""
 
 
-def ignore(name: str, outcome: Outcome) -> None:
-    """Say nothing when a run ends."""
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a comparison is. `done` and `total` are in a unit of work, not in runs."""
+
+    kind: EventKind
+    title: str
+    outcome: Outcome | None
+    done: float
+    total: float
 
 
-def run_parity(
-    recipe: Recipe, *, options: Options, compile_to: CompileTo, on_end: OnEnd = ignore
+OnProgress = Callable[[Progress], None]
+
+
+def ignore(progress: Progress) -> None:
+    """Say nothing when a run begins or ends."""
+
+
+def compare(
+    contestants: Sequence[Contestant],
+    *,
+    options: Options,
+    compile_to: CompileTo,
+    on_progress: OnProgress = ignore,
+    stages: Sequence[Stage] | None = None,
 ) -> ParityReport:
-    """Run a recipe on every target and compare the traces.
+    """Run programs and compare their traces, gradients, updates and results.
 
     Args:
-        recipe: what to compare; dropout must be 0.
-        options: targets, folder, numbers of windows, twins, threads and jobs.
+        contestants: the programs, each name once; rows and weights are made for the recipe of the
+            reference.
+        options: folder, depth of the check, numbers of windows, twins, threads and jobs.
         compile_to: the compiler, passed in so that the harness does not depend on it.
-        on_end: called with name and outcome whenever a process has ended.
+        on_progress: called whenever a run begins or ends.
+        stages: instead of those of `options.check`.
 
     Raises:
-        DiagnosticError: the recipe cannot be compared, or nothing could be written. What happens
+        DiagnosticError: a recipe cannot be compared, or nothing could be written. What happens
             to a process is never an error here, it is in the report.
     """
-    refuse_incomparable(recipe)
-    faults = choose_faults(recipe, options)
+    check_names(contestants)
     try:
-        return _run(recipe, options, faults, compile_to, on_end)
+        return _Comparison(contestants, options, compile_to, on_progress, stages).run()
     except OSError as error:
         where = error.filename or options.workdir
         raise DiagnosticError(
@@ -58,173 +89,215 @@ def run_parity(
         ) from None
 
 
-def choose_faults(recipe: Recipe, options: Options) -> tuple[Fault, ...]:
-    """Return the faults to inject: those asked for, else three where the loss is scaled.
+@dataclass(slots=True)
+class _Asked:
+    """A run that is wanted."""
 
-    Raises:
-        DiagnosticError: CC706 if faults were asked for without loss scaling, CC705 if one lies
-            outside a window, CC712 if one names no parameter.
-    """
-    last = recipe.accumulation.steps - 1
-    if options.faults is None:
-        if not recipe.scaling_on:
-            return ()
-        return (Fault(2, 0, "inf"), Fault(3, last, "nan"), Fault(6, last, "inf"))
-    if options.faults and not recipe.scaling_on:
-        raise DiagnosticError(
-            Diagnostic(
-                code="CC706",
-                path="loss_scaling.mode",
-                message="without loss scaling nothing looks for inf or nan: no skip can be tested",
-                hint="leave out --fault, or set loss_scaling.mode: dynamic",
+    contestant: Contestant
+    spec: RunSpec
+    run: SessionRun
+    stored: Path | None = None
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Adds up the work that is done, for the progress."""
+
+    on_progress: OnProgress
+    total: float = 0.0
+    done: float = 0.0
+    seen: set[str] = field(default_factory=set)
+
+    def __call__(self, kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
+        if kind == "ended" and run.key not in self.seen:
+            self.seen.add(run.key)
+            self.done += run.cost
+        self.on_progress(Progress(kind, run.title, outcome, self.done, self.total))
+
+
+class _Comparison:
+    def __init__(
+        self,
+        contestants: Sequence[Contestant],
+        options: Options,
+        compile_to: CompileTo,
+        on_progress: OnProgress,
+        stages: Sequence[Stage] | None,
+    ) -> None:
+        names = [contestant.name for contestant in contestants]
+        self.wanted = choose_reference_name(names, options.reference)
+        self.options = options
+        self.stressed: tuple[str, ...] = ()
+        if options.stress:
+            contestants = [self._stressed(one) for one in contestants]
+        self.contestants = {one.name: one for one in contestants}
+        self.recipe = self.contestants[self.wanted].recipe
+        self.work = Workspace(options, compile_to)
+        self.tally = _Tally(on_progress)
+        self.stages = list(stages) if stages is not None else self._stages()
+        self.execution = {one.name: self._execution(one) for one in contestants}
+        self.results = [self._result(stage) for stage in self.stages]
+
+    def _stressed(self, contestant: Contestant) -> Contestant:
+        recipe, self.stressed = stress_recipe(contestant.recipe)
+        return replace(contestant, recipe=recipe)
+
+    def _stages(self) -> list[Stage]:
+        options = self.options
+        if any(one.own for one in self.contestants.values()):
+            return [own_stage(self.recipe, options.windows, options.twins)]
+        return make_stages(self.recipe, options.check, windows=options.windows, twins=options.twins)
+
+    def _execution(self, contestant: Contestant) -> Execution:
+        if contestant.stored:
+            return contestant.stored.execution
+        half = any(is_half(stage.derive(contestant.recipe)) for stage in self.stages)
+        options = self.options
+        return choose_execution(half, contestant.framework, options.half, options.device)
+
+    def _result(self, stage: Stage) -> StageResult:
+        recipes = {name: stage.derive(one.recipe) for name, one in self.contestants.items()}
+        recipe = recipes[self.wanted]
+        faults: tuple[Fault, ...] = ()
+        if "faults" in stage.parts:
+            faults = self._faults(recipe, stage)
+        return StageResult(stage, recipes, faults)
+
+    def _faults(self, recipe: Recipe, stage: Stage) -> tuple[Fault, ...]:
+        if not recipe.scaling_on and self.recipe.scaling_on:
+            return ()  # a stage in another type
+        if self.options.stress and self.options.faults is None:
+            return stress_faults(recipe, stage.windows) if recipe.scaling_on else ()
+        return choose_faults(recipe, self.options.faults)
+
+    def run(self) -> ParityReport:
+        self.work.prepare()
+        asked = [one for result in self.results for one in self._asked(result)]
+        # Cores that wait for the slowest may as well make the twins of the likely reference.
+        asked += self._twins(self.wanted)
+        self._make(asked)
+        reference = self._reference()
+        if reference and reference != self.wanted:
+            self._make(self._twins(reference))
+        outcomes = Outcomes(
+            options=self.options,
+            contestants=self.contestants,
+            wanted=self.wanted,
+            execution=self.execution,
+            results=self.results,
+            scripts=self.work,
+            stressed=self.stressed,
+        )
+        report = report_of(outcomes, reference)
+        if self.options.save_reference and reference:
+            self._save(report.entrant(reference), self.options.save_reference)
+        return report
+
+    def _save(self, entrant: Entrant, folder: Path) -> None:
+        contestant = self.contestants[entrant.name]
+        twins = [m for r in self.results for m in r.twins(entrant.name).values()]
+        store_reference(
+            folder,
+            name=entrant.name,
+            target=entrant.target,
+            recipe=contestant.recipe,
+            execution=entrant.execution,
+            script=entrant.script,
+            made=[*(m for r in self.results for m in r.all_of(entrant.name)), *twins],
+        )
+
+    def _asked(self, result: StageResult) -> list[_Asked]:
+        inputs = self.work.inputs(result.stage, result.recipes[self.wanted])
+        found = []
+        for name, contestant in self.contestants.items():
+            recipe = result.recipes[name]
+            specs = plain_runs(contestant, recipe, result.stage, inputs, result.faults)
+            found += [self._ask(contestant, spec) for spec in specs]
+        return found
+
+    def _twins(self, name: str) -> list[_Asked]:
+        """Return the perturbed runs, if there will be somebody to compare with them."""
+        if len(self.contestants) < 2:
+            return []
+        contestant, found = self.contestants[name], []
+        for result in self.results:
+            inputs = self.work.inputs(result.stage, result.recipes[self.wanted])
+            specs = twin_runs(contestant, result.recipes[name], result.stage, inputs)
+            found += [self._ask(contestant, spec) for spec in specs]
+        return found
+
+    def _ask(self, contestant: Contestant, spec: RunSpec) -> _Asked:
+        if contestant.stored:
+            folder = contestant.stored.find(spec)
+            return _Asked(contestant, spec, SessionRun(key=str(folder), title="", spec={}), folder)
+        emulate = self.execution[contestant.name] == "emulated"
+        return _Asked(contestant, spec, self.work.session_run(contestant, spec, emulate=emulate))
+
+    def _make(self, asked: Sequence[_Asked]) -> None:
+        """Make the runs that no earlier comparison has made, and read what all have left."""
+        finished: dict[str, Finished] = {}
+        cached = set()
+        for one in asked:
+            folder = one.stored or self.work.store.find(one.run.key)
+            if folder:
+                finished[one.run.key] = Finished(read_outcome(folder), folder)
+                cached.add(one.run.key)
+        # The same script on the same rows is one run, whoever asks for it.
+        missing = list({one.run.key: one for one in asked if one.run.key not in finished}.values())
+        limits = Limits(self.options.timeout, int(self.options.memory * 2**30))
+        self.tally.total += sum(one.run.cost for one in missing)
+        pool = SessionPool(
+            self.work.store,
+            self.work.folder,
+            jobs=self.options.jobs,
+            limits=limits,
+            on_event=self.tally,
+        )
+        finished |= pool.run(self._jobs(missing))
+        for one in asked:
+            made = gather(
+                one.spec,
+                finished[one.run.key],
+                self.execution[one.contestant.name],
+                cached=one.run.key in cached,
             )
-        )
-    for fault in options.faults:
-        if fault.micro > last:
-            message = f"fault {fault}: a window has the micro-batches 0 to {last}"
-            raise DiagnosticError(Diagnostic(code="CC705", message=message))
-        _refuse_unknown_names(fault, recipe)
-    return options.faults
+            self._of(one.spec.stage).made[(one.spec.contestant, one.spec.name)] = made
 
+    def _of(self, stage: str) -> StageResult:
+        return next(result for result in self.results if result.stage.name == stage)
 
-def _refuse_unknown_names(fault: Fault, recipe: Recipe) -> None:
-    if fault.of_input:
-        message = f"fault {fault}: the inputs of BERT are whole numbers, which hold no {fault.kind}"
-        raise DiagnosticError(Diagnostic(code="CC712", message=message))
-    if fault.names and not fault.chooses(bert_shapes(refuse_incomparable(recipe))):
-        raise DiagnosticError(
-            Diagnostic(
-                code="CC712",
-                message=f"fault {fault}: no parameter has such a name",
-                hint="names are those of weight files, for example 2:1=inf@classifier.*",
-            )
-        )
+    def _jobs(self, missing: Sequence[_Asked]) -> list[SessionJob]:
+        """Deal the runs to processes: of one interpreter each, twins apart, none too long."""
+        groups: dict[tuple[str, ...], list[_Asked]] = {}
+        for one in missing:
+            program = one.contestant
+            kind = "twins" if one.spec.name.startswith("twin-") else "runs"
+            key = (program.framework, program.python, self.execution[program.name], kind)
+            groups.setdefault(key, []).append(one)
+        kinds = len({key[:3] for key in groups})
+        jobs = []
+        for (framework, _, execution, kind), mine in groups.items():
+            costs = [one.run.cost for one in mine]
+            parts = max(self.options.jobs // kinds, math.ceil(sum(costs) / SECONDS_OF_A_SESSION))
+            runs = {one.spec.id: one for one in mine}
+            for number, chosen in enumerate(in_sessions([o.spec for o in mine], costs, parts)):
+                first = runs[chosen[0].id].contestant
+                jobs.append(
+                    self.work.session(
+                        first,
+                        f"{framework}-{execution}-{kind}-{number}",
+                        [runs[spec.id].run for spec in chosen],
+                        emulate=execution == "emulated",
+                    )
+                )
+        return jobs
 
+    def _reference(self) -> str | None:
+        """Return the program to compare with: the wanted one if all its runs are whole."""
+        whole = [name for name in self.contestants if self._whole(name)]
+        order = sorted(whole, key=lambda name: name != self.wanted)
+        return order[0] if order else None
 
-def _run(
-    recipe: Recipe,
-    options: Options,
-    faults: tuple[Fault, ...],
-    compile_to: CompileTo,
-    on_end: OnEnd,
-) -> ParityReport:
-    execution = choose_execution(recipe, options)
-    folder = options.workdir / "inputs"
-    folder.mkdir(parents=True, exist_ok=True)
-    compile_to(recipe, options.targets, options.workdir)
-    inputs = write_inputs(recipe, folder, options.twins)
-    place_runner(options.workdir)
-    total = recipe.schedule.total_steps
-    windows = min(options.windows or total, total)
-    tasks = TaskMaker(options, inputs, windows, faults, execution)
-    plan = canonical_plan(recipe)
-    first = tasks.first()
-    # Cores that wait for the slowest target may as well run the twins of the likely reference.
-    spare = options.jobs > 1 and len(options.targets) > 1
-    early = tasks.twins(options.reference) if spare else []
-    done = _execute([*first, *early], plan, faults, options.jobs, on_end)
-    runs, twins = done[: len(first)], done[len(first) :]
-    reference = choose_reference(runs, options.reference)
-    if reference is None or not _worth_twins(runs):
-        twins = []
-    elif not early or reference.target != options.reference:
-        twins = _execute(tasks.twins(reference.target), plan, (), options.jobs, on_end)
-    envelope = _envelope(reference, twins)
-    return ParityReport(
-        recipe=recipe.name,
-        dtype=recipe.precision.compute_dtype,
-        device=options.device,
-        windows=windows,
-        threads=options.threads,
-        reference=reference.target if reference else None,
-        requested_reference=options.reference,
-        faults=tuple(str(fault) for fault in faults),
-        runs=(*runs, *twins),
-        pairs=_pairs(runs, reference, envelope, recipe),
-        envelope=envelope,
-    )
-
-
-def _execute(
-    tasks: Sequence[Task], plan: Plan, faults: tuple[Fault, ...], limit: int, on_end: OnEnd
-) -> list[Run]:
-    def ended(job: Job, outcome: Outcome) -> None:
-        (job.output / "checkpoint.safetensors").unlink(missing_ok=True)  # large, not looked at
-        on_end(job.name, outcome)
-
-    for task in tasks:
-        prepare_output(task.job)
-    outcomes = run_jobs([task.job for task in tasks], limit=limit, on_end=ended)
-    return [
-        finish_run(task, outcome, plan, faults)
-        for task, outcome in zip(tasks, outcomes, strict=True)
-    ]
-
-
-def finish_run(task: Task, outcome: Outcome, plan: Plan, faults: tuple[Fault, ...]) -> Run:
-    """Read what a process left and check it on its own (L0b)."""
-    rows: tuple[Row, ...] = ()
-    try:
-        rows = read_trace(task.job.output / "trace.jsonl", partial=not outcome.complete)
-        stated = outcome.status.windows if outcome.status else None
-        if outcome.complete and stated not in (None, len(rows)):
-            message = f"the trace has {len(rows)} rows, status.json says {stated} windows"
-            outcome = replace(outcome, kind="failed", message=message)
-    except DiagnosticError as error:
-        found = error.diagnostics[0]
-        place = f"{found.span}: " if found.span else ""
-        outcome = replace(outcome, kind="failed", message=f"{place}{found.code} {found.message}")
-    run = Run(
-        name=task.job.name,
-        target=task.target,
-        role=task.role,
-        execution=task.execution,
-        outcome=outcome,
-        rows=rows,
-    )
-    if not outcome.complete or task.role == "twin":
-        return run
-    checks = check_machine(plan, rows)
-    if task.role == "faults":
-        checks = (*checks, check_faults(faults, rows))
-    return replace(run, checks=checks)
-
-
-def choose_reference(runs: Sequence[Run], wanted: str) -> Run | None:
-    """Return the plain run to compare with: the wanted one if it is whole, else the first whole."""
-    whole = [run for run in runs if run.role == "main" and run.outcome.complete]
-    order = sorted(whole, key=lambda r: (r.target != wanted, r.outcome.kind != "finished"))
-    return order[0] if order else None
-
-
-def _worth_twins(runs: Sequence[Run]) -> bool:
-    """Whether there is something to compare with the reference, and nobody pressed Ctrl-C."""
-    whole = [run for run in runs if run.role == "main" and run.outcome.complete]
-    return len(whole) > 1 and all(run.outcome.kind != "interrupted" for run in runs)
-
-
-def _envelope(reference: Run | None, twins: Sequence[Run]) -> Envelope | None:
-    if reference is None:
-        return None
-    whole = [twin.rows for twin in twins if twin.outcome.complete]
-    return measure_envelope(reference.rows, whole)
-
-
-def _pairs(
-    runs: Sequence[Run], reference: Run | None, envelope: Envelope | None, recipe: Recipe
-) -> tuple[Pair, ...]:
-    poisoned = {run.target: run for run in runs if run.role == "faults"}
-    return tuple(
-        judge_pair(
-            run,
-            reference,
-            envelope,
-            dtype=recipe.precision.compute_dtype,
-            faults=(
-                poisoned.get(run.target),
-                poisoned.get(reference.target) if reference else None,
-            ),
-        )
-        for run in runs
-        if run.role == "main" and run is not reference
-    )
+    def _whole(self, name: str) -> bool:
+        runs = [made.run for result in self.results for made in result.all_of(name)]
+        return bool(runs) and all(run.outcome.complete for run in runs)

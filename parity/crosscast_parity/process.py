@@ -36,7 +36,10 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[^\n\t -~\xa0-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One process to run. `output` is the folder its status.json goes to."""
+    """One process to run. `output` is the folder its status.json goes to.
+
+    `keep_open`: file descriptors that it inherits, such as that of a lock it is to hold.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -44,6 +47,7 @@ class Job:
     output: Path
     timeout: float
     environment: Mapping[str, str]
+    keep_open: tuple[int, ...] = ()
 
     @property
     def log(self) -> Path:
@@ -91,8 +95,9 @@ def child_environment(
 
 
 @dataclass(slots=True)
-class _Running:
-    index: int
+class Running:
+    """A process that was started, in a group of its own."""
+
     job: Job
     process: subprocess.Popen[bytes]
     log: IO[bytes]
@@ -100,6 +105,7 @@ class _Running:
 
     @property
     def seconds(self) -> float:
+        """How long it has been running."""
         return time.monotonic() - self.started
 
     def kill(self) -> None:
@@ -125,42 +131,43 @@ def run_jobs(
     """
     outcomes: dict[int, Outcome] = {}
     waiting = deque(enumerate(jobs))
-    running: list[_Running] = []
+    running: dict[int, Running] = {}
 
-    def settle(child: _Running, kind: OutcomeKind | None) -> None:
-        running.remove(child)
+    def settle(index: int, kind: OutcomeKind | None) -> None:
+        child = running.pop(index)
         child.kill()
-        outcomes[child.index] = _outcome(child, kind)
-        on_end(child.job, outcomes[child.index])
+        outcomes[index] = _outcome(child, kind)
+        on_end(child.job, outcomes[index])
 
     try:
         while waiting or running:
             while waiting and len(running) < limit:
                 index, job = waiting.popleft()
-                started = _start(index, job)
+                started = start(job)
                 if isinstance(started, Outcome):
                     outcomes[index] = started
                     on_end(job, started)
                 else:
-                    running.append(started)
-            for child in list(running):
+                    running[index] = started
+            for index, child in list(running.items()):
                 if child.process.poll() is not None:
-                    settle(child, None)
+                    settle(index, None)
                 elif child.seconds > child.job.timeout:
-                    settle(child, "timeout")
+                    settle(index, "timeout")
             if running:
                 time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
-        for child in list(running):
-            settle(child, "interrupted")
+        for index in list(running):
+            settle(index, "interrupted")
     finally:
-        for child in running:
+        for child in running.values():
             child.kill()
     missing = Outcome(kind="interrupted", message="not started: interrupted")
     return [outcomes.get(index, missing) for index in range(len(jobs))]
 
 
-def _start(index: int, job: Job) -> _Running | Outcome:
+def start(job: Job) -> Running | Outcome:
+    """Start a process; an outcome says why there is none."""
     log = job.log.open("wb")
     try:
         process = subprocess.Popen(
@@ -171,12 +178,13 @@ def _start(index: int, job: Job) -> _Running | Outcome:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=job.keep_open,
         )
     except OSError as error:
         log.close()
         message = f"{job.command[0]} cannot be started: {error.strerror}"
         return Outcome(kind="cannot_run", message=message)
-    return _Running(index, job, process, log)
+    return Running(job, process, log)
 
 
 def _signal_group(group: int, number: int) -> bool:
@@ -188,7 +196,7 @@ def _signal_group(group: int, number: int) -> bool:
     return True
 
 
-def _outcome(child: _Running, kind: OutcomeKind | None) -> Outcome:
+def _outcome(child: Running, kind: OutcomeKind | None) -> Outcome:
     code, seconds, tail = child.process.returncode, child.seconds, log_tail(child.job.log)
     if kind == "timeout":
         message = f"killed after {child.job.timeout:g} s"
@@ -197,21 +205,24 @@ def _outcome(child: _Running, kind: OutcomeKind | None) -> Outcome:
         return Outcome(
             kind=kind, message="interrupted", exit_code=code, seconds=seconds, log_tail=tail
         )
-    status, problem = _read_status(child.job)
-    kind, message = _judge(code, status, problem, tail)
+    status, problem = read_job_status(child.job.output)
+    kind, message = judge_exit(code, status, problem, tail)
     return Outcome(
         kind=kind, message=message, exit_code=code, seconds=seconds, status=status, log_tail=tail
     )
 
 
-def _read_status(job: Job) -> tuple[Status | None, str]:
+def read_job_status(output: Path) -> tuple[Status | None, str]:
+    """Read the status.json in a folder, or say what is wrong with it."""
     try:
-        return read_status(job.output / "status.json"), ""
+        return read_status(output / "status.json"), ""
     except DiagnosticError as error:
         return None, error.diagnostics[0].message
 
 
-def _judge(code: int, status: Status | None, problem: str, tail: str) -> tuple[OutcomeKind, str]:
+def judge_exit(
+    code: int, status: Status | None, problem: str, tail: str
+) -> tuple[OutcomeKind, str]:
     """Believe exit code and status only together."""
     if code < 0:
         return "failed", f"ended by {_signal_name(-code)}"

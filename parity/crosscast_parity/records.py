@@ -1,9 +1,10 @@
-"""What a parity run leaves: runs, pairs and the whole, as frozen records and as plain data."""
+"""What a comparison leaves: programs, runs, pairs and the whole, as records and as plain data."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from crosscast_parity.checks import LEVELS, Check, json_number
@@ -12,33 +13,34 @@ from crosscast_parity.levels.traces import Dtype, Envelope
 from crosscast_parity.process import Outcome
 from crosscast_parity.traces import Row
 
-Role = Literal["main", "faults", "twin"]
 Verdict = Literal["EQUIVALENT", "DIFFERENT", "INCONCLUSIVE", "NOT TESTED", "ERROR"]
+TensorErrors = Mapping[str, float]
+"""Relative error of the first gradient, by parameter."""
 
-FORMAT = 2
+FORMAT = 3
 NOT_COVERED = (
     "Half kernels of other devices are not run. Emulated half precision computes every operation"
     " in float32 and rounds what goes in and comes out.",
-    "The gate (the same target twice, bit for bit) is not run.",
-    "Gradients and updates are not replayed (L0d dtype manifest, L1a gradients, L1b replay, L1c"
-    " half): a difference too small for the loss of these windows is not seen, such as decay on"
-    " biases.",
-    "Results over several seeds (L3) are not compared; the evaluation is only reported.",
-    "Data parallelism, resume and other devices are not run.",
+    "Data parallelism, resume, dropout and other devices are not run.",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One process: which target, what for, how it ended, what it traced, its own checks (L0b)."""
+    """One training of one program; `cached` if it was made by an earlier comparison."""
 
+    contestant: str
+    stage: str
     name: str
-    target: str
-    role: Role
     execution: Execution = "native"
     outcome: Outcome
     rows: tuple[Row, ...] = ()
-    checks: tuple[Check, ...] = ()
+    cached: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages: `torch tiny/main`."""
+        return f"{self.contestant} {self.stage}/{self.name}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; the trace itself stays in its own file."""
@@ -47,14 +49,14 @@ class Run:
         if self.outcome.complete:
             del outcome["log_tail"]  # progress with speeds, different every time
         return {
+            "contestant": self.contestant,
+            "stage": self.stage,
             "name": self.name,
-            "target": self.target,
-            "role": self.role,
             "execution": self.execution,
             "windows": len(self.rows),
             "skipped": sum(row.skipped for row in self.rows),
+            "cached": self.cached,
             "outcome": outcome,
-            "checks": [check.to_json() for check in self.checks],
         }
 
 
@@ -62,79 +64,98 @@ class Run:
 class Difference:
     """One window in which two traces differ, whole rows for the report."""
 
-    run: Role
+    stage: str
+    run: str
     ours: Row
     reference: Row
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         return {
+            "stage": self.stage,
             "run": self.run,
-            "target": self.ours.to_json(),
+            "ours": self.ours.to_json(),
             "reference": self.reference.to_json(),
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """The judgement of one target against the reference."""
+class Entrant:
+    """A program that took part, and the checks it needs nobody else for."""
 
+    name: str
     target: str
-    reference: str
-    verdict: Verdict
-    wording: str
+    framework: str
+    recipe: str
+    execution: Execution = "native"
+    script: str = ""
+    """Short hash of its main script and model; a path if it is a user's own."""
+    device: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
-    fault_checks: tuple[Check, ...] = ()
-    differences: tuple[Difference, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         return {
+            "name": self.name,
             "target": self.target,
-            "reference": self.reference,
-            "verdict": self.verdict,
-            "wording": self.wording,
+            "framework": self.framework,
+            "recipe": self.recipe,
+            "execution": self.execution,
+            "script": self.script,
+            "device": self.device,
+            "versions": dict(self.versions),
             "checks": [check.to_json() for check in self.checks],
-            "fault_checks": [check.to_json() for check in self.fault_checks],
-            "differences": [difference.to_json() for difference in self.differences],
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParityReport:
-    """Everything one parity run found. `reference` is None if no target came to an end."""
+class Pair:
+    """The judgement of one program against the reference.
 
-    recipe: str
-    dtype: Dtype
-    device: str
-    windows: int
-    threads: int
-    reference: str | None
-    requested_reference: str
-    faults: tuple[str, ...]
-    runs: tuple[Run, ...]
-    pairs: tuple[Pair, ...]
-    envelope: Envelope | None
+    `tensor_errors`: of the first gradient, by `stage/run`. `differences`: first differing rows.
+    """
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped it."""
-        return any(run.outcome.kind == "interrupted" for run in self.runs)
-
-    def main_runs(self) -> list[Run]:
-        """The plain runs, one per target."""
-        return [run for run in self.runs if run.role == "main"]
-
-    def execution(self) -> dict[str, Execution]:
-        """Return how half precision was computed, by target."""
-        return {run.target: run.execution for run in self.main_runs()}
-
-    def verdicts(self) -> dict[Verdict, int]:
-        """Return how many pairs got which verdict."""
-        return dict(Counter(pair.verdict for pair in self.pairs))
+    contestant: str
+    reference: str
+    verdict: Verdict
+    wording: str
+    checks: tuple[Check, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    tensor_errors: Mapping[str, TensorErrors] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data for report.json; free of time stamps and of machine paths."""
+        """Return plain data."""
+        return {
+            "contestant": self.contestant,
+            "reference": self.reference,
+            "verdict": self.verdict,
+            "wording": self.wording,
+            "checks": [check.to_json() for check in self.checks],
+            "differences": [difference.to_json() for difference in self.differences],
+            "tensor_errors": {
+                run: {name: json_number(size) for name, size in errors.items()}
+                for run, errors in self.tensor_errors.items()
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRecord:
+    """One size, seed and precision that was compared."""
+
+    name: str
+    title: str
+    dtype: Dtype
+    windows: int
+    weights: int
+    faults: tuple[str, ...] = ()
+    seed: int | None = None
+    envelope: Envelope | None = None
+    max_norm: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
         envelope = None
         if self.envelope:
             envelope = {
@@ -143,19 +164,123 @@ class ParityReport:
                 "spread": [json_number(size) for size in self.envelope.spread],
             }
         return {
+            "name": self.name,
+            "title": self.title,
+            "compute_dtype": self.dtype,
+            "windows": self.windows,
+            "weights": self.weights,
+            "faults": list(self.faults),
+            "seed": self.seed,
+            "envelope": envelope,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldExercise:
+    """Whether the runs could have shown a wrong value of a recipe's field, and how."""
+
+    field: str
+    exercised: bool
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionStep:
+    """One set of changed fields that was tried, and the gap that was left."""
+
+    changes: tuple[str, ...]
+    gap: float
+    level: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"changes": list(self.changes), "gap": json_number(self.gap), "level": self.level}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionRecord:
+    """What explains a difference: a smallest set of fields, or none, with all that was tried."""
+
+    contestant: str
+    reference: str
+    fields: tuple[str, ...]
+    wording: str
+    steps: tuple[BisectionStep, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "contestant": self.contestant,
+            "reference": self.reference,
+            "fields": list(self.fields),
+            "wording": self.wording,
+            "steps": [step.to_json() for step in self.steps],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityReport:
+    """Everything one comparison found. `reference` is None if no program came to an end."""
+
+    recipe: str
+    check: str
+    device: str
+    threads: int
+    reference: str | None
+    requested_reference: str
+    entrants: tuple[Entrant, ...]
+    stages: tuple[StageRecord, ...]
+    runs: tuple[Run, ...]
+    pairs: tuple[Pair, ...]
+    stress: tuple[str, ...] = ()
+    """What `--stress` changed in the recipe, in words."""
+    left_out: tuple[str, ...] = ()
+    """What of the recipe was not run, in words."""
+    exercise: tuple[FieldExercise, ...] = ()
+    bisections: tuple[BisectionRecord, ...] = ()
+    command: str = ""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped it."""
+        return any(run.outcome.kind == "interrupted" for run in self.runs)
+
+    def runs_of(self, stage: str, name: str) -> dict[str, Run]:
+        """Return the runs of one name, by contestant."""
+        found = (run for run in self.runs if (run.stage, run.name) == (stage, name))
+        return {run.contestant: run for run in found}
+
+    def entrant(self, name: str) -> Entrant:
+        """Return a program by its name."""
+        return next(entrant for entrant in self.entrants if entrant.name == name)
+
+    def verdicts(self) -> dict[Verdict, int]:
+        """Return how many pairs got which verdict."""
+        return dict(Counter(pair.verdict for pair in self.pairs))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for report.json; free of time stamps and of machine paths."""
+        return {
             "format": FORMAT,
             "recipe": self.recipe,
-            "compute_dtype": self.dtype,
+            "check": self.check,
             "device": self.device,
-            "execution": self.execution(),
-            "windows": self.windows,
             "threads": self.threads,
             "reference": self.reference,
             "requested_reference": self.requested_reference,
-            "faults": list(self.faults),
+            "entrants": [entrant.to_json() for entrant in self.entrants],
+            "stages": [stage.to_json() for stage in self.stages],
             "pairs": [pair.to_json() for pair in self.pairs],
             "runs": [run.to_json() for run in self.runs],
-            "envelope": envelope,
+            "stress": list(self.stress),
+            "left_out": list(self.left_out),
+            "exercise": [field.to_json() for field in self.exercise],
+            "bisections": [bisection.to_json() for bisection in self.bisections],
             "levels": dict(LEVELS),
             "not_covered": list(NOT_COVERED),
+            "command": self.command,
         }

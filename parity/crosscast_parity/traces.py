@@ -79,6 +79,15 @@ def read_trace(path: Path, *, partial: bool = False) -> tuple[Row, ...]:
         _Place(path.name, 1, "").refuse(f"the trace cannot be read: {error.strerror}")
 
 
+def parse_row(file: str, raw: bytes, window: int) -> Row:
+    """Return the row of a window from its JSON text; `file` is for the message.
+
+    Raises:
+        DiagnosticError: CC701 if it breaks the contract.
+    """
+    return _row(_Place(file, window + 1, raw.decode("utf-8", "replace")), raw, window)
+
+
 def _row(place: _Place, raw: bytes, window: int) -> Row:
     if len(raw) > MAX_LINE:
         place.refuse(f"the row is longer than {MAX_LINE} bytes")

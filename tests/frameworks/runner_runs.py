@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosscast_parity.tasks import RUNNER
 from frameworks.script_runs import Run
 from frameworks.subprocesses import environment, require
+
+RUNNER = "crosscast_parity.inside.runner"
 
 
 def start_runner(

@@ -1,70 +1,30 @@
-"""The page: complete, escaped, and alone on this machine."""
+"""The page: complete, escaped, alone on this machine, and whole when data is missing."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
 
-from crosscast.canonical import canonical_plan
-from crosscast_parity.levels.machine import check_machine
-from crosscast_parity.levels.traces import Dtype, measure_envelope
-from crosscast_parity.process import Outcome
-from crosscast_parity.records import ParityReport, Role, Run
-from crosscast_parity.report import render_page
-from crosscast_parity.status import Evaluation, Status
-from crosscast_parity.traces import Row
-from crosscast_parity.verdict import judge_pair
-from parity_fakes import good_rows, make_recipe
+from crosscast_parity.checks import Check
+from crosscast_parity.figures.style import Plot
+from crosscast_parity.levels.traces import measure_envelope
+from crosscast_parity.page.drawing import drawn_stages, fault_windows, stage_plots, tensor_limits
+from crosscast_parity.page.evidence import first_differing_tensor, margin
+from crosscast_parity.page.render import render_page
+from crosscast_parity.page.summary import headline
+from crosscast_parity.records import Pair, ParityReport
+from parity_fakes import good_rows
+from parity_reports import REPORTS, different, equivalent, lone, make_run
 
-EVIL = "</pre><script>alert('x')</script><img src=https://example.com/x.png> $x^2$ {{ 1 }}"
+EVIL = "</pre></style><script>alert('x')</script><img src=https://example.com/x.png> $x^2$ {{ 1 }}"
+HOSTILE = ("different", "broken", "lone")
+PAGES = [*((kind, "") for kind in REPORTS), *((kind, EVIL) for kind in HOSTILE)]
 VOID = {"meta", "link", "img", "br"}
-
-
-def make_run(target: str, rows: list[Row], role: Role = "main", text: str = "") -> Run:
-    status = Status(
-        status="finished",
-        eval=Evaluation(loss=0.5, accuracy=0.75),
-        device=text or "cpu",
-        versions={text or "numpy": text or "2.3"},
-    )
-    return Run(
-        name=f"{target}-{role}",
-        target=target,
-        role=role,
-        outcome=Outcome(kind="finished", seconds=1.5, status=status),
-        rows=tuple(rows),
-        checks=check_machine(canonical_plan(make_recipe()), rows),
-    )
-
-
-def make_report(text: str = "", dtype: Dtype = "float32") -> ParityReport:
-    reference = make_run("torch", good_rows(), text=text)
-    ours = replace(make_run("paddle", good_rows(noise=1e-6)), execution="emulated")
-    wrong = make_run("late", [replace(row, scale=row.scale * 2) for row in good_rows()])
-    failure = Outcome(kind="failed", message=text or "no", exit_code=1, log_tail=text or "log")
-    crashed = Run(name="crashed", target=text or "crashed", role="main", outcome=failure)
-    faults = make_run("torch", good_rows(9, skipped=[2, 5]), "faults")
-    envelope = measure_envelope(reference.rows, [good_rows(noise=n * 1e-7) for n in (1, 2, 3)])
-    return ParityReport(
-        recipe=text or "tiny",
-        dtype=dtype,
-        device="cpu",
-        windows=40,
-        threads=1,
-        reference="torch",
-        requested_reference="torch",
-        faults=("2:0=inf",),
-        runs=(reference, ours, wrong, crashed, faults),
-        pairs=tuple(
-            judge_pair(run, reference, envelope, dtype=dtype) for run in (ours, wrong, crashed)
-        ),
-        envelope=envelope,
-    )
 
 
 class Elements(HTMLParser):
@@ -97,11 +57,26 @@ def parse(page: str) -> Elements:
     return elements
 
 
-@pytest.mark.parametrize("text", ["", EVIL])
-def test_the_page_loads_nothing_and_runs_nothing(text: str) -> None:
-    page = render_page(make_report(text))
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+
+
+def page_of(report: ParityReport) -> str:
+    return render_page(report)[0]
+
+
+@cache
+def rendered(kind: str, text: str = "") -> tuple[str, list[Plot]]:
+    """Drawing takes a second or two: each report is drawn once."""
+    return render_page(REPORTS[kind](text))
+
+
+@pytest.mark.parametrize(("kind", "text"), PAGES)
+def test_the_page_loads_nothing_and_runs_nothing(kind: str, text: str) -> None:
+    page = rendered(kind, text)[0]
     elements = parse(page)
-    assert not {"script", "img", "iframe", "link", "object", "embed"} & set(elements.tags)
+    forbidden = {"script", "img", "image", "iframe", "link", "object", "embed", "form", "base"}
+    assert not forbidden & set(elements.tags)
     for name, value in elements.attributes:
         assert not name.startswith("on")
         if name in ("src", "href", "xlink:href", "action"):
@@ -109,84 +84,242 @@ def test_the_page_loads_nothing_and_runs_nothing(text: str) -> None:
     assert "url(" not in page.replace("url(#", "")
     assert "@import" not in page
     assert "default-src 'none'" in page
+    ids = [value for name, value in elements.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    links = {value[1:] for name, value in elements.attributes if name == "href"}
+    assert links <= set(ids)
 
 
-def test_hostile_text_is_shown_as_text() -> None:
-    page = render_page(make_report(EVIL))
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_text_is_shown_as_text(kind: str) -> None:
+    page = rendered(kind, EVIL)[0]
     assert "<script" not in page
+    assert page.count("</style>") == 1
     assert "&lt;script&gt;" in page
     assert "{{ 1 }}" in page
 
 
-def test_the_page_says_what_matters() -> None:
-    page = render_page(make_report())
+def test_hostile_names_in_figures_are_text_too() -> None:
+    report = equivalent()
+    name = EVIL[:40]
+    runs = [replace(r, contestant=name) if r.contestant == "paddle" else r for r in report.runs]
+    entrants = (*report.entrants[:2], replace(report.entrants[2], name=name))
+    pairs = (report.pairs[0], replace(report.pairs[1], contestant=name))
+    page = page_of(replace(report, runs=tuple(runs), entrants=entrants, pairs=pairs))
+    parse(page)
+    assert "<script" not in page
+    assert "&lt;/pre&gt;&lt;/style&gt;" in page[page.index("<svg") :]
+
+
+def test_an_equivalent_report_says_so_first() -> None:
+    page = text_of(rendered("equivalent")[0])
+    assert page.index("EQUIVALENT") < page.index("equivalent within measured rounding noise")
+    assert "DIFFERENT" not in page
+    assert "What did not pass" not in page
     for words in (
-        "EQUIVALENT",
-        "DIFFERENT",
-        "ERROR",
-        "trajectory",
-        "First differing rows",
-        "horizon",
+        "Levels at a glance",
+        "Recipe fields this run did not exercise",
+        "loss_scaling.max_scale",
         "What was not tested",
-        "numpy 2.3",
-        "Loss scale with faults",
-        "with faults",
+        "L0d operations: native kernels of an accelerator are not on this machine",
+        "torch native, tensorflow emulated, paddle emulated",
+        "paddlepaddle 3.3.1",
+        "crosscast parity bert-small.yaml --to torch,tensorflow,paddle -o out",
     ):
         assert words in page
-    assert page.count("<svg") == 6
 
 
-def test_native_and_emulated_half_are_told_apart_everywhere() -> None:
-    report = make_report(dtype="float16")
-    page = render_page(report)
-    assert "torch native, paddle emulated, late native, crashed native" in page
-    assert "(float16: paddle emulated, torch native)" in page
-    assert page.count("<td>emulated</td>") == 1
-    document = report.to_json()
-    assert document["execution"]["paddle"] == "emulated"
-    assert [run["execution"] for run in document["runs"]].count("emulated") == 1
-    assert all("(float16: " in pair["wording"] for pair in document["pairs"])
-    float32 = render_page(make_report())
-    assert "emulated</td>" not in float32
-    assert "(float32" not in float32
-    assert "<dd>not used</dd>" in float32
+def test_a_different_report_says_where_and_why() -> None:
+    page = text_of(rendered("different")[0])
+    for words in (
+        "DIFFERENT",
+        "different at L0a scale (tiny/faults)",
+        "What did not pass",
+        "First differing rows of the trace",
+        "in tiny/float32-bert: bert.encoder.layer.0.output.dense.bias",
+        "19 of 41 tensors are over it",
+        "optimizer.weight_decay explains the difference",
+        "nothing left to explain",
+        "differs from window 9",
+    ):
+        assert words in page
+
+
+def test_a_crash_shows_message_rows_and_log() -> None:
+    page = text_of(rendered("broken")[0])
+    for words in (
+        "tensorflow tiny/main: failed: ended by SIGABRT; exit code -6; last window 7",
+        "Last rows of the trace of tensorflow tiny/main",
+        "RuntimeError: no memory",
+        "paddle tiny/main: cannot_run: paddle is not installed; exit code 3; no window finished"
+        " (the same: tiny/faults)",
+    ):
+        assert words in page
+    assert page.count("paddle is not installed; exit code") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        ("equivalent", "EQUIVALENT"),
+        ("seeded", "EQUIVALENT"),
+        ("different", "DIFFERENT"),
+        ("broken", "ERROR"),
+        ("lone", "NOTHING COMPARED"),
+        ("nothing", "ERROR"),
+    ],
+)
+def test_the_headline_is_the_worst_verdict(kind: str, word: str) -> None:
+    assert headline(REPORTS[kind]())[0] == word
+
+
+def test_a_lone_program_that_fails_is_different() -> None:
+    bad = Check(level="L0b", name="scale", result="fail", wording="window 3: 1, expected 2")
+    report = lone()
+    report = replace(report, entrants=(replace(report.entrants[0], checks=(bad,)),))
+    assert headline(report) == ("DIFFERENT", "bad")
+    assert "different at L0b scale: window 3: 1, expected 2" in text_of(page_of(report))
+
+
+def test_every_figure_has_a_caption_and_a_file() -> None:
+    for kind, count in (("equivalent", 6), ("different", 7), ("seeded", 7), ("nothing", 0)):
+        page, plots = rendered(kind)
+        assert page.count("<svg") == len(plots) == count
+        assert page.count("<figcaption>") == count
+        assert len({plot.key for plot in plots}) == count
+        for plot in plots:
+            assert len(plot.caption) > 60
+            assert plot.svg.count("<image") == 0
 
 
 def test_figures_are_the_same_twice_and_hold_no_date() -> None:
-    first, second = render_page(make_report()), render_page(make_report())
+    first, second = rendered("different"), render_page(different())
     assert first == second
-    assert not re.search(r"\b20\d\d-\d\d-\d\d", first)
+    assert not re.search(r"\b20\d\d-\d\d-\d\d", first[0])
 
 
-def test_ids_in_the_page_are_unique() -> None:
-    ids = [value for name, value in parse(render_page(make_report())).attributes if name == "id"]
-    assert len(ids) == len(set(ids))
-
-
-def test_report_of_nothing_is_still_a_page() -> None:
-    dead = Run(name="torch", target="torch", role="main", outcome=Outcome(kind="timeout"))
-    report = replace(make_report(), runs=(dead,), pairs=(), reference=None, envelope=None)
-    page = render_page(report)
-    parse(page)
-    assert "none came to an end" in page
-    assert "<svg" not in page
+def test_missing_data_leaves_out_figures_only() -> None:
+    report = equivalent()
+    stage = replace(report.stages[0], envelope=None, faults=())
+    runs = tuple(replace(run, rows=()) for run in report.runs)
+    bare = tuple(replace(pair, tensor_errors={}, checks=()) for pair in report.pairs)
+    report = replace(report, pairs=bare)
+    for changed in (
+        replace(report, stages=(stage,), exercise=(), left_out=(), command=""),
+        replace(report, runs=runs),
+        replace(report, runs=(), stages=(), entrants=()),
+        replace(report, reference=None),
+    ):
+        parse(page_of(changed))
 
 
 def test_traces_without_finite_numbers_can_be_drawn() -> None:
     rows = [replace(row, loss=None, grad_norm=None, lr=0.0) for row in good_rows(2)]
-    report = make_report()
-    runs = (make_run("torch", rows), make_run("paddle", rows))
+    report = equivalent()
     envelope = measure_envelope(rows, [good_rows(2)])
     assert math.isinf(envelope.spread[0])
-    parse(render_page(replace(report, runs=runs, pairs=(), envelope=envelope)))
+    runs = tuple(make_run(entrant.name, "main", rows) for entrant in report.entrants)
+    stages = (replace(report.stages[0], envelope=envelope),)
+    parse(page_of(replace(report, runs=runs, stages=stages)))
 
 
-def test_json_is_strict_and_without_clock_or_progress() -> None:
-    report = make_report()
-    lost = [replace(row, loss=None) for row in report.runs[0].rows]
-    envelope = measure_envelope(report.runs[0].rows, [lost])
-    document = json.dumps(replace(report, envelope=envelope).to_json(), allow_nan=False)
-    assert '"inf"' in document
-    ends = {run["name"]: run["outcome"] for run in json.loads(document)["runs"]}
-    assert "log_tail" not in ends["torch-main"]
-    assert ends["crashed"]["log_tail"] == "log"
+def test_native_and_emulated_half_are_told_apart() -> None:
+    assert "torch native, tensorflow emulated" in text_of(rendered("equivalent")[0])
+    report = equivalent()
+    float32 = replace(report, stages=(replace(report.stages[0], dtype="float32"),))
+    page = page_of(float32)
+    assert "<td>emulated</td>" not in page
+    assert "<dd>not used</dd>" in page
+
+
+def test_stages_alike_are_drawn_once_unless_one_is_in_trouble() -> None:
+    report = equivalent()
+    again = replace(report.stages[0], name="tiny-2")
+    other = replace(report.stages[0], name="tiny-float32", dtype="float32")
+    seed = replace(report.stages[0], name="seed-1", seed=1)
+    report = replace(report, stages=(*report.stages, again, other, seed))
+    drawn, others = drawn_stages(report)
+    assert [stage.name for stage in drawn] == ["tiny", "tiny-float32"]
+    assert [stage.name for stage in others] == ["tiny-2"]
+    assert "everything passed in stages alike: tiny-2." in text_of(page_of(report))
+    bad = Check(level="L2", name="trajectory", result="unclear", wording="", stage="tiny-2")
+    pair = replace(report.pairs[0], checks=(bad,))
+    drawn, others = drawn_stages(replace(report, pairs=(pair,)))
+    assert [stage.name for stage in drawn] == ["tiny", "tiny-2", "tiny-float32"]
+    assert others == []
+
+
+def test_figures_of_a_stage_in_their_order() -> None:
+    report = equivalent()
+    keys = [plot.key for plot in stage_plots(report, report.stages[0])]
+    assert keys == [
+        "tiny-loss",
+        "tiny-scale-faults",
+        "tiny-gradient-norm",
+        "tiny-learning-rate",
+        "tiny-scale",
+        "tiny-gradients",
+    ]
+
+
+def test_faults_are_read_as_text() -> None:
+    assert fault_windows(("12:1=inf@emb", "2:0=nan", "2:1=inf", "x", "-1:0=inf")) == (2, 12)
+
+
+def test_the_tensor_nearest_to_the_loss_is_named() -> None:
+    errors = {"embedding": 9.0, "first": 2.0, "last": 0.5}
+    pair = Pair(
+        contestant="a",
+        reference="b",
+        verdict="DIFFERENT",
+        wording="",
+        checks=(
+            Check(
+                level="L1a",
+                name="gradient, worst tensor",
+                result="fail",
+                wording="",
+                limit=1.0,
+                stage="tiny",
+                run="main",
+            ),
+        ),
+        tensor_errors={"tiny/main": errors, "tiny/other": {"x": 5.0}},
+    )
+    limits = tensor_limits(pair)
+    assert limits == {"tiny/main": 1.0, "tiny/other": None}
+    assert "in tiny/main: first (error 2, limit 1; 2 of 3" in first_differing_tensor(pair, limits)
+    assert first_differing_tensor(pair, {"tiny/main": 10.0}) == ""
+    lost = replace(pair, tensor_errors={"tiny/main": {"first": 0.1, "last": math.nan}})
+    assert ": last (error not finite" in first_differing_tensor(lost, limits)
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "result", "words"),
+    [
+        (0.5, 1.0, "pass", "2.0 x"),
+        (1e-9, 1e-3, "pass", "1000000 x"),
+        (0.0, 0.0, "pass", "exact"),
+        (2.0, 1.0, "fail", ""),
+        (None, 1.0, "pass", ""),
+        (1.0, None, "pass", ""),
+    ],
+)
+def test_margins(value: float | None, limit: float | None, result: str, words: str) -> None:
+    check = Check(
+        level="L2",
+        name="n",
+        result=result,  # type: ignore[arg-type]
+        wording="",
+        value=value,
+        limit=limit,
+    )
+    assert margin(check) == words
+
+
+def test_results_over_seeds_are_shown_with_interval_and_margin() -> None:
+    page = text_of(rendered("seeded")[0])
+    assert "training loss (margin ±0.03)" in page
+    assert "Results of every seed" in page
+    assert re.search(r"accuracy [+-]0\.\d+ ± 0\.\d+ \(limit 0\.01\)", page)
+    assert "Results over seeds" not in text_of(rendered("equivalent")[0])

@@ -16,7 +16,7 @@ import pytest
 from crosscast.diagnostics import DiagnosticError
 from crosscast_parity.inside.inject import Fault, make_injector, parse_fault, poisoned_inputs
 from crosscast_parity.options import make_options
-from crosscast_parity.tasks import place_runner
+from crosscast_parity.workspace import place_runner
 
 
 def test_faults_are_read_and_written() -> None:

@@ -18,6 +18,7 @@ from crosscast.cli_data import data_app
 from crosscast.cli_guard import guarded
 from crosscast.cli_info import doctor, init, matrix, schema
 from crosscast.cli_parity import parity
+from crosscast.cli_sweep import sweep
 
 app = typer.Typer(
     name="crosscast",
@@ -48,6 +49,7 @@ app.command()(guarded(check))
 app.command()(guarded(show))
 app.command()(guarded(explain))
 app.command()(guarded(parity))
+app.command()(guarded(sweep))
 app.command()(guarded(init))
 app.command()(guarded(schema))
 app.command()(guarded(matrix))

@@ -1,11 +1,13 @@
-"""The command that trains the emitted scripts and compares them."""
+"""The command that trains programs side by side and compares them."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +17,8 @@ from crosscast.diagnostics import Diagnostic, DiagnosticError
 if TYPE_CHECKING:
     from crosscast.recipe import Recipe
 
+ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
+
 
 def parity(
     recipe: RecipeArgument,
@@ -22,13 +26,30 @@ def parity(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for runs and report.")
     ],
+    check: Annotated[
+        Literal["quick", "model", "full", "nightly"],
+        typer.Option(help="quick: tiny model, all levels but seeds; model: the recipe's own."),
+    ] = "quick",
+    stress: Annotated[
+        bool, typer.Option("--stress", help="Derive a recipe that makes every feature active.")
+    ] = False,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar=ADD, help="Another program: version, recipe, script, trainer."),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Program the others are compared with; default torch.")
+    ] = None,
+    bisect: Annotated[
+        bool, typer.Option("--bisect", help="Name the fields that explain a difference.")
+    ] = False,
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Plant known bugs; every level must see its own.")
+    ] = False,
     windows: Annotated[
-        int | None, typer.Option(help="Optimizer steps of a run; default: all of the recipe.")
+        int | None, typer.Option(help="Optimizer steps of a plain run.", show_default="64")
     ] = None,
     twins: Annotated[int, typer.Option(help="Perturbed runs of the reference.")] = 3,
-    reference: Annotated[
-        str | None, typer.Option(help="Target the others are compared with; default torch.")
-    ] = None,
     fault: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,28 +59,39 @@ def parity(
     ] = None,
     threads: Annotated[int, typer.Option(help="CPU threads of a process.")] = 1,
     jobs: Annotated[int | None, typer.Option(help="Processes side by side.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for one process.")] = 1800.0,
+    timeout: Annotated[float, typer.Option(help="Seconds for one run.")] = 1800.0,
+    memory: Annotated[float, typer.Option(help="GiB of one process, 0 for any.")] = 0.0,
     device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Where to train.")] = "cpu",
     half: Annotated[
         Literal["auto", "native", "emulated"],
-        typer.Option(help="How half precision is computed; auto: native where there is any."),
+        typer.Option(help="How half precision is computed; auto: emulated on CPU."),
     ] = "auto",
+    save_reference: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the runs of the reference in a folder.")
+    ] = None,
+    reference_run: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Compare with runs that were kept so.")
+    ] = None,
     python: Annotated[
         list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
     ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of finished runs; default in --output."),
+    ] = None,
 ) -> int:
-    """Train the emitted scripts on the same weights and batches and compare them step by step."""
+    """Train programs on the same weights and batches and compare them, level by level."""
     from crosscast.readers.recipe_yaml import load
 
     targets = targets_of(to)
-    older = [name for name in targets if "@" in name]
-    if older:
-        message = f"parity runs the newest dialect of a framework, not {older[0]}"
-        raise DiagnosticError(Diagnostic(code="CC707", message=message))
     loaded = load(recipe)
     try:
-        from crosscast_parity.cli import parity_command
-        from crosscast_parity.options import make_options
+        from crosscast_parity import cli as command
+        from crosscast_parity.contestants import of_targets, parse_contestant
+        from crosscast_parity.options import make_options, read_interpreters
+        from crosscast_parity.progress import progress_on
+        from crosscast_parity.selftest import self_test_command
+        from crosscast_parity.stored import stored_contestant
     except ModuleNotFoundError as error:
         raise DiagnosticError(
             Diagnostic(
@@ -69,22 +101,47 @@ def parity(
             )
         ) from None
     options = make_options(
-        targets,
         output,
+        check=check,
         windows=windows,
         twins=twins,
         threads=threads,
         jobs=jobs,
         timeout=timeout,
+        memory=memory,
         device=device,
-        python=python or (),
         reference=reference,
         faults=fault,
         half=half,
+        cache=cache,
+        stress=stress,
+        bisect=bisect,
+        save_reference=save_reference,
     )
-    return parity_command(
-        loaded, options=options, compile_to=_compile_to, echo=print, on_end=_say_end
-    )
+    interpreters = read_interpreters(python or (), targets)
+    contestants = of_targets(targets, loaded, interpreters)
+    contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
+    if reference_run:
+        kept = stored_contestant(reference_run, {one.name for one in contestants})
+        contestants.append(kept)
+        options = replace(options, reference=reference or kept.name)
+    with progress_on(sys.stderr) as on_progress:
+        arguments: dict[str, Any] = {
+            "options": options,
+            "compile_to": _compile_to,
+            "on_progress": on_progress,
+        }
+        if self_test:
+            passed: int = self_test_command(contestants, **arguments)
+            return passed
+        typed = shlex.join(["crosscast", *sys.argv[1:]])
+        return command.parity_command(contestants, **arguments, command=typed)
+
+
+def _read(path: Path) -> Recipe:
+    from crosscast.readers.recipe_yaml import load
+
+    return load(str(path))
 
 
 def _compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
@@ -97,8 +154,3 @@ def _compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None
         for path, file in one.files.items()
     }
     write_files(directory, files, force=True)
-
-
-def _say_end(name: str, outcome: object) -> None:
-    kind, seconds = getattr(outcome, "kind", ""), getattr(outcome, "seconds", 0.0)
-    print(f"{name}: {kind} after {seconds:.0f} s", file=sys.stderr, flush=True)

@@ -109,7 +109,6 @@ _TABLE = (
     Code("CC806", "batches do not fit the plan", "Names, shapes, rows or processes disagree."),
     Code("CC701", "trace not understood", "The script wrote a row that breaks the contract."),
     Code("CC702", "status not understood", "The script's status.json is missing or damaged."),
-    Code("CC703", "parity needs dropout 0", "Frameworks draw other masks: set model.dropout 0."),
     Code("CC704", "parity cannot run this recipe", "The harness runs BERT in one process."),
     Code("CC705", "fault not understood", "A fault is WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
     Code("CC706", "fault without loss scaling", "Only a scaled loss is checked for inf and nan."),
@@ -119,6 +118,25 @@ _TABLE = (
     Code("CC711", "weights do not fit", "Every tensor is finite float32 and one of the model's."),
     Code("CC712", "fault poisons nothing", "No parameter or float input has such a name."),
     Code("CC713", "half cannot be emulated", "Emulation knows the three built-in frameworks."),
+    Code("CC714", "stored reference does not fit", "See the message; store it anew if need be."),
+    Code(
+        "CC723",
+        "observation not understood",
+        "What a run left in `observed` breaks its contract: run the comparison again.",
+    ),
+    Code("CC728", "sweep option makes no sense", "See the message."),
+    Code("CC729", "sweep folder cannot be used", "Choose another -o DIR, or mend what is there."),
+    Code("CC730", "no such executor", "`local`, `slurm`, or one that a plug-in brings."),
+    Code("CC731", "SLURM does not take part", "See the message; `--executor local` needs none."),
+    Code("CC733", "recipe cannot be swept", "A cell is one process; see the field named."),
+    Code(
+        "CC734", "bug does not fit the script", "The emitted text changed; its edits must follow."
+    ),
+    Code("CC735", "self-test failed", "A level did not catch a bug that it is there to catch."),
+    Code("CC736", "trainer is missing", 'Install it: pip install "crosscast[trainers]".'),
+    Code("CC737", "trainer does it its own way", "Known before the run; parity shows the effect."),
+    Code("CC738", "trainer cannot run this recipe", "It has no way to say what a field asks for."),
+    Code("CC739", "trainer could not be asked", "A probe of the conformance table failed."),
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _TABLE}

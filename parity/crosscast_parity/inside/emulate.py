@@ -76,7 +76,7 @@ def call(
         kwargs: its arguments by name.
     """
     args = tuple(args)
-    kinds = [kind for kind in map(tensors.kind, _flat((args, kwargs))) if kind]
+    kinds = [kind for kind in map(tensors.kind, flat((args, kwargs))) if kind]
     target = _rounded_to(name, kinds, tensors.autocast() if name in MATMUL else None)
     if target is None or kwargs.get("dtype") is not None:
         return function(*args, **kwargs)
@@ -111,12 +111,13 @@ def _rounded_to(name: str, kinds: list[str], autocast: str | None) -> str | None
     return halves[0] if len(set(kinds)) == 1 else "float32"
 
 
-def _flat(value: Any) -> Iterator[Any]:
+def flat(value: Any) -> Iterator[Any]:
+    """Yield what is in nested lists, tuples and dictionaries."""
     if isinstance(value, list | tuple):
         for part in value:
-            yield from _flat(part)
+            yield from flat(part)
     elif isinstance(value, dict):
-        yield from _flat(list(value.values()))
+        yield from flat(list(value.values()))
     else:
         yield value
 

@@ -6,27 +6,14 @@ Standard library only (see `crosscast_parity.inside.inject` and `crosscast_parit
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 from crosscast_parity.inside.emulate import install
 from crosscast_parity.inside.inject import FORM, Fault, make_injector, parse_fault
 from crosscast_parity.inside.poison import CELLS
-
-
-def load_script(path: Path) -> ModuleType:
-    """Import a script as a module without running its main part; its folder comes first."""
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise SystemExit(f"{path} is not a Python script")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+from crosscast_parity.inside.script import load_script
 
 
 def _fault(text: str) -> Fault:

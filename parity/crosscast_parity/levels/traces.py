@@ -83,16 +83,31 @@ class Envelope:
         return FACTOR * max(self.spread[window], floor)
 
 
-def measure_envelope(reference: Trace, twins: Sequence[Trace]) -> Envelope:
-    """Measure the envelope of a reference run from perturbed runs of the same program."""
-    length = min([len(reference), *(len(twin) for twin in twins)])
+def measure_envelope(
+    reference: Trace, twins: Sequence[Trace], kin: Sequence[Trace] = ()
+) -> Envelope:
+    """Measure the envelope of a reference run.
+
+    Args:
+        reference: trace of the run.
+        twins: of runs of the same program from weights perturbed by 1e-7; they set the horizon.
+        kin: of runs that differ by rounding as well, as the same program in float32.
+    """
+    length = min([len(reference), *(len(run) for run in (*twins, *kin))])
+    noise = _running_worst(reference, twins, length)
+    spread = _running_worst(reference, (*twins, *kin), length)
+    horizon = next((t for t, size in enumerate(noise) if size > CHAOS), length)
+    return Envelope(tuple(spread), horizon, len(twins))
+
+
+def _running_worst(reference: Trace, runs: Sequence[Trace], length: int) -> list[float]:
+    """Return the largest distance of a loss so far, window by window."""
     spread: list[float] = []
     worst = 0.0
     for t in range(length):
-        worst = max([worst, *(distance(twin[t].loss, reference[t].loss) for twin in twins)])
+        worst = max([worst, *(distance(run[t].loss, reference[t].loss) for run in runs)])
         spread.append(worst)
-    horizon = next((t for t, size in enumerate(spread) if size > CHAOS), length)
-    return Envelope(tuple(spread), horizon, len(twins))
+    return spread
 
 
 def distance(ours: float | None, reference: float | None) -> float:
@@ -184,12 +199,13 @@ def _column(column: Column, pairs: Pairs) -> Check:
 
 def _first_loss(pairs: Pairs, dtype: Dtype) -> Check:
     """L1: at the first update both models still hold the weights they were given."""
+    level: Level = "L1a" if dtype == "float32" else "L1c"
     update = next(((a, b) for a, b in pairs if not (a.skipped or b.skipped)), None)
     deviations = (
         Deviation(a.window, relative(a.loss, b.loss), a.loss, b.loss)
         for a, b in ([update] if update else [])
     )
-    return judge("L1", "first loss", deviations, LIMITS[dtype].first_loss, nothing=NOTHING)
+    return judge(level, "first loss", deviations, LIMITS[dtype].first_loss, nothing=NOTHING)
 
 
 def _trajectory(calm: Pairs, envelope: Envelope, dtype: Dtype) -> Check:

@@ -1,0 +1,204 @@
+"""What trainers do in their own way, or have no way to do: one row per field of a recipe.
+
+The rows with a behaviour behind them are measured by the conformance table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from crosscast.diagnostics import Diagnostic, Severity
+from crosscast.recipe import Recipe
+from crosscast_parity.adapters import when
+
+TORCH = frozenset({"accelerate", "transformers", "lightning"})
+EVERY = TORCH | {"keras"}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One fact: which trainers, when, what they do. `refused`: the recipe cannot be run at all."""
+
+    path: str
+    adapters: frozenset[str]
+    holds: Callable[[Recipe], bool]
+    how: str
+    refused: bool = False
+
+
+def _only(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+LIMITS: tuple[Limit, ...] = (
+    Limit(
+        "model.kind",
+        EVERY,
+        lambda r: r.model.kind != "bert",
+        "adapters know the shipped BERT",
+        True,
+    ),
+    Limit(
+        "precision.mode",
+        EVERY,
+        lambda r: r.precision.mode == "full",
+        "half weights with float32 masters are not offered",
+        True,
+    ),
+    Limit(
+        "loss_scaling.mode",
+        EVERY,
+        lambda r: r.loss_scaling.mode == "static",
+        "a static scale that skips is not offered",
+        True,
+    ),
+    Limit(
+        "ema.decay",
+        EVERY,
+        lambda r: r.ema.decay is not None,
+        "the evaluation of averages is the script's",
+        True,
+    ),
+    Limit(
+        "distributed.strategy",
+        EVERY,
+        lambda r: r.processes > 1,
+        "adapters run in one process",
+        True,
+    ),
+    Limit(
+        "clipping.exempt",
+        EVERY,
+        lambda r: bool(getattr(r.clipping, "exempt", ())),
+        "all weights are clipped together",
+        True,
+    ),
+    Limit(
+        "clipping.kind",
+        TORCH,
+        lambda r: r.clipping.kind == "per_param_norm",
+        "clipping by each norm is not offered",
+        True,
+    ),
+    Limit(
+        "clipping.kind",
+        _only("transformers"),
+        lambda r: r.clipping.kind == "value",
+        "only the global norm is clipped",
+        True,
+    ),
+    Limit(
+        "optimizer.name",
+        _only("keras"),
+        lambda r: r.optimizer.name not in ("sgd", "adam", "adamw"),
+        "Keras has another form of it, or none",
+        True,
+    ),
+    Limit(
+        "optimizer.groups",
+        _only("keras"),
+        lambda r: bool(r.optimizer.groups),
+        "there are no parameter groups",
+        True,
+    ),
+    Limit(
+        "optimizer.weight_decay",
+        _only("keras"),
+        when.coupled_decay,
+        "decay is decoupled from the gradient, for every optimizer",
+        True,
+    ),
+    Limit(
+        "optimizer.rate_in_momentum",
+        _only("keras"),
+        when.rate_outside,
+        "the rate is part of the momentum",
+    ),
+    Limit(
+        "precision.compute_dtype",
+        _only("accelerate", "transformers"),
+        lambda r: r.half == "float16",
+        "on a CPU it computes in float32 and scales nothing, without a word",
+    ),
+    Limit(
+        "precision.compute_dtype",
+        _only("lightning"),
+        lambda r: r.half == "float16",
+        "on a CPU it computes in bfloat16 and scales nothing, with a warning",
+    ),
+    Limit(
+        "accumulation.tail",
+        _only("accelerate", "lightning"),
+        when.tail("flush"),
+        "a short last window is divided by a full one",
+    ),
+    Limit(
+        "accumulation.tail",
+        _only("transformers"),
+        when.tail("flush_renormalized"),
+        "a short last window is divided by what it holds",
+    ),
+    Limit(
+        "accumulation.tail",
+        _only("keras"),
+        when.tail("carry"),
+        "a short last window is carried into the next epoch",
+    ),
+    Limit(
+        "accumulation.normalize_by",
+        _only("accelerate", "lightning", "keras"),
+        when.short_micro,
+        "means of micro-batches are averaged, whatever they hold",
+    ),
+    Limit(
+        "loss_scaling",
+        _only("transformers"),
+        when.not_torch_scale,
+        "it takes no settings: the scale starts at 65536, interval 2000",
+    ),
+    Limit("loss_scaling", EVERY, when.scale_knobs, "no hysteresis and no bounds"),
+    Limit("loss_scaling.growth_factor", _only("keras"), when.fixed_factors, "doubles and halves"),
+    Limit(
+        "loss_scaling.growth_interval",
+        _only("keras"),
+        lambda r: when.dynamic(r) and when.accumulates(r),
+        "counts micro-batches; an overflow drops one of them and moves the windows",
+    ),
+    Limit(
+        "schedule.tick",
+        _only("lightning"),
+        lambda r: when.dynamic(r) and when.moving_rate(r) and r.schedule.tick == "update",
+        "a skipped step moves the schedule",
+    ),
+    Limit(
+        "schedule.tick",
+        EVERY - {"lightning"},
+        lambda r: when.dynamic(r) and when.moving_rate(r) and r.schedule.tick == "attempt",
+        "a skipped step does not move the schedule",
+    ),
+    Limit(
+        "schedule",
+        _only("keras"),
+        lambda r: when.accumulates(r) and when.moving_rate(r),
+        "is asked with the number of micro-batches: it ends so many times too early",
+    ),
+    Limit(
+        "optimizer.eps_placement",
+        _only("keras"),
+        when.corrected_epsilon,
+        "epsilon is added before the bias correction",
+    ),
+)
+
+
+def limits(adapter: str, recipe: Recipe) -> Iterator[Diagnostic]:
+    """Yield what is to be said before an adapter runs a recipe: CC737 warnings, CC738 errors."""
+    for limit in LIMITS:
+        if adapter in limit.adapters and limit.holds(recipe):
+            yield Diagnostic(
+                code="CC738" if limit.refused else "CC737",
+                severity=Severity.ERROR if limit.refused else Severity.WARNING,
+                path=limit.path,
+                message=f"{adapter}: {limit.how}",
+            )

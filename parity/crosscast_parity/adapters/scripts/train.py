@@ -1,0 +1,108 @@
+"""Train with somebody else's trainer what the script beside it, emitted.py, trains by itself.
+
+Data, order, model, optimizer, schedule and evaluation are those of emitted.py; loop.py hands them
+to the trainer. Options and results are those of emitted.py, but for --resume.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TextIO
+
+for name in ("emitted", "loop", "torch_rows"):  # of another run in this process
+    sys.modules.pop(name, None)
+
+import emitted  # noqa: E402
+from model import build_model, exchange_layout, named_parameters  # noqa: E402
+
+__all__ = ["build_model", "exchange_layout", "main", "named_parameters"]
+
+SETTINGS: dict[str, Any] = json.loads(Path(__file__).with_name("settings.json").read_text())
+
+
+@dataclass
+class Trace:
+    """Writes one row a window; `losses` and `sizes` are those of its micro-batches so far."""
+
+    file: TextIO
+    state: Any
+    windows: int
+    losses: list[Any] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+
+    @property
+    def full(self) -> bool:
+        """Whether the run has all its windows."""
+        return bool(self.state.windows >= self.windows)
+
+    def micro_batch(self, loss: Any, rows: int) -> None:
+        """Take note of a micro-batch and of its share in the window's loss."""
+        self.losses.append(loss)
+        self.sizes.append(rows)
+
+    def window(self, *, lr: float, grad_norm: float, scale: float, skipped: bool) -> None:
+        """Write the row of a window that has ended."""
+        self.state.windows += 1
+        self.state.updates += not skipped
+        row = {
+            "window": self.state.windows - 1,
+            "n_micro": len(self.sizes),
+            "rows": sum(self.sizes),
+            "loss": float(sum(float(loss) for loss in self.losses)),
+            "lr": float(lr),
+            "grad_norm": float(grad_norm),
+            "scale": float(scale),
+            "skipped": bool(skipped),
+            "updates": self.state.updates,
+        }
+        print(json.dumps(emitted.finite(row)), file=self.file, flush=True)
+        self.losses, self.sizes = [], []
+
+
+def run(args: argparse.Namespace, state: Any) -> dict[str, float]:
+    """Train with the trainer, return the evaluation."""
+    if args.resume:
+        raise emitted.Stop("failed", 2, "--resume: go on with the trainer's own checkpoints")
+    train_rows, eval_rows = emitted.read_rows(args.train), emitted.read_rows(args.eval)
+    if args.weights:
+        emitted.load_weights(args.weights, state)
+    try:
+        loop = importlib.import_module("loop")
+    except ModuleNotFoundError as error:
+        message = f"{error.name} is not installed; pip install {' '.join(SETTINGS['requires'])}"
+        raise emitted.Stop("cannot_run", 3, message) from None
+    with emitted.open_trace(args.output / "trace.jsonl", 0) as file:
+        trace = Trace(file, state, args.windows)
+        loop.train(args, state, train_rows, trace, SETTINGS)
+    emitted.save_arrays(args.output / "model.safetensors", emitted.model_arrays(state))
+    return dict(emitted.evaluate(state, eval_rows))
+
+
+def versions() -> dict[str, str]:
+    """Versions of the framework and of the trainer."""
+    found = dict(framework_versions())
+    for package in SETTINGS["packages"]:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue  # run() says so
+    return found
+
+
+framework_versions = emitted.versions
+emitted.run, emitted.versions = run, versions
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run as emitted.py does, up to the training itself."""
+    return int(emitted.main(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

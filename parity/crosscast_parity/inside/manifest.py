@@ -1,0 +1,134 @@
+"""Which operations ran in which types (`manifest.json` of `observe`).
+
+Every framework's own part (`manifest_*.py`) watches the functions that a script calls and notes
+them here by the names and classes of `emulate`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from crosscast_parity.inside import emulate
+
+BIAS = {"bias_add"}
+CLASSES: dict[str, frozenset[str]] = {
+    "matmul": emulate.MATMUL | BIAS,
+    "pointwise": emulate.POINTWISE - BIAS,
+    "reductions": emulate.REDUCTIONS,
+    "embeddings": emulate.EMBEDDINGS,
+    "losses": emulate.LOSSES,
+}
+SYNONYMS = {
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "truediv": "div",
+    "p_norm": "norm",
+    "linear_v2": "linear",
+    "cross_entropy_with_softmax": "cross_entropy",
+}
+_INHERITED = object()
+_CLASS_OF = {name: kind for kind, names in CLASSES.items() for name in names}
+
+
+def canonical(name: str) -> str | None:
+    """Return what an operation is called here, from `__radd__`, `add_` and the like; None: not."""
+    if name.startswith("__") and name.endswith("__"):
+        name = name[2:-2]
+        if name[:1] in ("r", "i") and canonical(name[1:]) and not canonical(name):
+            name = name[1:]
+    name = name.removesuffix("_")
+    name = SYNONYMS.get(name, name)
+    return name if name in _CLASS_OF else None
+
+
+class Recorder:
+    """Counts operations by name and types."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, tuple[str, ...], str]] = Counter()
+        self._depth = 0
+        self.autocast: str | None = None
+
+    @property
+    def used(self) -> bool:
+        """Whether it has seen an operation."""
+        return bool(self._counts)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the manifest says, but its format."""
+        operations: dict[str, dict[str, list[dict[str, Any]]]] = {kind: {} for kind in CLASSES}
+        for (name, inputs, output), count in sorted(self._counts.items()):
+            entries = operations[_CLASS_OF[name]].setdefault(name, [])
+            entries.append({"in": list(inputs), "out": output, "count": count})
+        return {"autocast": self.autocast, "operations": operations}
+
+    def call(
+        self,
+        kind: Callable[[Any], str | None],
+        name: str,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        others: Iterable[Any] = (),
+    ) -> Any:
+        """Call an operation and note it; what it calls itself is not noted.
+
+        Args:
+            kind: returns the float type of a tensor, None for anything else.
+            name: a canonical name.
+            function: the operation.
+            args: its arguments.
+            kwargs: its arguments by name.
+            others: tensors that it reads besides.
+        """
+        self._depth += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self._depth -= 1
+        if self._depth == 0:
+            inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
+            output = next((k for k in map(kind, emulate.flat(result)) if k), None)
+            if inputs and output:
+                self._counts[name, tuple(sorted(inputs)), output] += 1
+        return result
+
+
+class Tap(Protocol):
+    """Shows a recorder the operations of one framework, between start and stop."""
+
+    def start(self, recorder: Recorder, model: Any) -> None:
+        """Show what is called from now on, first this model; nothing new if it already does."""
+
+    def stop(self) -> None:
+        """Take everything back; may be called twice."""
+
+
+class Patches:
+    """Attributes replaced for a while."""
+
+    def __init__(self) -> None:
+        self._originals: list[tuple[Any, str, Any]] = []
+
+    @property
+    def made(self) -> bool:
+        """Whether anything is replaced."""
+        return bool(self._originals)
+
+    def replace(self, owner: Any, name: str, value: Any) -> None:
+        """Replace an attribute."""
+        self._originals.append((owner, name, vars(owner).get(name, _INHERITED)))
+        setattr(owner, name, value)
+
+    def undo(self) -> None:
+        """Put back what was there."""
+        while self._originals:
+            owner, name, value = self._originals.pop()
+            if value is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)

@@ -1,0 +1,64 @@
+"""The operations of a Paddle script: the functions below `paddle` and the operators.
+
+They are wrapped on top of what the emulation may have put there, so its own casts do not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import paddle
+
+from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
+
+KINDS = {paddle.float32: "float32", paddle.float16: "float16", paddle.bfloat16: "bfloat16"}
+
+
+def kind(value: Any) -> str | None:
+    """Return the float type of a tensor."""
+    return KINDS.get(value.dtype) if isinstance(value, paddle.Tensor) else None
+
+
+def autocast() -> str | None:
+    """Return the type of the surrounding auto_cast."""
+    tracer = paddle.framework._dygraph_tracer()
+    if tracer._amp_level == paddle.base.core.AmpLevel.O0:
+        return None
+    return str(tracer._amp_dtype)
+
+
+class PaddleTap:
+    """Wraps every operation that has a canonical name."""
+
+    def __init__(self) -> None:
+        self._patches = Patches()
+
+    def start(self, recorder: Recorder, model: Any) -> None:
+        """Wrap them."""
+        if self._patches.made:
+            return
+        recorder.autocast = autocast()
+        for owner in (paddle._C_ops, paddle.Tensor):
+            for name in dir(owner):
+                known = canonical(name)
+                # Methods call the functions; only operators have a way of their own.
+                if known and (owner is paddle._C_ops or name.startswith("__")):
+                    original = getattr(owner, name)
+                    self._patches.replace(owner, name, _wrapped(recorder, known, original))
+
+    def stop(self) -> None:
+        """Put them back."""
+        self._patches.undo()
+
+
+def _wrapped(recorder: Recorder, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def operation(*args: Any, **kwargs: Any) -> Any:
+        return recorder.call(kind, name, function, args, kwargs)
+
+    return operation
+
+
+def make_tap() -> Tap | None:
+    """Return the tap; None for a Paddle without `_C_ops`."""
+    return PaddleTap() if hasattr(paddle, "_C_ops") else None

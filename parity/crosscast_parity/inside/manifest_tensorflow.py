@@ -1,0 +1,94 @@
+"""The operations of a TensorFlow script, seen while its loss is traced (or run eagerly).
+
+Public functions, the operators of tensors, and Keras layers that compute something of one piece.
+They are wrapped on top of what the emulation may have put there, so its own casts do not show.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from crosscast_parity.inside import emulate_tensorflow
+from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
+
+FUNCTIONS = emulate_tensorflow.FUNCTIONS | {
+    "nn.sparse_softmax_cross_entropy_with_logits": "cross_entropy",
+    "nn.softmax_cross_entropy_with_logits": "cross_entropy",
+    "nn.embedding_lookup": "embedding",
+}
+LAYERS = {"LayerNormalization": "layer_norm", "Embedding": "embedding"}
+KERAS = ("keras", "tf_keras")
+
+kind = emulate_tensorflow.TensorFlowTensors().kind
+
+
+def autocast() -> str | None:
+    """Return the half type of Keras' global policy."""
+    keras = next((sys.modules[name] for name in KERAS if name in sys.modules), None)
+    for path in ("config.dtype_policy", "mixed_precision.global_policy"):
+        found: Any = keras
+        for part in path.split("."):
+            found = getattr(found, part, None)
+        if found is not None:
+            compute = found().compute_dtype
+            return compute if compute in ("float16", "bfloat16") else None
+    return None
+
+
+class TensorFlowTap:
+    """Wraps the functions that the policy of the emulation knows, operators and layers."""
+
+    def __init__(self) -> None:
+        self._patches = Patches()
+
+    def start(self, recorder: Recorder, model: Any) -> None:
+        """Wrap them."""
+        if self._patches.made:
+            return
+        recorder.autocast = autocast()
+        for path, name in FUNCTIONS.items():
+            *folders, last = path.split(".")
+            for root in (tf, tf.compat.v2):
+                owner = root
+                for folder in folders:
+                    owner = getattr(owner, folder)
+                self._wrap(recorder, owner, last, canonical(name) or name)
+        for last in dir(tf.Tensor):
+            operator = canonical(last) if last.startswith("__") else None
+            if operator:
+                self._wrap(recorder, tf.Tensor, last, operator)
+        for keras in filter(None, map(sys.modules.get, KERAS)):
+            for last, name in LAYERS.items():
+                layer = getattr(keras.layers, last)
+                self._patches.replace(layer, "call", _layer(recorder, name, layer.call))
+
+    def stop(self) -> None:
+        """Put them back."""
+        self._patches.undo()
+
+    def _wrap(self, recorder: Recorder, owner: Any, last: str, name: str) -> None:
+        self._patches.replace(owner, last, _wrapped(recorder, name, getattr(owner, last)))
+
+
+def _wrapped(recorder: Recorder, name: str, function: Callable[..., Any]) -> Any:
+    def operation(*args: Any, **kwargs: Any) -> Any:
+        return recorder.call(kind, name, function, args, kwargs)
+
+    # AutoGraph would otherwise rewrite the recorder along with the script.
+    return tf.autograph.experimental.do_not_convert(operation)
+
+
+def _layer(recorder: Recorder, name: str, original: Callable[..., Any]) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return recorder.call(kind, name, original, (self, *args), kwargs, self.weights)
+
+    return tf.autograph.experimental.do_not_convert(call)
+
+
+def make_tap() -> Tap | None:
+    """Return the tap."""
+    return TensorFlowTap()

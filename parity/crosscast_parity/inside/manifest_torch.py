@@ -1,0 +1,70 @@
+"""The operations of a PyTorch script, seen by a `TorchFunctionMode` (PyTorch 2.0 or newer).
+
+It comes before autocast and before the mode that emulates half precision, whose own casts it
+therefore does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from crosscast_parity.inside.manifest import Recorder, Tap, canonical
+
+KINDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+
+
+def kind(value: Any) -> str | None:
+    """Return the float type of a tensor."""
+    return KINDS.get(value.dtype) if isinstance(value, torch.Tensor) else None
+
+
+def autocast() -> str | None:
+    """Return the type of the surrounding autocast."""
+    for device in ("cpu", "cuda"):
+        if torch.is_autocast_enabled(device):
+            return KINDS.get(torch.get_autocast_dtype(device))
+    return None
+
+
+class TorchTap:
+    """A mode that is entered at start and left at stop."""
+
+    def __init__(self) -> None:
+        self._mode: Any = None
+
+    def start(self, recorder: Recorder, model: Any) -> None:
+        """Enter the mode; a compiled model would be compiled together with it, or not at all."""
+        if self._mode is None and getattr(model, "_compiled_call_impl", None) is None:
+            recorder.autocast = autocast()
+            self._mode = _mode(recorder)
+            self._mode.__enter__()
+
+    def stop(self) -> None:
+        """Leave the mode."""
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            mode.__exit__(None, None, None)
+
+
+def _mode(recorder: Recorder) -> Any:
+    from torch.overrides import TorchFunctionMode
+
+    class Watching(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(
+            self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            name = canonical(getattr(func, "__name__", ""))
+            if name is None:
+                return func(*args, **(kwargs or {}))
+            return recorder.call(kind, name, func, args, kwargs or {})
+
+    return Watching()
+
+
+def make_tap() -> Tap | None:
+    """Return the tap; None for a PyTorch without such modes or such questions about autocast."""
+    has_modes = hasattr(torch.overrides, "TorchFunctionMode")
+    return TorchTap() if has_modes and hasattr(torch, "get_autocast_dtype") else None

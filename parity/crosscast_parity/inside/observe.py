@@ -1,0 +1,296 @@
+"""Record from outside what a script does in its first windows.
+
+    stop = observe.install("torch", module, Path(output) / "observed", windows=4, manifest=True)
+    module.main([...])
+    stop()
+
+`install` wraps the functions `train_window` and `micro_batch_loss` of a loaded script and hooks
+what the framework offers; the script's source stays as it is and its results keep every bit.
+
+With faults: install the injector of `inject` first, then this. Then `losses` are what the script
+sees, poisoned or not. The other order works too; then `losses` are those before the poison and
+`factors` hold the poison. Gradients are those that the script gets, poisoned, in both.
+
+Files in the folder; none is ever half written:
+
+window-0000.safetensors, one for each recorded window, named by its number in the run:
+    Arrays, all float32, in canonical names and layout (the script's `exchange_layout`):
+      before/NAME, after/NAME  parameters around `train_window`; with `precision.mode: full` the
+                               float32 masters (the script's `model_arrays`, if it has one)
+      total/NAME               sum over the micro-batches, in their order and in float32, of the
+                               gradients as backward delivered them: still scaled, before anything
+                               the script does to them afterwards
+      first/NAME               what the first micro-batch alone delivered; only if the model has
+                               fewer than 2e6 weights, and if each micro-batch has its own backward
+      applied/NAME             the gradients handed to the optimizer (`state.optimizer.step()` or
+                               `.apply(gradients)`), unscaled and clipped; absent in windows whose
+                               row says `skipped`
+    Where a script lacks what is needed (gradients that autograd knows, an optimizer with step or
+    apply), the arrays are absent and the run goes on; without parameters there is no file.
+    A parameter that got no gradient is absent from total, first and applied (TensorFlow's scripts
+    ask for zeros instead, which are then here). inf and nan are kept as they are.
+    Metadata: one key, "observation", the JSON text of
+      {"format": 1,
+       "window": int,               its number, from 0
+       "micro_rows": [int, ...],    rows of each micro-batch ([] if they could not be counted)
+       "losses": [float|null, ...], what `micro_batch_loss` returned, one a call; null: not finite
+       "factors": [float|null, ...], for each of them d(what backward started from)/d(loss), as
+                                    backward delivered it (scale/rows for `normalize_by: sample`),
+                                    a float32 number; null: not finite or no backward
+       "gradient_dtypes": {NAME: "float32"|"float16"|"bfloat16"},  of the delivered gradients
+       "row": {...}}                what `train_window` returned; null for inf and nan
+
+average-0000.safetensors, beside it where the script keeps moving averages (`ema_arrays`):
+    NAME                       the averages after the window; those before the first window are its
+                               before/NAME, if the run began there
+
+manifest.json, once, if asked for and if it can be seen (not in PyTorch before 2.4, nor in models
+that are compiled):
+    {"format": 1,
+     "autocast": "float16"|"bfloat16"|null,
+     "operations": {CLASS: {OPERATION: [{"in": [dtype, ...], "out": dtype, "count": int}, ...]}}}
+    The forward pass of the first micro-batch: model and loss, from the call of `micro_batch_loss`
+    to its return. CLASS is one of "matmul", "pointwise", "reductions", "embeddings", "losses", as
+    in `precision.ops`; a class without operations is {}. dtype is "float32", "float16",
+    "bfloat16" (float64 and whole numbers do not count). "in": the types of the float inputs as the
+    script passed them, each once, sorted; "out": of the result. So `linear` under autocast is
+    in ["float32"], out "float16": **"out" is the type it was computed in**. Entries are sorted by
+    in, then out. Names are the same in all frameworks: linear, matmul, bias_add, add, sub, mul,
+    div, gelu, tanh, softmax, layer_norm, sum, mean, embedding, cross_entropy, ... ; `bias_add`, the
+    second half of a Keras dense layer, is in class matmul. Casts and what only moves data (reshape,
+    transpose, indexing) are left out. "autocast": the surrounding autocast (PyTorch, Paddle) or the
+    compute type of the global dtype policy (Keras). With emulated half precision all this is the
+    script's view: what the emulation casts to and fro inside of an operation does not show.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from crosscast_parity.inside.manifest import Recorder, Tap
+from crosscast_parity.inside.watcher import Array, Blind, Seen, Watcher
+
+FORMAT = 1
+MANY_WEIGHTS = 2_000_000
+"""Models of so many weights are recorded without `first`."""
+FRAMEWORKS = ("torch", "tensorflow", "paddle")
+SEAMS = ("micro_batch_loss", "train_window")
+"""Functions that are wrapped; of a script without them nothing is recorded."""
+
+
+class Observer:
+    """Wraps two functions of a script and writes what they and the framework show."""
+
+    def __init__(self, module: Any, folder: Path, windows: int, watcher: Watcher) -> None:
+        self._module, self._folder, self._windows = module, folder, windows
+        self._watcher = watcher
+        self._window: int | None = None
+        self._recording = False
+        self._recorder = Recorder()
+        self._tap: Tap | None = None
+        self._seams: dict[str, tuple[Any, Any]] = {}
+
+    def install(self, tap: Tap | None) -> None:
+        """Replace both functions in the module; with a tap, record its operations too."""
+        self._tap = tap
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for pattern in ("window-*.safetensors", "average-*.safetensors", "manifest.json"):
+            for old in self._folder.glob(pattern):
+                old.unlink()
+        for name, wrapped in (("micro_batch_loss", self._loss), ("train_window", self._train)):
+            original = getattr(self._module, name, None)
+            if original is not None:
+                self._seams[name] = original, wrapped(original)
+                setattr(self._module, name, self._seams[name][1])
+
+    def stop(self) -> None:
+        """Take everything back."""
+        self._windows = 0
+        if self._tap is not None:
+            self._tap.stop()
+            self._tap = None
+        self._watcher.close()
+        for name, (original, ours) in self._seams.items():
+            if getattr(self._module, name) is ours:  # else somebody else's wrapper is around it
+                setattr(self._module, name, original)
+
+    def _loss(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        enter, leave = self._watcher.plain(self._enter), self._watcher.plain(self._leave)
+
+        def micro_batch_loss(*args: Any, **kwargs: Any) -> Any:
+            enter(args[0] if args else None)
+            loss = original(*args, **kwargs)
+            return leave(loss)
+
+        return micro_batch_loss
+
+    def _enter(self, model: Any) -> None:
+        if self._recording:
+            self._watcher.enter()
+        if self._tap is not None and not self._recorder.used:
+            self._tap.start(self._recorder, model)
+
+    def _leave(self, loss: Any) -> Any:
+        if self._tap is not None:
+            self._tap.stop()
+        return self._watcher.leave(loss) if self._recording else loss
+
+    def _train(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def train_window(state: Any, micro_batches: Any, *args: Any, **kwargs: Any) -> Any:
+            window = getattr(state, "windows", 0) if self._window is None else self._window
+            self._window = window + 1
+            train = functools.partial(original, state, micro_batches, *args, **kwargs)
+            if self._windows < 1:
+                return self._tapped(train)
+            self._windows -= 1
+            rows, before = list(_rows(micro_batches)), self._weights(state)
+            small = sum(array.size for array in before.values()) < MANY_WEIGHTS
+            self._watcher.begin(state, self._models(state), small)
+            self._recording = True
+            try:
+                row = self._tapped(train)
+            finally:
+                self._recording = False
+                seen = self._watcher.end()
+            if before:
+                self._write_window(state, window, rows, row, before, seen)
+            if self._windows < 1:
+                self._watcher.close()
+            return row
+
+        return train_window
+
+    def _tapped(self, train: Callable[[], Any]) -> Any:
+        """Train a window; write the manifest if it was the first."""
+        if self._tap is None:
+            return train()
+        try:
+            row = train()
+        finally:
+            self._tap.stop()
+            self._tap = None
+        if self._recorder.used:
+            text = json.dumps({"format": FORMAT} | self._recorder.facts(), indent=1)
+            _replace(self._folder / "manifest.json", lambda path: path.write_text(text + "\n"))
+        return row
+
+    def _models(self, state: Any) -> list[Mapping[str, Any]]:
+        named = getattr(self._module, "named_parameters", None)
+        model = getattr(state, "model", None)
+        if named is None or model is None:
+            return []
+        # With half weights a script may compute with a copy of the model; it calls it `working`.
+        working = getattr(state, "working", model)
+        return [named(model)] if working is model else [named(model), named(working)]
+
+    def _weights(self, state: Any) -> dict[str, Array]:
+        arrays = getattr(self._module, "model_arrays", None)
+        if arrays is not None:
+            return {name: np.array(array, np.float32) for name, array in arrays(state).items()}
+        models = self._models(state)[:1]
+        found = [(n, self._watcher.array(p)) for model in models for n, p in model.items()]
+        return self._exchanged(dict(found))
+
+    def _exchanged(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the arrays in the canonical layout."""
+        exchange = getattr(self._module, "exchange_layout", lambda name, array: array)
+        return {name: exchange(name, array) for name, array in arrays.items()}
+
+    def _write_window(
+        self,
+        state: Any,
+        window: int,
+        rows: list[int],
+        row: Any,
+        before: dict[str, Array],
+        seen: Seen,
+    ) -> None:
+        row = dict(row) if isinstance(row, Mapping) else {}
+        groups = {"before": before, "after": self._weights(state)}
+        groups["total"] = self._exchanged(seen.total)
+        groups["first"] = self._exchanged(seen.first)
+        if not row.get("skipped"):
+            groups["applied"] = self._exchanged(seen.applied)
+        facts = {
+            "format": FORMAT,
+            "window": window,
+            "micro_rows": rows,
+            "losses": [_finite(loss) for loss in seen.losses],
+            "factors": [_finite(factor) for factor in seen.factors],
+            "gradient_dtypes": seen.gradient_dtypes,
+            "row": {name: _finite(value) for name, value in row.items()},
+        }
+        arrays = {f"{group}/{n}": a for group, named in groups.items() for n, a in named.items()}
+        _save(self._folder / f"window-{window:04d}.safetensors", arrays, facts)
+        if hasattr(self._module, "ema_arrays"):
+            averages = self._module.ema_arrays(state)
+            _save(self._folder / f"average-{window:04d}.safetensors", averages, {})
+
+
+def _rows(micro_batches: Any) -> Iterator[int]:
+    """Yield the rows of each micro-batch; by index, for walking over them may inject faults."""
+    if isinstance(micro_batches, Sequence):
+        for index in range(len(micro_batches)):
+            batch = micro_batches[index]
+            if isinstance(batch, Mapping) and batch:
+                yield len(batch["labels"] if "labels" in batch else next(iter(batch.values())))
+
+
+def _finite(value: Any) -> Any:
+    """Return a value as JSON knows it."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _save(path: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    ready = {n: np.ascontiguousarray(array, np.float32) for n, array in arrays.items()}
+    metadata = {"observation": json.dumps(facts)}
+    _replace(path, lambda partial: save_file(ready, partial, metadata))
+
+
+def _replace(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    write(partial)
+    partial.replace(path)
+
+
+def install(
+    framework: str, module: Any, folder: Path, windows: int, manifest: bool
+) -> Callable[[], None]:
+    """Observe the first windows of a script's next run in this process.
+
+    Args:
+        framework: `torch`, `tensorflow`, `paddle`, or `none` for a script of no known framework.
+        module: the loaded script, before its `main` is called.
+        folder: where the files go; what an earlier run left there is removed.
+        windows: how many windows to record, from the first that the run trains.
+        manifest: whether to record the types of operations, in the first of them.
+
+    Returns:
+        A function to call when the run has ended, however it ended: it takes everything back.
+    """
+    seams = all(hasattr(module, name) for name in SEAMS)
+    if not seams or (windows < 1 and not manifest):
+        return lambda: None
+    watcher: Watcher = Blind()
+    tap: Tap | None = None
+    if framework in FRAMEWORKS:
+        package = "crosscast_parity.inside"
+        watcher = importlib.import_module(f"{package}.observe_{framework}").make_watcher()
+        if manifest:
+            tap = importlib.import_module(f"{package}.manifest_{framework}").make_tap()
+    observer = Observer(module, folder, windows, watcher)
+    observer.install(tap)
+    return observer.stop

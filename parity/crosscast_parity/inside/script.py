@@ -1,0 +1,40 @@
+"""Import a training script as a module, as often as a session needs it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+
+def load_script(path: Path) -> ModuleType:
+    """Import a script as a module without running its main part; its folder comes first."""
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is not a Python script")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def loaded(path: Path) -> Iterator[ModuleType]:
+    """Import a script for one run, and forget it and the modules beside it afterwards.
+
+    The next script has a `train` and a `model` of its own.
+    """
+    before = list(sys.path)
+    try:
+        yield load_script(path)
+    finally:
+        sys.path[:] = before
+        folder = path.parent
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if file and folder in Path(file).parents:
+                del sys.modules[name]

@@ -1,0 +1,170 @@
+"""Several runs of unmodified training scripts, one after another, in one process.
+
+    python -m crosscast_parity.inside.session SPEC.json
+
+Importing a framework takes longer than a short run, hence one process for many. SPEC.json:
+
+    {"framework": "torch", "emulate": false,
+     "runs": [{"name": "main", "script": ".../train.py", "arguments": ["--train", ...],
+               "output": ".../main", "faults": ["2:0=inf"], "record": 0, "manifest": false}]}
+
+Each run's folder gets what the script writes, everything it prints as log.txt, and at the end
+done.json. Beside SPEC.json, events.jsonl tells which run has begun and ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import resource
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosscast_parity.inside.emulate import install as emulate
+from crosscast_parity.inside.inject import make_injector, parse_fault
+from crosscast_parity.inside.observe import install as observe
+from crosscast_parity.inside.poison import CELLS
+from crosscast_parity.inside.script import loaded
+
+Adapt = Callable[[Any], None]
+INTERRUPTED = 130
+PARENT_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a script. `record`: how many windows are observed, from the first on."""
+
+    name: str
+    script: str
+    output: str
+    arguments: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    record: int = 0
+    manifest: bool = False
+
+
+class Session:
+    """A process's runs; `framework` is `none` for scripts of no framework that is known here."""
+
+    def __init__(self, folder: Path, framework: str, adapt: Adapt | None) -> None:
+        self._events = folder / "events.jsonl"
+        self._framework = framework
+        self._adapt = adapt
+
+    def make(self, run: Run) -> int:
+        """Make one run and return its exit code; an exception is written down, never raised."""
+        self._tell(run, "started")
+        output = Path(run.output)
+        started, error = time.monotonic(), ""
+        with _printing_to(output / "log.txt"):
+            try:
+                code = self._train(run, output)
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else 1
+            except Exception as problem:
+                traceback.print_exc()
+                code, error = 1, repr(problem)[:2000]
+        seconds = round(time.monotonic() - started, 3)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        done = {"exit_code": code, "error": error, "seconds": seconds, "peak_rss": peak * 1024}
+        _write_whole(output / "done.json", json.dumps(done))
+        self._tell(run, "ended")
+        return code
+
+    def _train(self, run: Run, output: Path) -> int:
+        script = Path(run.script)
+        os.chdir(script.parent)
+        sys.argv = [run.script, *run.arguments]
+        with loaded(script) as module, contextlib.ExitStack() as after:
+            if self._adapt:
+                self._adapt(module)
+            if run.faults:
+                faults = [parse_fault(text) for text in run.faults]
+                # A factor on the loss needs no framework, and more is not asked of unknown ones.
+                framework = self._framework if self._framework in CELLS else "torch"
+                make_injector(framework, faults).install(module)
+            if (run.record or run.manifest) and self._framework in CELLS:
+                folder = output / "observed"
+                after.callback(
+                    observe(self._framework, module, folder, run.record, manifest=run.manifest)
+                )
+            try:
+                code = module.main(run.arguments)
+            finally:
+                del module
+        self._forget()
+        return 0 if code is None else int(code)
+
+    def _forget(self) -> None:
+        """Give back what a run has left in the framework: memory, the dtype policy of Keras."""
+        keras = sys.modules.get("keras")
+        if self._framework == "tensorflow" and keras is not None:
+            keras.utils.clear_session()
+        gc.collect()
+
+    def _tell(self, run: Run, event: str) -> None:
+        with self._events.open("a") as stream:
+            stream.write(json.dumps({"run": run.name, "event": event}) + "\n")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+@contextlib.contextmanager
+def _printing_to(path: Path) -> Iterator[None]:
+    """Send what this process prints, also from C++, to a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    with path.open("wb") as stream:
+        for number, _ in kept:
+            os.dup2(stream.fileno(), number)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+
+
+def _end_with_parent() -> None:
+    """End this process soon after the one that started it is gone, whatever killed that."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main(argv: list[str]) -> int:
+    """Make the runs of the file named on the command line."""
+    _end_with_parent()
+    spec_path = Path(argv[0])
+    spec = json.loads(spec_path.read_text())
+    adapt = emulate(spec["framework"]) if spec["emulate"] else None
+    session = Session(spec_path.parent, spec["framework"], adapt)
+    for run in spec["runs"]:
+        if session.make(Run(**run)) == INTERRUPTED:
+            return INTERRUPTED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,166 @@
+"""Level L1b, the gradients: summed, unscaled and clipped, are they what the optimizer was given?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from crosscast.plan import Accumulate, CheckFinite, Dtype, Plan, Unscale
+from crosscast.reference_data import Array, Roles
+from crosscast.rounding import round_to
+from crosscast_parity.checks import Check, Deviation, judge, relative
+from crosscast_parity.levels.recompute import gradients_of, norm, norm_of, ratio
+from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
+from crosscast_parity.observed import ObservedWindow, Tensors
+
+LIMIT = 1e-5
+UNIT: dict[Dtype, float] = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Largest relative error of rounding to a half type once."""
+SMALLEST: dict[Dtype, float] = {"float16": 2.0**-24, "bfloat16": 0.0}
+"""Distance of the smallest numbers of a half type; that of bfloat16 is far below all gradients."""
+NOT_ROUNDED = 0.1
+"""Sums that are nearer to the exact ones than this share of one rounding were not rounded."""
+NAME = "applied gradients"
+NORM_LIMIT = 1e-5
+NORM_RANGE = (1e-15, 1e15)
+"""Beyond, squares get lost in float32, and frameworks differ."""
+
+Windows = Sequence[ObservedWindow]
+
+
+def check_applied(plan: Plan, roles: Roles, seen: Windows) -> Check:
+    """Check sum, unscaling and clipping of every window, and which windows are skipped."""
+    if not any(window.total for window in seen):
+        return untested("L1b", NAME, "the gradients of the backward pass were not seen")
+    wrong = _wrong_skip(plan, roles, seen)
+    if wrong is not None:
+        return wrong
+    seen = [w for w in seen if w.total and w.applied and not w.row.skipped]
+    half = _half_sum(plan)
+    limit = max((_limit(half, window) for window in seen), default=LIMIT)
+    errors = [one for window in seen for one in _errors(plan, roles, window, half)]
+    nothing = "no gradients were seen on their way to the optimizer"
+    check = judge_tensors(
+        "L1b", NAME, _sure(plan, roles, seen, errors, limit), limit, nothing=nothing
+    )
+    if check.result == "pass" and half and _never_rounded(plan, roles, seen, half):
+        return Check(
+            level="L1b",
+            name=NAME,
+            result="fail",
+            wording=f"sums of gradients were not rounded to {half} after every micro-batch",
+            value=check.value,
+            limit=limit,
+        )
+    return check
+
+
+def check_norm(plan: Plan, roles: Roles, seen: Windows) -> Check:
+    """Check the gradient norm that the trace tells against that of the recorded sums."""
+    half = _half_sum(plan)
+    judged = [window for window in seen if window.total and not window.row.skipped]
+    limit = max([NORM_LIMIT, *(_limit(half, window) for window in judged)])
+    found = []
+    for window in judged:
+        told, expected = window.row.grad_norm, norm_of(plan, roles, window)
+        if NORM_RANGE[0] < expected < NORM_RANGE[1]:
+            found.append(Deviation(window.window, relative(told, expected), told, expected))
+    if not found:
+        return untested("L1b", "gradient norm", "no gradients of finite norm were seen")
+    return judge("L1b", "gradient norm", found, limit, nothing="")
+
+
+def clips_by_itself(plan: Plan, roles: Roles, seen: Windows) -> bool:
+    """Whether an optimizer was given the sums as they were, scaled or unscaled.
+
+    There are optimizers that unscale or clip inside; then only the update can be judged.
+    """
+    updated = [window for window in seen if window.total and window.applied]
+    unscaled = (gradients_of(plan, roles, window, upto=Unscale)[0] for window in updated)
+    return all(
+        _furthest(window.applied, window.total) <= LIMIT
+        or _furthest(window.applied, gradients) <= LIMIT
+        for window, gradients in zip(updated, unscaled, strict=True)
+    )
+
+
+def _furthest(found: Tensors, expected: Mapping[str, Array]) -> float:
+    return max(_error(found.get(name), array, 0.0) for name, array in expected.items())
+
+
+def _half_sum(plan: Plan) -> Dtype | None:
+    """The half type in which the recipe sums gradients; None for float32."""
+    accumulate = plan.find(Accumulate)
+    return None if accumulate is None or accumulate.dtype == "float32" else accumulate.dtype
+
+
+def _limit(half: Dtype | None, window: ObservedWindow) -> float:
+    return LIMIT + len(window.micro_rows) * UNIT[half] if half else LIMIT
+
+
+def _errors(
+    plan: Plan, roles: Roles, window: ObservedWindow, half: Dtype | None
+) -> list[TensorError]:
+    expected, finite = gradients_of(plan, roles, window)
+    if not finite:
+        return []
+    lost = len(window.micro_rows) * SMALLEST[half] / window.row.scale if half else 0.0
+    return [
+        TensorError(window.window, name, _error(window.applied.get(name), array, lost))
+        for name, array in expected.items()
+    ]
+
+
+def _error(found: Array | None, expected: Array, lost: float) -> float:
+    """The relative error of a tensor, entries forgiven what half numbers near 0 lose."""
+    with np.errstate(all="ignore"):
+        off = expected if found is None else found.astype(np.float64) - expected
+        return ratio(norm(np.maximum(np.abs(off) - lost, 0.0)), norm(expected))
+
+
+def _sure(
+    plan: Plan, roles: Roles, seen: Windows, errors: list[TensorError], limit: float
+) -> list[TensorError]:
+    """Leave out tensors that float32 arithmetic alone moves so far, as when squares overflow."""
+    over = {one.window for one in errors if not one.error <= limit}
+    noise = {window.window: _noise(plan, roles, window) for window in seen if window.window in over}
+    return [one for one in errors if noise.get(one.window, {}).get(one.name, 0.0) <= limit]
+
+
+def _noise(plan: Plan, roles: Roles, window: ObservedWindow) -> dict[str, float]:
+    rough, _ = gradients_of(plan, roles, window, "float32")
+    exact, _ = gradients_of(plan, roles, window)
+    return {name: _error(rough[name], array, 0.0) for name, array in exact.items()}
+
+
+def _wrong_skip(plan: Plan, roles: Roles, seen: Windows) -> Check | None:
+    checked = plan.find(CheckFinite) is not None
+    for window in seen:
+        if not window.total:
+            continue
+        _, finite = gradients_of(plan, roles, window, "float32", upto=Unscale)
+        problem = ""
+        if window.row.skipped and finite and not _half_sum(plan):
+            problem = "was skipped although every gradient is finite"
+        elif checked and not window.row.skipped and not finite:
+            problem = "was not skipped although gradients are not finite"
+        if problem:
+            words = f"window {window.window} {problem}"
+            return Check(level="L1b", name=NAME, result="fail", wording=words, window=window.window)
+    return None
+
+
+def _never_rounded(plan: Plan, roles: Roles, seen: Windows, half: Dtype) -> bool:
+    """Whether no sum shows a trace of rounding to half, although rounding would have left one."""
+    shown = usual = 0.0
+    for window in seen:
+        expected, finite = gradients_of(plan, roles, window)
+        if len(window.micro_rows) < 2 or not finite:
+            continue
+        for name, total in window.total.items():
+            rounded = _error(round_to(total, half), total.astype(np.float64), 0.0)
+            if rounded > UNIT[half] / 20 and "layer_norm" not in roles[name]:
+                usual = max(usual, rounded)
+                shown = max(shown, _error(window.applied.get(name), expected[name], 0.0))
+    return shown < usual * NOT_ROUNDED

@@ -1,0 +1,79 @@
+"""What could explain updates that are off: a few known mistakes, tried one by one.
+
+A hint for the reader, not a proof: `bisect` searches in earnest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from crosscast.plan import Plan, Step
+from crosscast.reference_data import Roles
+from crosscast_parity.levels.recompute import Source, with_step
+from crosscast_parity.levels.updates import Windows, measure_updates
+
+MOST_ENTRIES = 400_000
+"""Tensors are tried from the smallest on until they have so many entries."""
+BETAS = ((0.9, 0.98), (0.9, 0.95), (0.95, 0.999), (0.8, 0.999), (0.9, 0.99), (0.999, 0.9))
+
+
+def likely_cause(
+    plan: Plan, roles: Roles, seen: Windows, source: Source, off: Collection[str], limit: float
+) -> str:
+    """Return which known mistake fits the tensors that are off, or nothing."""
+    names = _smallest(seen, off)
+    for words, other in _mistakes(plan):
+        measured = measure_updates(other, roles, seen, source, names)
+        if all(error <= limit for one in measured for error in one.errors.values()):
+            return f"fits {words}"
+    return ""
+
+
+def _smallest(seen: Windows, off: Collection[str]) -> set[str]:
+    sizes = sorted((seen[0].before[name].size, name) for name in off)
+    chosen, entries = {sizes[0][1]}, 0
+    for size, name in sizes:
+        entries += size
+        if entries > MOST_ENTRIES:
+            break
+        chosen.add(name)
+    return chosen
+
+
+def _mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
+    step = plan.find(Step)
+    if step is None:
+        return
+    if step.no_decay:
+        yield "decay on biases and LayerNorm, too", with_step(plan, no_decay=())
+    if step.weight_decay:
+        yield "no decay at all", with_step(plan, weight_decay=0.0)
+    if step.optimizer in ("adam", "adamw"):
+        yield from _adam_mistakes(plan, step)
+    if step.groups:
+        yield "groups without effect", with_step(plan, groups=())
+    if step.optimizer == "sgd" and step.momentum:
+        yield "no momentum", with_step(plan, momentum=0.0, nesterov=False)
+        yield "nesterov the other way", with_step(plan, nesterov=not step.nesterov)
+
+
+def _adam_mistakes(plan: Plan, step: Step) -> Iterator[tuple[str, Plan]]:
+    before = step.eps_placement == "before_correction"
+    place = "after_correction" if before else "before_correction"
+    yield (
+        f"eps added {'after' if before else 'before'} the bias correction",
+        with_step(plan, eps_placement=place),
+    )
+    for eps in (1e-8, 1e-7, 1e-6, 1e-5, 1e-12):
+        if eps != step.eps:
+            yield f"eps {eps:g}", with_step(plan, eps=eps)
+    has = step.bias_correction
+    words = "no bias correction" if has else "bias correction"
+    yield words, with_step(plan, bias_correction=not has)
+    coupled = "adam" if step.optimizer == "adamw" else "adamw"
+    if step.weight_decay:
+        words = "decay added to the gradients" if coupled == "adam" else "decoupled decay"
+        yield words, with_step(plan, optimizer=coupled)
+    for betas in BETAS:
+        if betas != step.betas:
+            yield f"betas {betas[0]:g} and {betas[1]:g}", with_step(plan, betas=betas)

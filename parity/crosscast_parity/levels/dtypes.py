@@ -1,0 +1,226 @@
+"""Level L0d: in which types a run computed, by what its operations and its numbers show.
+
+A half number that was cast to float32 still lies on the grid of its half type, and gradients of
+matrices are results of products: all their entries are on the grid of the type that the products
+were computed in. Measured on the tiny model, one micro-batch (share of entries on the grid, worst
+of all matrices, three frameworks, `precision.ops` in eight variants):
+
+    computed in   on the float16 grid   on the bfloat16 grid
+    float32       0.001 at most         0.000
+    float16       1.000 at least        0.104 to 0.136
+    bfloat16      0.66 to 1.00          1.000 at least
+
+Float32 weights after an update: 0.001 at most on either grid; half weights: 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import numpy as np
+
+from crosscast.recipe import Recipe
+from crosscast.rounding import round_to
+from crosscast_parity.checks import Check, Level
+from crosscast_parity.levels.recompute import roles_of
+from crosscast_parity.levels.tensor_checks import untested
+from crosscast_parity.levels.traces import Dtype
+from crosscast_parity.manifest import Manifest, Operation
+from crosscast_parity.observed import Observation, ObservedWindow, Tensors
+
+LEVEL: Level = "L0d"
+HALVES: tuple[Dtype, ...] = ("float16", "bfloat16")
+
+ON_GRID = 0.99
+"""Least share of a half gradient's entries on the grid of its type."""
+OFF_GRID = 0.05
+"""Largest share of a float32 gradient's entries on a half grid."""
+OTHER_GRID = 0.5
+"""Largest share of a float16 gradient's entries on the grid of bfloat16."""
+WEIGHTS_ON_GRID = 0.5
+"""Largest share of float32 weights on a half grid."""
+ENOUGH_ENTRIES = 32
+
+TOLD: Mapping[str, tuple[str, ...]] = {
+    "pointwise": ("gelu", "tanh"),
+    "reductions": ("softmax", "layer_norm"),
+    "losses": ("cross_entropy",),
+}
+"""Operations whose type `precision.ops` decides alone. Sums follow what they add."""
+SUMS = ("add", "sub")
+
+
+def check_dtypes(recipe: Recipe, observation: Observation, *, emulated: bool) -> tuple[Check, ...]:
+    """Check operations, gradients and weights of a run against the recipe's precision.
+
+    Args:
+        recipe: what the run should compute in.
+        observation: what was recorded of it.
+        emulated: whether half precision was emulated; said in the wording.
+    """
+    windows = observation.windows
+    return (
+        _operations(recipe, observation.manifest, emulated),
+        _delivered(recipe, windows),
+        _gradient_grid(recipe, windows),
+        _weight_grid(recipe, windows),
+    )
+
+
+def _verdict(name: str, problems: list[str], fine: str, value: float | None = None) -> Check:
+    result: Literal["pass", "fail"] = "fail" if problems else "pass"
+    more = f"; {len(problems) - 1} more" if len(problems) > 1 else ""
+    words = f"{problems[0]}{more}" if problems else fine
+    return Check(level=LEVEL, name=name, result=result, wording=words, value=value)
+
+
+def _operations(recipe: Recipe, manifest: Manifest | None, emulated: bool) -> Check:
+    found = [one for ops in manifest.operations.values() for one in ops] if manifest else []
+    if manifest is None or not found:
+        return untested(LEVEL, "operations", "no operations were recorded")
+    problems = list(_wrong_operations(recipe, manifest))
+    how = ", as the script asks; rounded by the emulation" if emulated and recipe.half else ""
+    fine = f"{sum(one.count for one in found)} operations in the types of the recipe{how}"
+    return _verdict("operations", problems, fine)
+
+
+def _wrong_operations(recipe: Recipe, manifest: Manifest) -> Iterator[str]:
+    for kind, operations in manifest.operations.items():
+        for one in operations:
+            allowed = _allowed(recipe, kind, one)
+            if one.output not in allowed:
+                yield f"{one.name} ({kind}) computed in {one.output}, not {' or '.join(allowed)}"
+    sums = [one for one in manifest.operations.get("pointwise", ()) if one.name in SUMS]
+    wanted = recipe.half and recipe.precision.ops.pointwise == "compute"
+    if wanted and sums and all(one.output != recipe.half for one in sums):
+        yield f"no sum (pointwise) computed in {recipe.half}"
+
+
+def _allowed(recipe: Recipe, kind: str, operation: Operation) -> tuple[str, ...]:
+    """Return the types that an operation may compute in."""
+    half, types = recipe.half, recipe.precision.ops
+    if not half:
+        return ("float32",)
+    own = half if getattr(types, kind, "float32") == "compute" else "float32"
+    if kind == "matmul" or operation.name in TOLD.get(kind, ()):
+        return (own,)
+    chosen = {types.pointwise, types.reductions, types.embeddings}
+    scaled = operation.name == "div" and types.matmul == "compute"  # of attention: by a constant
+    if kind == "pointwise" and chosen == {"float32"} and not scaled:
+        return ("float32",)
+    if kind == "embeddings" and own == "float32" and recipe.precision.mode != "full":
+        return ("float32",)
+    if kind in ("reductions", "losses") and own == "float32":
+        return ("float32",)
+    return (half, "float32")
+
+
+def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
+    """The types in which the backward pass handed over the gradients."""
+    name = "gradient types"
+    if not any(window.gradient_dtypes for window in windows):
+        return untested(LEVEL, name, "the gradients of the backward pass were not seen")
+    problems = [
+        f"window {window.window}, {tensor}: {dtype}, not {expected}"
+        for window in windows
+        for tensor, dtype in window.gradient_dtypes.items()
+        if dtype != (expected := _weight_type(recipe, tensor))
+    ]
+    return _verdict(name, problems, "as the recipe's weights")
+
+
+def _weight_type(recipe: Recipe, name: str) -> str:
+    """The type of a weight that the model computes with."""
+    half = recipe.precision.mode == "full" and "layer_norm" not in roles_of([name])[name]
+    return recipe.half if half and recipe.half else "float32"
+
+
+def _gradient_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
+    """Whether gradients of matrices show the rounding of the type that products compute in."""
+    name = "gradient grid"
+    window = next((w for w in windows if not w.row.skipped and _of_one_batch(w)), None)
+    shares = dict(_shares(_of_one_batch(window))) if window else {}
+    if window is None or not shares:
+        return untested(LEVEL, name, "no gradient of a single micro-batch was recorded")
+    computes = recipe.precision.ops.matmul == "compute"
+    dtype = recipe.precision.compute_dtype if computes else "float32"
+    problems = [
+        f"window {window.window}, {tensor}: {problem}"
+        for tensor, share in shares.items()
+        if (problem := _grid_problem(dtype, share))
+    ]
+    lowest = min(share.get(dtype, 1.0) for share in shares.values())
+    highest = max(share[half] for share in shares.values() for half in HALVES)
+    value = highest if dtype == "float32" else lowest
+    return _verdict(
+        name,
+        problems,
+        f"{value:.3f} of the entries on the grid of {dtype}"
+        if dtype != "float32"
+        else f"at most {value:.3f} of the entries on a half grid",
+        value,
+    )
+
+
+def _of_one_batch(window: ObservedWindow) -> Tensors:
+    if window.first:
+        return window.first
+    return window.total if len(window.micro_rows) == 1 else {}
+
+
+def _shares(tensors: Tensors) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yield for gradients of dense kernels the share of entries on every half grid."""
+    for name in tensors:
+        if roles_of([name])[name]:
+            continue
+        array = tensors[name]
+        used = array[np.isfinite(array) & (array != 0)]
+        if array.ndim == 2 and used.size >= ENOUGH_ENTRIES:
+            yield name, {half: on_grid(used, half) for half in HALVES}
+
+
+def on_grid(array: np.ndarray, dtype: Dtype) -> float:
+    """Return the share of entries that a half type holds exactly."""
+    return float(np.mean(round_to(array, dtype) == array))
+
+
+def _grid_problem(dtype: str, share: Mapping[str, float]) -> str:
+    if dtype == "float32":
+        half = max(share, key=lambda one: share[one])
+        much = share[half] > OFF_GRID
+        return f"{share[half]:.3f} of the entries are on the grid of {half}" if much else ""
+    if share[dtype] < ON_GRID:
+        return f"only {share[dtype]:.3f} of the entries are on the grid of {dtype}"
+    if dtype == "float16" and share["bfloat16"] > OTHER_GRID:
+        return f"{share['bfloat16']:.3f} of the entries are on the coarser grid of bfloat16"
+    return ""
+
+
+def _weight_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
+    """Whether the weights that the optimizer updates are float32."""
+    name = "weight grid"
+    shares = []
+    for window in reversed(windows):
+        shares = list(_changed_shares(window))
+        if shares:
+            break
+    if not shares:
+        return untested(LEVEL, name, "no recorded window changed enough weights")
+    problems = [
+        f"window {window.window}, {tensor}: {share:.3f} of the changed weights are on the grid"
+        f" of {half}"
+        for tensor, half, share in shares
+        if share > WEIGHTS_ON_GRID
+    ]
+    value = max(share for _, _, share in shares)
+    return _verdict(name, problems, f"at most {value:.3f} of the weights on a half grid", value)
+
+
+def _changed_shares(window: ObservedWindow) -> Iterator[tuple[str, Dtype, float]]:
+    for name in window.after:
+        before, after = window.before[name], window.after[name]
+        used = after[(after != before) & np.isfinite(after) & (after != 0)]
+        if used.size >= ENOUGH_ENTRIES:
+            for half in reversed(HALVES):  # the coarser first, whose numbers lie on both
+                yield name, half, on_grid(used, half)

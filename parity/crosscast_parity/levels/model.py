@@ -1,0 +1,190 @@
+"""Levels L1a and L1c: loss and gradients of the model against the reference's, tensor by tensor.
+
+Both programs hold the same weights and see the same rows. In float32 two initialisations are
+needed: that of BERT makes a wrong epsilon of LayerNorm visible, the stress weights a wrong GELU. In
+half precision the reference may be its float32 run or its half run; the limits hold for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from crosscast.reference_data import Array
+from crosscast_parity.checks import Check, Deviation, Level, judge, relative
+from crosscast_parity.levels.recompute import norm, ratio
+from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
+from crosscast_parity.levels.traces import Dtype
+from crosscast_parity.levels.updates import same
+from crosscast_parity.observed import Observation, ObservedWindow
+
+TensorErrors = Mapping[str, float]
+"""By parameter, in window 0: what the heat map shows."""
+
+FLOOR = 1e-3
+"""Smallest norm that a tensor is compared by, as a share of the norm of all gradients.
+
+The gradient of a key bias is 0 in exact arithmetic and noise in any other.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest relative differences: of the first loss, of all gradients together, of one tensor.
+
+    `later` is for gradients after some updates; None where they are not compared.
+    """
+
+    loss: float
+    together: float
+    tensor: float
+    later: tuple[float, float] | None = None
+
+
+LIMITS: dict[Dtype, Limits] = {
+    "float32": Limits(2e-6, 1e-5, 5e-5, later=(1e-4, 3e-4)),
+    "float16": Limits(2e-3, 6e-3, 2e-2),
+    "bfloat16": Limits(1.6e-2, 4.8e-2, 1.6e-1),
+}
+
+
+def compare_models(
+    ours: Observation,
+    reference: Observation,
+    *,
+    dtype: Dtype,
+    init: Literal["bert", "stress"],
+) -> tuple[tuple[Check, ...], TensorErrors]:
+    """Compare window 0 of two runs and, in float32, the last window that both recorded.
+
+    Args:
+        ours: what was recorded of the program in question.
+        reference: what was recorded of the reference.
+        dtype: type of our matmuls; in half precision this is level L1c.
+        init: which weights both began with; named in the checks.
+    """
+    level: Level = "L1a" if dtype == "float32" else "L1c"
+    limits, pairs = LIMITS[dtype], list(zip(ours.windows, reference.windows, strict=False))
+    if not pairs:
+        return (untested(level, f"gradients, {init}", "no window was observed"),), {}
+    first = pairs[0]
+    errors = gradient_errors(*first)
+    checks = [
+        _weights(level, init, *first),
+        _loss(level, init, limits, *first),
+        *_gradients(level, init, first, limits.together, limits.tensor),
+    ]
+    if limits.later is not None:
+        last = next((p for p in reversed(pairs[:4]) if _usable(*p) and p is not first), None)
+        checks += _gradients(level, init, last, *limits.later, later=True)
+    return tuple(checks), errors
+
+
+def gradient_errors(ours: ObservedWindow, reference: ObservedWindow) -> TensorErrors:
+    """Return the relative difference of every gradient; empty if there are none to compare."""
+    if not _usable(ours, reference):
+        return {}
+    floor = FLOOR * norm(np.array([norm(array) for _, _, array in _both(ours, reference)]))
+    return {name: ratio(norm(a - b), max(norm(b), floor)) for name, a, b in _both(ours, reference)}
+
+
+def _together(ours: ObservedWindow, reference: ObservedWindow) -> float:
+    parts = [(norm(a - b), norm(b)) for _, a, b in _both(ours, reference)]
+    return ratio(norm(np.array([off for off, _ in parts])), norm(np.array([b for _, b in parts])))
+
+
+def _both(ours: ObservedWindow, reference: ObservedWindow) -> Iterator[tuple[str, Array, Array]]:
+    """Yield the unscaled gradients of both; what one has no gradient for is 0 there."""
+    for name in dict.fromkeys((*reference.total, *ours.total)):
+        shape = reference.before[name].shape
+        a, b = (_unscaled(one, name, shape) for one in (ours, reference))
+        yield name, a, b
+
+
+def _unscaled(window: ObservedWindow, name: str, shape: tuple[int, ...]) -> Array:
+    array = window.total.get(name)
+    if array is None or not window.row.scale:
+        return np.zeros(shape)
+    return np.asarray(array.astype(np.float64) / window.row.scale)
+
+
+def _usable(ours: ObservedWindow, reference: ObservedWindow) -> bool:
+    """Whether two windows have gradients of the same parameters, and none overflowed."""
+    both = (ours, reference)
+    return all(w.total and not w.row.skipped for w in both) and not _misfit(ours, reference)
+
+
+def _misfit(ours: ObservedWindow, reference: ObservedWindow) -> str:
+    """The first parameter that only one has, or that differs in shape; empty if none."""
+    for name in dict.fromkeys((*ours.before, *reference.before)):
+        a, b = ours.before.get(name), reference.before.get(name)
+        if a is None or b is None or a.shape != b.shape:
+            return name
+    return ""
+
+
+def _weights(level: Level, init: str, ours: ObservedWindow, reference: ObservedWindow) -> Check:
+    """The weights that both begin with are the same file, so they are equal bit by bit."""
+    name, misfit = f"starting weights, {init}", _misfit(ours, reference)
+    if misfit:
+        words = f"{misfit} is missing on one side or has another shape"
+        return Check(level=level, name=name, result="fail", wording=words, window=0)
+    off = [n for n, array in reference.before.items() if not same(array, ours.before[n])]
+    words = f"{off[0]} differs, one of {len(off)}" if off else "equal"
+    result: Literal["pass", "fail"] = "fail" if off else "pass"
+    return Check(
+        level=level,
+        name=name,
+        result=result,
+        wording=words,
+        value=float(len(off)),
+        limit=0,
+        window=0 if off else None,
+    )
+
+
+def _loss(
+    level: Level, init: str, limits: Limits, ours: ObservedWindow, reference: ObservedWindow
+) -> Check:
+    name = f"first loss, {init}"
+    if not ours.losses or not reference.losses:
+        return untested(level, name, "the losses of micro-batches were not seen")
+    a, b = ours.losses[0], reference.losses[0]
+    return judge(level, name, [Deviation(0, relative(a, b), a, b)], limits.loss, nothing="")
+
+
+def _gradients(
+    level: Level,
+    init: str,
+    pair: tuple[ObservedWindow, ObservedWindow] | None,
+    together: float,
+    tensor: float,
+    *,
+    later: bool = False,
+) -> list[Check]:
+    when = "later" if later else "first"
+    names = f"{when} gradients, {init}", f"{when} gradients by tensor, {init}"
+    if pair is None or not _usable(*pair):
+        return [untested(level, name, _why(pair, later)) for name in names]
+    window = pair[0].window
+    errors = gradient_errors(*pair)
+    found = [TensorError(window, name, error) for name, error in errors.items()]
+    by_tensor = judge_tensors(level, names[1], found, tensor, nothing="")
+    whole = Deviation(window, _together(*pair), None, None)
+    check = judge(level, names[0], [whole], together, nothing="")
+    if check.result == "fail":
+        words = f"window {window}: off by {whole.size:.2g} (limit {together:g})"
+        check = replace(check, wording=words)
+    return [check, by_tensor]
+
+
+def _why(pair: tuple[ObservedWindow, ObservedWindow] | None, later: bool) -> str:
+    if pair is None:
+        return "one window was recorded" if later else "no window was recorded"
+    if any(window.row.skipped for window in pair):
+        return f"window {pair[0].window} overflowed: lower the loss scale"
+    misfit = _misfit(*pair)
+    return f"{misfit} is not the same parameter" if misfit else "gradients were not recorded"

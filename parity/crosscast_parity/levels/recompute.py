@@ -1,0 +1,261 @@
+"""Compute observed windows anew: recorded gradients to new weights, by the reference's formulas.
+
+The operations are those of `crosscast.reference`, in float64, on one tensor at a time, so that a
+large model fits. Every window starts from the weights that were observed before it; only the
+moments and the counters are carried from window to window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from crosscast import optimizer_math, scaling
+from crosscast.plan import CheckFinite, Clip, Normalize, Plan, Scale, Schedule, Step, Unscale
+from crosscast.reference_data import Arithmetic, Array, MicroBatch, Roles
+from crosscast.reference_ops import Attempt, Micro, perform
+from crosscast.schedule import learning_rate
+from crosscast_parity.observed import ObservedWindow, Tensors
+
+Source = Literal["applied", "total"]
+"""What an update is computed from: the gradients that the optimizer was given, or the sums."""
+
+FLOAT32_ROOM = 2.0
+"""Units in the last place of a parameter by which rounding to float32 may move it."""
+SIGN_NOISE = 1e-5
+"""Lion: a sum that cancels to less than this share of its parts has no reliable sign."""
+LOST_SQUARE = 1e-36
+"""Adam: second moments below this lose digits in float32, or vanish."""
+
+
+def roles_of(names: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the roles of parameters by their canonical names."""
+    return {name: frozenset(_roles(name)) for name in names}
+
+
+def _roles(name: str) -> Iterator[str]:
+    if name.endswith(".bias"):
+        yield "bias"
+    if "LayerNorm" in name:
+        yield "layer_norm"
+    if name.endswith("_embeddings.weight"):
+        yield "embedding"
+
+
+def loss_factor(plan: Plan, window: ObservedWindow) -> float:
+    """Return what the loss of a micro-batch is multiplied by before the backward pass."""
+    attempt = _attempt(plan, {}, window, {}, "float64")
+    batch = MicroBatch(loss=0.0, gradients={}, rows=1)
+    attempt.micro = Micro(batch, loss=np.float64(0), factor=np.float64(1), batch=batch)
+    for op in plan.micro:
+        if isinstance(op, Normalize | Scale):
+            perform(attempt, op)
+    return float(attempt.micro.factor)
+
+
+def _attempt(
+    plan: Plan, roles: Roles, window: ObservedWindow, sums: Tensors, arithmetic: Arithmetic
+) -> Attempt:
+    rows = sum(window.micro_rows)
+    numbers = {name: np.asarray(array, dtype=arithmetic) for name, array in sums.items()}
+    return Attempt(
+        plan=plan,
+        roles=roles,
+        arithmetic=arithmetic,
+        n_micro=len(window.micro_rows),
+        rows=rows,
+        tokens=rows if window.tokens is None else window.tokens,
+        parameters=numbers,
+        moments={},
+        ema={},
+        updates=0,
+        position=0,
+        scale=scaling.ScaleState(window.row.scale),
+        sums=[dict(numbers)],
+        losses=[0.0],
+    )
+
+
+def gradients_of(
+    plan: Plan,
+    roles: Roles,
+    window: ObservedWindow,
+    arithmetic: Arithmetic = "float64",
+    *,
+    upto: type[Unscale] | type[Clip] = Clip,
+) -> tuple[dict[str, Array], bool]:
+    """Return the gradients for the optimizer, computed from the sums, and whether all are finite.
+
+    `upto` Unscale leaves them as they are before clipping.
+    """
+    ops: tuple[type[Any], ...] = (Unscale, CheckFinite, *((Clip,) if upto is Clip else ()))
+    attempt = _performed(plan, roles, window, arithmetic, ops)
+    return attempt.sums[0], attempt.finite
+
+
+def norm_of(plan: Plan, roles: Roles, window: ObservedWindow) -> float:
+    """Return the norm that a trace tells: unscaled, not clipped, without exempt parameters."""
+    return _performed(plan, roles, window, "float64", (Unscale, Clip)).norm
+
+
+def _performed(
+    plan: Plan,
+    roles: Roles,
+    window: ObservedWindow,
+    arithmetic: Arithmetic,
+    ops: tuple[type[Any], ...],
+) -> Attempt:
+    """Do some operations of the plan on the sums of a window."""
+    attempt = _attempt(plan, roles, window, window.total, arithmetic)
+    with np.errstate(all="ignore"):
+        attempt.finite = all(bool(np.isfinite(g).all()) for g in attempt.sums[0].values())
+        for op in plan.window:
+            if isinstance(op, ops):
+                perform(attempt, op)
+    return attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One parameter after one update. `doubtful`: entries that rounding decides, if there are."""
+
+    name: str
+    weight: Array
+    doubtful: Array | None = None
+
+
+@dataclass(slots=True)
+class Optimizer:
+    """What an optimizer carries from window to window.
+
+    With `names` only these parameters are updated.
+    """
+
+    plan: Plan
+    roles: Roles
+    arithmetic: Arithmetic = "float64"
+    names: Collection[str] | None = None
+    updates: int = 0
+    position: int = 0
+    moments: dict[str, dict[str, Array]] = field(default_factory=dict)
+
+    def skip(self) -> None:
+        """Take note of a skipped window."""
+        schedule = self.plan.find(Schedule)
+        self.position += schedule is not None and schedule.tick == "attempt"
+
+    def update(self, before: Tensors, gradients: Mapping[str, Array]) -> Iterator[Moved]:
+        """Yield the parameters after an update; those without a gradient are left out."""
+        op, schedule = self.plan.find(Step), self.plan.find(Schedule)
+        assert op is not None
+        assert schedule is not None
+        rate = learning_rate(schedule, self.position)
+        self.updates += 1
+        self.position += 1
+        for name in before:
+            if name in gradients and (self.names is None or name in self.names):
+                yield self._moved(op, name, before[name], gradients[name], rate)
+
+    def _moved(self, op: Step, name: str, weight: Array, gradient: Array, rate: float) -> Moved:
+        decay, factor = optimizer_math.settings_of(op, name, self.roles.get(name, ()))
+        shapes = optimizer_math.slot_shapes(op, weight.shape)
+        held = self.moments.get(name) or {
+            slot: np.zeros(shape, self.arithmetic) for slot, shape in shapes.items()
+        }
+        gradient = np.asarray(gradient, dtype=self.arithmetic)
+        with np.errstate(all="ignore"):
+            new, self.moments[name] = optimizer_math.update(
+                op,
+                np.asarray(weight, dtype=self.arithmetic),
+                gradient,
+                held,
+                rate=rate * factor,
+                t=self.updates,
+                decay=decay,
+            )
+            return Moved(name, new, _doubtful(op, gradient, held, self.moments[name]))
+
+
+def _doubtful(
+    op: Step, gradient: Array, held: Mapping[str, Array], moments: Mapping[str, Array]
+) -> Array | None:
+    if op.optimizer == "lion":
+        parts = op.betas[0] * held["exp_avg"], (1.0 - op.betas[0]) * gradient
+        return np.asarray(np.abs(sum(parts)) < SIGN_NOISE * (np.abs(parts[0]) + np.abs(parts[1])))
+    if "exp_avg_sq" in moments:
+        squares = moments["exp_avg_sq"]
+        return np.asarray((squares > 0) & (squares < LOST_SQUARE))
+    return None
+
+
+def update_error(window: ObservedWindow, moved: Moved) -> float:
+    """Return how far an observed update is from the replayed one, relative to that.
+
+    The norm of the difference, less what float32 may have rounded off, by the norm of the replayed
+    change. Where nothing should have changed, 0 if nothing did, else infinite.
+    """
+    before = window.before[moved.name].astype(np.float64)
+    after = window.after[moved.name].astype(np.float64)
+    off = np.maximum(np.abs(after - moved.weight) - rounding_room(before, after), 0.0)
+    if moved.doubtful is not None:
+        off[moved.doubtful] = 0.0
+    return ratio(norm(off), norm(moved.weight - before))
+
+
+def rounding_room(*values: Array) -> Array:
+    """Return what float32 may round off of numbers of this size, entry by entry."""
+    largest = np.abs(values[0])
+    for one in values[1:]:
+        largest = np.maximum(largest, np.abs(one))
+    with np.errstate(all="ignore"):
+        spacing: Array = np.spacing(largest.astype(np.float32)).astype(np.float64)
+    return FLOAT32_ROOM * spacing
+
+
+def norm(array: Array) -> float:
+    """Return the L2 norm of an array of any shape, summed in float64."""
+    flat = np.asarray(array, dtype=np.float64).ravel()
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.einsum("i,i->", flat, flat)))  # not BLAS, whose threads would wait
+
+
+def ratio(off: float, whole: float) -> float:
+    """Return `off / whole`; 0 if nothing is off, infinite if `whole` is 0 or one is not finite."""
+    if off == 0.0:
+        return 0.0
+    quotient = off / whole if whole > 0.0 else float("inf")
+    return quotient if quotient == quotient else float("inf")
+
+
+def replays(
+    plan: Plan,
+    roles: Roles,
+    windows: Iterable[ObservedWindow],
+    source: Source,
+    optimizer: Optimizer | None = None,
+) -> Iterator[tuple[ObservedWindow, Iterator[Moved]]]:
+    """Yield the windows with their updates computed anew; skipped windows with none.
+
+    What a window yields must be used up before the next window is asked for.
+    """
+    optimizer = optimizer or Optimizer(plan, roles)
+    for window in windows:
+        if window.row.skipped:
+            optimizer.skip()
+            yield window, iter(())
+            continue
+        gradients: Mapping[str, Array] = window.applied
+        if source == "total":
+            gradients, _ = gradients_of(plan, roles, window, optimizer.arithmetic)
+        yield window, optimizer.update(window.before, gradients)
+
+
+def with_step(plan: Plan, **changes: Any) -> Plan:
+    """Return the plan with other settings of its optimizer."""
+    return Plan(
+        micro=plan.micro,
+        window=tuple(replace(op, **changes) if isinstance(op, Step) else op for op in plan.window),
+    )

@@ -1,0 +1,141 @@
+"""Level L1b: what a run did between its gradients and its weights, against the same in float64.
+
+Four checks, from recorded data alone; no other framework takes part. Each names the first thing
+that is off: the factor of the loss, the gradients handed to the optimizer (sum, unscaling,
+clipping), the update (optimizer, rate, decay, skipping), the average of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from crosscast.canonical import canonical_plan
+from crosscast.plan import Ema, Normalize, Plan
+from crosscast.recipe import Recipe
+from crosscast.reference_data import Array, Roles
+from crosscast_parity.checks import Check, Deviation, judge, relative
+from crosscast_parity.levels.applied import Windows, check_applied, check_norm, clips_by_itself
+from crosscast_parity.levels.causes import likely_cause
+from crosscast_parity.levels.recompute import (
+    Source,
+    loss_factor,
+    norm,
+    ratio,
+    roles_of,
+    rounding_room,
+)
+from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
+from crosscast_parity.levels.updates import (
+    all_finite,
+    arithmetic_noise,
+    choose_source,
+    finite_part,
+    measure_updates,
+    still,
+)
+from crosscast_parity.observed import Observation, ObservedWindow
+
+FACTOR_LIMIT = 1e-5
+UPDATE_LIMIT = 1e-3
+AVERAGE_LIMIT = 1e-2
+RESOLVED = 100.0
+"""A change must be so many times what float32 may round off, or it shows nothing."""
+
+
+def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
+    """Check every observed window of a run against the recipe."""
+    plan, seen = canonical_plan(recipe), observation.windows
+    if not seen:
+        return (untested("L1b", "update", "no window was observed"),)
+    factors, roles = check_factors(plan, seen), roles_of(seen[0].before)
+    if seen[0].window != 0:
+        why = f"the recording begins in window {seen[0].window}, with moments that are not known"
+        return (factors, untested("L1b", "update", why))
+    applied, source = check_applied(plan, roles, seen), choose_source(seen)
+    update = check_update(plan, roles, seen, source)
+    if applied.result == update.result == "fail" and source == "applied":
+        other = check_update(plan, roles, seen, "total")
+        if other.result == "pass" and clips_by_itself(plan, roles, seen):
+            words = "the optimizer is given what it unscales or clips by itself"
+            applied, update = replace(applied, result="pass", wording=words, window=None), other
+    average = (check_average(plan, seen),) if plan.find(Ema) else ()
+    return (factors, check_norm(plan, roles, seen), applied, update, *average)
+
+
+def check_factors(plan: Plan, seen: Windows) -> Check:
+    """Check what the losses were multiplied by, micro-batch by micro-batch."""
+    name, normalize = "loss factor", plan.find(Normalize)
+    if not any(window.factors for window in seen):
+        return untested("L1b", name, "no loss was seen on its way to the backward pass")
+    if not all(window.micro_rows for window in seen):
+        return untested("L1b", name, "the rows of the micro-batches could not be counted")
+    if normalize and normalize.unit == "token" and any(w.tokens is None for w in seen):
+        return untested("L1b", name, "the trace does not say how many labels count")
+    found = [one for window in seen if not window.row.skipped for one in _factors(plan, window)]
+    if not found:
+        return untested("L1b", name, "every window was skipped")
+    return judge("L1b", name, found, FACTOR_LIMIT, nothing="")
+
+
+def _factors(plan: Plan, window: ObservedWindow) -> Iterator[Deviation]:
+    expected = loss_factor(plan, window)
+    for factor in window.factors:
+        yield Deviation(window.window, relative(factor, expected), factor, expected)
+    if len(window.factors) < len(window.micro_rows):
+        yield Deviation(window.window, math.inf, None, expected)
+
+
+def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None) -> Check:
+    """Check the weights after every window against the replayed ones."""
+    for number, tensor, problem in still(seen):
+        words = f"window {number}, {tensor}: {problem}"
+        return Check(level="L1b", name="update", result="fail", wording=words, window=number)
+    if source is None:
+        return untested("L1b", "update", "no update was recorded with its gradients")
+    part = finite_part(seen, source)
+    measured = measure_updates(plan, roles, part, source)
+    errors = [TensorError(one.window, n, e) for one in measured for n, e in one.errors.items()]
+    off = {one.name for one in errors if not one.error <= UPDATE_LIMIT}
+    if off:
+        noise = arithmetic_noise(plan, roles, part, source, off)
+        errors = [one for one in errors if noise[one.window].get(one.name, 0.0) <= UPDATE_LIMIT]
+    check = judge_tensors("L1b", "update", errors, UPDATE_LIMIT, nothing="nothing was finite")
+    if check.result == "fail":
+        cause = likely_cause(plan, roles, part, source, off, UPDATE_LIMIT)
+        return replace(check, wording=f"{check.wording}; {cause}" if cause else check.wording)
+    if max((one.resolved for one in measured), default=0.0) < RESOLVED:
+        return untested("L1b", "update", "the updates are too small to be told from rounding")
+    return check
+
+
+def check_average(plan: Plan, seen: Windows) -> Check:
+    """Check the averaged weights after every window against those before it and the weights."""
+    name, op = "average", plan.find(Ema)
+    if op is None or not all(window.average for window in seen):
+        return untested("L1b", name, "no averaged weights were recorded")
+    if not all(all_finite(window.after) for window in seen):
+        return untested("L1b", name, "the weights are not finite")
+    errors, held, resolved = [], seen[0].before, 0.0
+    for window in seen:
+        for tensor, weight in window.after.items():
+            start = held[tensor].astype(np.float64)
+            new = start if window.row.skipped else op.decay * start + (1.0 - op.decay) * weight
+            error = _average_error(window.average[tensor], new, start)
+            errors.append(TensorError(window.window, tensor, error))
+            resolved = max(resolved, ratio(norm(new - start), norm(rounding_room(start))))
+        held = window.average
+    check = judge_tensors("L1b", name, errors, AVERAGE_LIMIT, nothing="there are no weights")
+    if check.result == "pass" and resolved < RESOLVED:
+        return untested("L1b", name, "the average moves too little to be told from rounding")
+    return check
+
+
+def _average_error(found: Array, average: Array, start: Array) -> float:
+    """How far an average is off, relative to how far it should have moved."""
+    with np.errstate(invalid="ignore"):
+        off = np.abs(found.astype(np.float64) - average) - rounding_room(average, start)
+    return ratio(norm(np.maximum(off, 0.0)), norm(average - start))

@@ -1,0 +1,82 @@
+"""Checks about tensors: the worst of all errors against a limit, and which tensors are off."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from crosscast_parity.checks import Check, Level
+from crosscast_parity.levels.recompute import roles_of
+
+
+@dataclass(frozen=True, slots=True)
+class TensorError:
+    """How far one tensor of one window is off, relative to its size."""
+
+    window: int
+    name: str
+    error: float
+
+
+def judge_tensors(
+    level: Level, name: str, errors: Iterable[TensorError], limit: float, *, nothing: str
+) -> Check:
+    """Turn errors into a check: the worst against the limit.
+
+    Args:
+        level: level of the check.
+        name: what is compared.
+        errors: one per tensor and window, windows in order.
+        limit: largest error that passes.
+        nothing: wording of the `not tested` result if there is no error to judge.
+    """
+    found = list(errors)
+    if not found:
+        return untested(level, name, nothing)
+    value = max(one.error for one in found)
+    over = [one for one in found if not one.error <= limit]
+    if not over:
+        words = f"{value:.2g} (limit {limit:g})"
+        return Check(level=level, name=name, result="pass", wording=words, value=value, limit=limit)
+    first = [one for one in over if one.window == over[0].window]
+    worst = max(first, key=lambda one: one.error)
+    together = {one.name for one in found if one.window == worst.window}
+    words = (
+        f"window {worst.window}, {worst.name}: off by {worst.error:.2g} (limit {limit:g});"
+        f" {which({one.name for one in first}, together)}"
+    )
+    return Check(
+        level=level,
+        name=name,
+        result="fail",
+        wording=words,
+        value=value,
+        limit=limit,
+        window=worst.window,
+    )
+
+
+_KINDS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("biases", frozenset({"bias"})),
+    ("LayerNorm weights", frozenset({"layer_norm"})),
+    ("biases and LayerNorm weights", frozenset({"bias", "layer_norm"})),
+    ("embeddings", frozenset({"embedding"})),
+)
+
+
+def which(off: Collection[str], names: Collection[str]) -> str:
+    """Return how many tensors are off and, if it is one kind alone, of which kind they are."""
+    count = f"{len(off)} of {len(names)} tensors"
+    roles = roles_of(names)
+    for words, kinds in _KINDS:
+        of_kind = {name for name in names if roles[name] & kinds}
+        if set(off) <= of_kind and len(of_kind) < len(names) and len(off) > 1:
+            return f"{count}, only {words}"
+        if set(off) == set(names) - of_kind and of_kind:
+            return f"{count}, all but {words}"
+    return count
+
+
+def untested(level: Level, name: str, why: str) -> Check:
+    """Return the check of something that the recorded data cannot decide."""
+    return Check(level=level, name=name, result="not tested", wording=why)

@@ -1,0 +1,138 @@
+"""How far the observed updates of a run are from the replayed ones, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosscast.plan import Plan
+from crosscast.reference_data import Roles
+from crosscast_parity.levels.recompute import (
+    Moved,
+    Optimizer,
+    Source,
+    norm,
+    ratio,
+    replays,
+    rounding_room,
+    update_error,
+)
+from crosscast_parity.observed import ObservedWindow, Tensors
+
+Windows = Sequence[ObservedWindow]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowErrors:
+    """Relative errors of one window's updates by name.
+
+    `resolved`: the largest norm of a replayed change, in units of what float32 may round off.
+    """
+
+    window: int
+    errors: Mapping[str, float]
+    resolved: float
+
+
+def choose_source(windows: Windows) -> Source | None:
+    """Return what updates can be replayed from; None if too little was recorded."""
+    updated = [window for window in windows if not window.row.skipped]
+    if updated and all(window.applied for window in updated):
+        return "applied"
+    return "total" if updated and all(window.total for window in updated) else None
+
+
+def finite_part(windows: Windows, source: Source) -> Windows:
+    """Return the windows before the first whose gradients or weights are not finite."""
+    for number, window in enumerate(windows):
+        gradients = {} if window.row.skipped else getattr(window, source)
+        if not (all_finite(window.after) and all_finite(gradients)):
+            return windows[:number]
+    return windows
+
+
+def all_finite(tensors: Tensors) -> bool:
+    """Whether no entry is inf or nan."""
+    return all(bool(np.isfinite(array).all()) for array in tensors.values())
+
+
+def measure_updates(
+    plan: Plan,
+    roles: Roles,
+    windows: Windows,
+    source: Source,
+    names: Collection[str] | None = None,
+) -> tuple[WindowErrors, ...]:
+    """Replay windows from window 0 on and measure every update, of skipped windows none.
+
+    Args:
+        plan: what the program should do.
+        roles: roles of the parameters, see `roles_of`.
+        windows: from the first of the run on, all values finite.
+        source: the gradients to begin with.
+        names: only these parameters; all if left out.
+    """
+    found = []
+    for window, moved in replays(plan, roles, windows, source, Optimizer(plan, roles, names=names)):
+        errors, resolved = {}, 0.0
+        for one in moved:
+            errors[one.name] = update_error(window, one)
+            resolved = max(resolved, _resolution(window, one))
+        found.append(WindowErrors(window.window, errors, resolved))
+    return tuple(found)
+
+
+def _resolution(window: ObservedWindow, moved: Moved) -> float:
+    before = window.before[moved.name].astype(np.float64)
+    return ratio(norm(moved.weight - before), norm(rounding_room(before)))
+
+
+def arithmetic_noise(
+    plan: Plan, roles: Roles, windows: Windows, source: Source, names: Collection[str]
+) -> tuple[Mapping[str, float], ...]:
+    """Return by window and name what float32 arithmetic alone makes of an update.
+
+    It is large where a recipe is at the end of what float32 holds: squares of gradients that
+    vanish, or norms that overflow.
+    """
+    runs = (
+        replays(plan, roles, windows, source, Optimizer(plan, roles, arithmetic, names))
+        for arithmetic in ("float32", "float64")
+    )
+    noise = []
+    for (window, rough), (_, exact) in zip(*runs, strict=True):
+        noise.append({a.name: _noise(window, a, b) for a, b in zip(rough, exact, strict=True)})
+    return tuple(noise)
+
+
+def _noise(window: ObservedWindow, rough: Moved, exact: Moved) -> float:
+    before = window.before[exact.name].astype(np.float64)
+    off = np.abs(rough.weight.astype(np.float64) - exact.weight)
+    room = rounding_room(before, exact.weight)
+    return ratio(norm(np.maximum(off - room, 0.0)), norm(exact.weight - before))
+
+
+def still(windows: Windows) -> Iterator[tuple[int, str, str]]:
+    """Yield window, tensor and words for every weight that changed although it must not."""
+    for before, window in zip((None, *windows), windows, strict=False):
+        number = window.window
+        for name, array in window.before.items():
+            left = before.after[name] if before is not None else array
+            if not same(left, array):
+                yield number, name, "began with other weights than the window before left"
+            elif window.row.skipped and not same(array, window.after[name]):
+                yield number, name, "was skipped and changed weights"
+            elif _without_gradient(window, name) and not same(array, window.after[name]):
+                yield number, name, "changed a weight without a gradient"
+
+
+def _without_gradient(window: ObservedWindow, name: str) -> bool:
+    source = window.applied or window.total
+    return bool(source) and not window.row.skipped and name not in source
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays are equal in every entry, nan included."""
+    return np.array_equal(one, other, equal_nan=True)

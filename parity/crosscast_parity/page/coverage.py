@@ -1,0 +1,98 @@
+"""What the verdict does not cover: fields that nothing exercised, levels that were not tested."""
+
+from __future__ import annotations
+
+from crosscast_parity.checks import LEVELS
+from crosscast_parity.page.blocks import Block, Cell, Items, Log, Table, Text, cells
+from crosscast_parity.page.evidence import place
+from crosscast_parity.records import NOT_COVERED, BisectionRecord, ParityReport
+
+
+def exercise_blocks(report: ParityReport) -> list[Block]:
+    """Return the fields of the recipe that this run could not have shown a wrong value of."""
+    blocks: list[Block] = []
+    idle = [field for field in report.exercise if not field.exercised]
+    if idle:
+        blocks.append(
+            Table(
+                title="Recipe fields this run did not exercise",
+                note="A wrong value of these would not have shown. --stress derives a recipe in"
+                " which as many fields as possible are active.",
+                head=("field", "why not"),
+                rows=[(Cell(field.field, code=True), Cell(field.why)) for field in idle],
+            )
+        )
+    elif report.exercise:
+        blocks.append(Text(text="This run exercised every field of the recipe.", tone="good"))
+    active = [field for field in report.exercise if field.exercised]
+    if active:
+        blocks.append(
+            Table(
+                title=f"Exercised fields ({len(active)})",
+                head=("field", "how it would have shown"),
+                rows=[(Cell(field.field, code=True), Cell(field.why)) for field in active],
+                folded=True,
+            )
+        )
+    if report.stress:
+        blocks.append(Items(title="Changed by --stress", items=report.stress))
+    return blocks
+
+
+def untested(report: ParityReport) -> list[str]:
+    """Return every check that was not tested, with its reason, each once."""
+    found: dict[str, list[str]] = {}
+    sources = [(pair.contestant, pair.checks) for pair in report.pairs]
+    sources += [(entrant.name, entrant.checks) for entrant in report.entrants]
+    for name, checks in sources:
+        for check in checks:
+            if check.result == "not tested":
+                where = f"{name} {place(check)}".strip()
+                places = found.setdefault(f"{check.level} {check.name}: {check.wording}", [])
+                if where not in places:
+                    places.append(where)
+    return [f"{what} ({_some(places)})" for what, places in found.items()]
+
+
+def _some(places: list[str], most: int = 4) -> str:
+    rest = len(places) - most
+    return ", ".join(places[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def limits_blocks(report: ParityReport) -> list[Block]:
+    """Return what was not tested here, and what never is."""
+    blocks: list[Block] = []
+    missing = untested(report)
+    if missing:
+        blocks.append(Items(title="Not tested in this run", items=missing))
+    if report.left_out:
+        blocks.append(Items(title="Left out of the recipe", items=report.left_out))
+    blocks.append(Items(title="Not tested by this harness", items=NOT_COVERED))
+    meanings = [cells(level, meaning) for level, meaning in LEVELS.items()]
+    blocks.append(Table(title="Levels", head=("level", "what it compares"), rows=meanings))
+    return blocks
+
+
+def command_blocks(report: ParityReport) -> list[Block]:
+    """Return how to make the same comparison again."""
+    if not report.command:
+        return []
+    return [Log(title="The same comparison again", text=report.command)]
+
+
+def bisection_table(bisection: BisectionRecord) -> Table:
+    """Return what a bisection tried, in order."""
+    return Table(
+        title=f"What was tried for {bisection.contestant} against {bisection.reference}",
+        head=("trial", "fields changed", "gap", "worst level"),
+        rows=[
+            cells(
+                str(number),
+                ", ".join(step.changes) or "none",
+                f"{step.gap:.3g}",
+                step.level,
+            )
+            for number, step in enumerate(bisection.steps, start=1)
+        ],
+        folded=True,
+    )

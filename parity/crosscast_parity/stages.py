@@ -1,0 +1,142 @@
+"""What a check consists of: the stages of `--check quick`, `model`, `full` and `nightly`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Literal
+
+from crosscast.recipe import Recipe
+from crosscast_parity.planning import LARGE, RECORDED, RECORDED_LARGE, Part, Stage
+from crosscast_parity.variants import (
+    comparable,
+    is_small,
+    shortened,
+    tiny,
+    weights_of,
+    with_dtype,
+    with_seed,
+)
+
+Depth = Literal["quick", "model", "full", "nightly"]
+DEPTHS: tuple[Depth, ...] = ("quick", "model", "full", "nightly")
+
+ALL: frozenset[Part] = frozenset({"gate", "start", "faults", "trajectory"})
+START: frozenset[Part] = frozenset({"start"})
+TRAJECTORY: frozenset[Part] = frozenset({"trajectory"})
+DTYPES = ("float32", "float16", "bfloat16")
+FULL_WINDOWS, NIGHTLY_WINDOWS, SEED_WINDOWS = 64, 200, 200
+"""Windows of trajectories unless asked for others; the last is for paired results."""
+FULL_SEEDS, NIGHTLY_SEEDS = 5, 10
+SMALL_SEEDS = 3
+"""Seeds of the small model that a full check goes through in every type."""
+
+
+def make_stages(recipe: Recipe, depth: Depth, *, windows: int | None, twins: int) -> list[Stage]:
+    """Return the stages of a check.
+
+    Args:
+        recipe: of the comparison.
+        depth: `quick`: a tiny model through all levels but L3, and the start of the recipe's own
+            model. `model`: the recipe's own model only. `full`: the tiny model with several seeds
+            and in every type, the recipe's own up to L2, and paired seeds (L3). `nightly`: the same
+            with more windows and seeds.
+        windows: of trajectories, None for the usual number.
+        twins: perturbed runs of the reference.
+    """
+    if depth == "model":
+        return [_model(recipe, ALL, windows or FULL_WINDOWS, twins)]
+    if depth == "quick":
+        return list(_quick(recipe, windows or FULL_WINDOWS, twins))
+    return list(_full(recipe, depth, windows, twins))
+
+
+def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
+    """Return the stage of a comparison with a script of one's own, which cannot be recompiled."""
+    return Stage(
+        name="model",
+        parts=ALL,
+        windows=windows or FULL_WINDOWS,
+        derive=_own,
+        recorded=_recorded(recipe),
+        twins=twins,
+        variants=False,
+    )
+
+
+def _own(recipe: Recipe) -> Recipe:
+    return comparable(recipe)[0]
+
+
+def _small(recipe: Recipe, windows: int) -> Recipe:
+    found = _own(recipe)
+    return shortened(found if is_small(found) else tiny(found), windows)
+
+
+def _recorded(recipe: Recipe) -> int:
+    return RECORDED_LARGE if weights_of(recipe) >= LARGE else RECORDED
+
+
+def _model(recipe: Recipe, parts: frozenset[Part], windows: int, twins: int) -> Stage:
+    return Stage(
+        name="model",
+        parts=parts,
+        windows=windows,
+        derive=_own,
+        recorded=_recorded(recipe),
+        twins=twins,
+    )
+
+
+def _quick(recipe: Recipe, windows: int, twins: int) -> Iterator[Stage]:
+    derive = partial(_small, windows=windows)
+    yield Stage(name="tiny", parts=ALL, windows=windows, derive=derive, twins=twins)
+    if not is_small(recipe):
+        yield _model(recipe, START, windows, 0)
+
+
+def _full(recipe: Recipe, depth: Depth, windows: int | None, twins: int) -> Iterator[Stage]:
+    nightly = depth == "nightly"
+    for number in range(SMALL_SEEDS):
+        for dtype in (recipe.precision.compute_dtype, *_others(recipe)):
+            yield _tiny(recipe, number, dtype, FULL_WINDOWS, twins)
+    if not is_small(recipe):
+        length = windows or (NIGHTLY_WINDOWS if nightly else FULL_WINDOWS)
+        yield _model(recipe, ALL, length, twins)
+    for number in range(NIGHTLY_SEEDS if nightly else FULL_SEEDS):
+        seed = recipe.seed + number
+        yield Stage(
+            name=f"seed-{seed}",
+            parts=TRAJECTORY,
+            windows=SEED_WINDOWS,
+            derive=partial(_seeded, seed=seed, windows=SEED_WINDOWS),
+            twins=0,
+            seed=seed,
+        )
+
+
+def _others(recipe: Recipe) -> list[str]:
+    return [dtype for dtype in DTYPES if dtype != recipe.precision.compute_dtype]
+
+
+def _tiny(recipe: Recipe, number: int, dtype: str, windows: int, twins: int) -> Stage:
+    own = dtype == recipe.precision.compute_dtype
+    name = "tiny" + (f"-{number + 1}" if number else "") + ("" if own else f"-{dtype}")
+    return Stage(
+        name=name,
+        parts=ALL,
+        windows=windows,
+        derive=partial(
+            _variation, seed=recipe.seed + number, dtype=None if own else dtype, windows=windows
+        ),
+        twins=twins,
+    )
+
+
+def _variation(recipe: Recipe, seed: int, dtype: str | None, windows: int) -> Recipe:
+    found = _seeded(recipe, seed, windows)
+    return with_dtype(found, dtype) if dtype else found
+
+
+def _seeded(recipe: Recipe, seed: int, windows: int) -> Recipe:
+    return with_seed(_small(recipe, windows), seed)

@@ -1,0 +1,246 @@
+"""What observation must do in every framework; a test file per framework inherits it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from crosscast_parity.observed import read_observation
+from frameworks import observe_runs
+from frameworks.fault_toys import TOYS
+from frameworks.observe_runs import HALF_FAULTS, MAX_NORM, Plan, Window, same_results, windows
+from frameworks.subprocesses import run_python
+
+JOB = Path(__file__).parent / "observe_job.py"
+PLANS = (
+    Plan("half-plain", "half", 5, faults=HALF_FAULTS),
+    Plan("half-seen", "half", 5, record=4, manifest=True, faults=HALF_FAULTS),
+    Plan("half-after", "half", 5, faults=HALF_FAULTS),
+    Plan("float-plain", "float", 3),
+    Plan("float-seen", "float", 3, record=2, manifest=True),
+    Plan("full-seen", "full", 2, record=2, manifest=True),
+    Plan("lamb-seen", "lamb", 2, record=2),
+    Plan("bfloat-seen", "bfloat", 1, manifest=True),
+    Plan("softmax", "softmax", 1, manifest=True),
+    Plan("loss", "loss", 1, manifest=True),
+)
+GROUPS = ("before", "after", "total", "first", "applied")
+DENSE = ("query.weight", "key.weight", "value.weight", "dense.weight", "classifier.weight")
+
+
+def on_half_grid(array: np.ndarray) -> float:
+    """Share of the entries that are float16 numbers."""
+    return float(np.mean(array == array.astype(np.float16)))
+
+
+def types(found: dict[str, Any], kind: str) -> dict[str, set[str]]:
+    """Result types of a class by operation."""
+    return {name: {e["out"] for e in es} for name, es in found["operations"][kind].items()}
+
+
+class Observation:
+    """The tests. `framework`: whose scripts run; `native`: whether it has half types on CPU."""
+
+    framework: ClassVar[str]
+    native: ClassVar[bool]
+    sums: ClassVar[dict[str, int]]
+    """Calls of the operations in class matmul of one forward pass of the tiny model."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def scripts(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder: Path = tmp_path_factory.mktemp("observe")
+        observe_runs.emit_all(cls.framework, folder)
+        return folder
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def runs(cls, scripts: Path) -> Path:
+        return observe_runs.session(cls.framework, scripts, PLANS, emulate=True)
+
+    def seen(self, runs: Path, name: str) -> list[Window]:
+        return windows(runs / name / "observed")
+
+    @pytest.mark.parametrize("kind", ["half", "float"])
+    def test_no_bit_of_the_run_changes(self, runs: Path, kind: str) -> None:
+        same_results(runs / f"{kind}-plain", runs / f"{kind}-seen")
+
+    def test_nothing_leaks_into_the_next_run(self, runs: Path) -> None:
+        same_results(runs / "half-plain", runs / "half-after")
+        assert not (runs / "half-after" / "observed").exists()
+
+    def test_it_reads_as_an_observation(self, runs: Path) -> None:
+        found = read_observation(runs / "half-seen" / "observed")
+        assert [window.window for window in found.windows] == [0, 1, 2, 3]
+        assert found.manifest is not None
+
+    @pytest.mark.parametrize("run", ["half-seen", "float-seen", "full-seen", "lamb-seen"])
+    def test_windows_are_a_chain(self, runs: Path, run: str) -> None:
+        found = self.seen(runs, run)
+        for one, next_one in itertools.pairwise(found):
+            after, before = one.group("after"), next_one.group("before")
+            assert after.keys() == before.keys()
+            assert all(np.array_equal(after[name], before[name]) for name in after)
+            moved = any((one.group("before")[n] != after[n]).any() for n in after)
+            assert moved == (not one.facts["row"]["skipped"] and one.facts["row"]["lr"] > 0)
+
+    def test_after_the_last_window_are_the_final_weights(self, runs: Path) -> None:
+        last = self.seen(runs, "full-seen")[-1].group("after")
+        final = load_file(runs / "full-seen" / "model.safetensors")
+        assert last.keys() == final.keys()
+        assert all(np.array_equal(last[name], final[name]) for name in final)
+
+    def test_rows_losses_and_factors(self, runs: Path) -> None:
+        found = self.seen(runs, "half-seen")
+        rows = [[4] * 4, [4] * 4, [4, 4, 2], [4] * 4]
+        assert [window.facts["micro_rows"] for window in found] == rows
+        for number, window in enumerate(found):
+            facts, row = window.facts, window.facts["row"]
+            assert facts["window"] == row["window"] == number
+            expected = np.float32(row["scale"]) / np.float32(row["rows"])
+            assert len(facts["factors"]) == row["n_micro"]
+            for factor in facts["factors"]:
+                assert abs(factor - expected) <= np.spacing(expected)
+            if not row["skipped"]:
+                assert sum(facts["losses"]) / row["rows"] == pytest.approx(row["loss"], rel=1e-6)
+        assert [w.facts["row"]["skipped"] for w in found] == [False, True, False, False]
+        assert [loss is None for loss in found[1].facts["losses"]] == [True, False, False, False]
+
+    @pytest.mark.parametrize("run", ["half-seen", "float-seen", "full-seen", "lamb-seen"])
+    def test_applied_is_the_total_unscaled_and_clipped(self, runs: Path, run: str) -> None:
+        for window in self.seen(runs, run):
+            row, total = window.facts["row"], window.group("total")
+            applied = window.group("applied")
+            assert (applied == {}) == row["skipped"]
+            if row["skipped"]:
+                continue
+            assert applied.keys() == total.keys() == window.group("before").keys()
+            plain = {n: a.astype(np.float64) / row["scale"] for n, a in total.items()}
+            norm = np.sqrt(sum((array**2).sum() for array in plain.values()))
+            assert norm == pytest.approx(row["grad_norm"], rel=2e-6)
+            coefficient = min(1.0, MAX_NORM / (norm + 1e-6))
+            for name, array in applied.items():
+                error = np.abs(array - plain[name] * coefficient).max()
+                assert error <= 2e-6 * max(np.abs(array).max(), 1e-30), name
+
+    def test_a_poisoned_window_keeps_its_gradients(self, runs: Path) -> None:
+        poisoned = self.seen(runs, "half-seen")[1].group("total")
+        assert poisoned
+        assert not any(np.isfinite(array).all() for array in poisoned.values())
+
+    def test_the_first_gradients_show_the_type_of_the_products(self, runs: Path) -> None:
+        half = self.seen(runs, "half-seen")[0]
+        assert set(half.facts["gradient_dtypes"].values()) == {"float32"}
+        for name, array in half.group("first").items():
+            if name.endswith(DENSE):
+                assert on_half_grid(array) == 1.0, name
+                assert on_half_grid(half.group("total")[name]) < 0.9, name
+        plain = self.seen(runs, "float-seen")[0].group("first")
+        assert all(on_half_grid(a) < 0.3 for n, a in plain.items() if n.endswith(DENSE))
+
+    def test_half_weights_deliver_half_gradients(self, runs: Path) -> None:
+        window = self.seen(runs, "full-seen")[0]
+        for name, dtype in window.facts["gradient_dtypes"].items():
+            norm = "LayerNorm" in name
+            assert dtype == ("float32" if norm else "float16"), name
+            if not norm:
+                assert on_half_grid(window.group("first")[name]) == 1.0, name
+                before = window.group("before")[name]
+                assert not before.any() or on_half_grid(before) < 0.5, "these are not the masters"
+
+    def test_averages_are_recorded(self, runs: Path) -> None:
+        folder = runs / "lamb-seen" / "observed"
+        average: dict[str, Any] = self.seen(runs, "lamb-seen")[0].group("before")
+        for window in self.seen(runs, "lamb-seen"):
+            stored = load_file(folder / f"average-{window.facts['window']:04d}.safetensors")
+            after = window.group("after")
+            average = {name: 0.5 * average[name] + 0.5 * after[name] for name in average}
+            for name, array in stored.items():
+                np.testing.assert_allclose(array, average[name], rtol=1e-5, atol=1e-8)
+
+    @pytest.mark.parametrize(
+        ("run", "dtype", "autocast"),
+        [
+            ("float-seen", "float32", None),
+            ("half-seen", "float16", "float16"),
+            ("bfloat-seen", "bfloat16", "bfloat16"),
+        ],
+    )
+    def test_the_manifest(self, runs: Path, run: str, dtype: str, autocast: str | None) -> None:
+        self.check_manifest(runs / run / "observed", dtype, autocast)
+
+    def check_manifest(self, folder: Path, dtype: str, autocast: str | None) -> None:
+        found = observe_runs.manifest(folder)
+        assert found["autocast"] == autocast
+        operations = found["operations"]
+        matmul = {n: sum(e["count"] for e in es) for n, es in operations["matmul"].items()}
+        assert matmul == self.sums
+        assert all(kinds == {dtype} for kinds in types(found, "matmul").values())
+        for kind in ("pointwise", "reductions", "embeddings", "losses"):
+            for name, kinds in types(found, kind).items():
+                assert kinds == {"float32"}, (kind, name)
+        counts = {
+            (kind, name): sum(e["count"] for e in operations[kind][name])
+            for kind, name in (
+                ("pointwise", "gelu"),
+                ("pointwise", "tanh"),
+                ("reductions", "softmax"),
+                ("reductions", "layer_norm"),
+                ("embeddings", "embedding"),
+                ("losses", "cross_entropy"),
+            )
+        }
+        assert list(counts.values()) == [2, 1, 2, 5, 3, 1], counts
+
+    def test_softmax_in_half_shows(self, runs: Path) -> None:
+        found = observe_runs.manifest(runs / "softmax" / "observed")
+        assert types(found, "reductions")["softmax"] == {"float16"}
+        assert types(found, "losses")["cross_entropy"] == {"float32"}
+
+    def test_a_loss_in_half_shows(self, runs: Path) -> None:
+        found = observe_runs.manifest(runs / "loss" / "observed")
+        assert types(found, "losses")["cross_entropy"] == {"float16"}
+        assert types(found, "reductions")["softmax"] == {"float32"}
+        assert not list((runs / "loss" / "observed").glob("window-*"))
+
+    def test_without_emulation(self, scripts: Path) -> None:
+        kind, dtype = ("half", "float16") if self.native else ("float", "float32")
+        plans = (
+            Plan("plain", kind, 2),
+            Plan("seen", kind, 2, record=1, manifest=True),
+        )
+        runs = observe_runs.session(self.framework, scripts, plans, emulate=False)
+        same_results(runs / "plain", runs / "seen")
+        found = windows(runs / "seen" / "observed")
+        assert len(found) == 1
+        assert {name.partition("/")[0] for name in found[0].arrays} == set(GROUPS)
+        self.check_manifest(runs / "seen" / "observed", dtype, dtype if self.native else None)
+
+    def test_a_toy_whose_gradients_are_known(self, tmp_path: Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text(TOYS[self.framework])
+        left = run_python(JOB, self.framework, self.framework, script, tmp_path)
+        assert left == {"changed": [], "restored": True, "hooks": 0}
+        total = {"body.weight": [4, 6], "table.weight": [1, 1, 3, 3, 0, 0], "head.bias": [2, 2]}
+        first = {"body.weight": [1, 2], "table.weight": [1, 1, 1, 1, 0, 0], "head.bias": [1, 1]}
+        for order in ("observe", "inject-observe", "observe-inject"):
+            one, two = windows(tmp_path / order)
+            for group, expected in (("total", total), ("first", first)):
+                found = {n: a.ravel().tolist() for n, a in one.group(group).items()}
+                assert found == expected, (order, group)
+            assert one.facts["losses"] == [9.0, 13.0]
+            assert one.facts["factors"] == [1.0, 1.0]
+            if order == "observe":
+                assert {n: a.ravel().tolist() for n, a in two.group("total").items()} == total
+                continue
+            poisoned = order == "inject-observe"
+            assert two.facts["losses"] == [9.0, None if poisoned else 13.0]
+            assert two.facts["factors"] == [1.0, 1.0 if poisoned else None]
+            assert two.group("first")["head.bias"].tolist() == [np.inf, np.inf]
+            assert two.group("first")["body.weight"].tolist() == [1, 2]
+            assert np.isnan(two.group("total")["body.weight"]).all()

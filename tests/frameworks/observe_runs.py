@@ -1,0 +1,174 @@
+"""Observed runs of emitted scripts, all of one framework in one process, and their files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import safe_open
+
+from crosscast.recipe import Recipe
+from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe, write_rows
+from frameworks.subprocesses import environment, require
+
+MAX_NORM = 0.35
+SCALING = {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 2}
+CLIPPING = {"kind": "global_norm", "max_norm": MAX_NORM}
+RECIPES: dict[str, dict[str, Any]] = {
+    "float": {},
+    "half": {"precision": FLOAT16, "loss_scaling": SCALING},
+    "bfloat": {"precision": BFLOAT16},
+    "full": {"precision": FLOAT16 | {"mode": "full"}, "loss_scaling": SCALING},
+    "lamb": {
+        "precision": FLOAT16,
+        "loss_scaling": SCALING,
+        "optimizer": {"name": "lamb", "learning_rate": 1e-3},
+        "ema": {"decay": 0.5},
+        "activation_checkpointing": True,
+    },
+}
+ROWS = 42
+"""Windows of 16, 16 and 10 rows; the last micro-batch of the third has 2."""
+HALF_FAULTS = ("1:0=inf",)
+EDITS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "torch": {
+        "softmax": ("model.py", "(scores + mask, dim=-1)", "((scores + mask).half(), dim=-1)"),
+        "loss": ("train.py", "logits = model(**inputs).float()", "logits = model(**inputs).half()"),
+    },
+    "tensorflow": {
+        "softmax": (
+            "model.py",
+            "tf.nn.softmax(scores + mask)",
+            "float32(tf.nn.softmax(tf.cast(scores + mask, tf.float16)))",
+        ),
+        "loss": (
+            "train.py",
+            "tf.cast(model(**inputs, training=training), tf.float32)",
+            "tf.cast(model(**inputs, training=training), tf.float16)",
+        ),
+    },
+    "paddle": {
+        "softmax": (
+            "model.py",
+            "(scores / HEAD_SIZE**0.5 + mask, axis=-1)",
+            '((scores / HEAD_SIZE**0.5 + mask).astype("float16"), axis=-1)',
+        ),
+        "loss": (
+            "train.py",
+            'logits = model(**inputs).astype("float32")\n    return',
+            'logits = model(**inputs).astype("float16")\n    return',
+        ),
+    },
+}
+"""Operations moved to half in the half script: file, what stands there, what stands instead."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """One recorded window."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+    def group(self, name: str) -> dict[str, np.ndarray]:
+        """Return the arrays of one kind by parameter."""
+        prefix = name + "/"
+        return {n.removeprefix(prefix): a for n, a in self.arrays.items() if n.startswith(prefix)}
+
+
+def windows(folder: Path) -> list[Window]:
+    """Read the recorded windows of a run."""
+    found = []
+    for path in sorted(folder.glob("window-*.safetensors")):
+        with safe_open(path, framework="np") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            found.append(Window(json.loads(file.metadata()["observation"]), arrays))
+    assert not list(folder.glob("*.partial"))
+    return found
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a run."""
+    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return found
+
+
+def recipe(name: str) -> Recipe:
+    """Return one of the recipes, clipped."""
+    return tiny_recipe(clipping=CLIPPING, **RECIPES[name])
+
+
+def emit_all(framework: str, folder: Path) -> None:
+    """Write rows and the scripts of every recipe, and the half script with each edit."""
+    write_rows(folder / "train.npz", ROWS)
+    write_rows(folder / "eval.npz", 8, seed=1)
+    for name in RECIPES:
+        emit(recipe(name), framework, folder / name)
+    for name, (file, old, new) in EDITS[framework].items():
+        edited = emit(recipe("half"), framework, folder / name) / file
+        text = edited.read_text()
+        assert text.count(old) == 1, (file, old)
+        edited.write_text(text.replace(old, new))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: its recipe (or edit), windows to train, windows to record, whether a manifest."""
+
+    name: str
+    script: str
+    windows: int
+    record: int = 0
+    manifest: bool = False
+    faults: tuple[str, ...] = ()
+
+
+def session(framework: str, folder: Path, plans: Sequence[Plan], emulate: bool) -> Path:
+    """Make the runs in one process; return the folder with one folder a run."""
+    require(framework)
+    output = folder / ("emulated" if emulate else "native")
+    runs = []
+    for plan in plans:
+        (output / plan.name).mkdir(parents=True)
+        data = ["--train", folder / "train.npz", "--eval", folder / "eval.npz"]
+        flags = [*data, "--output", output / plan.name, "--device", "cpu", "--threads", 1]
+        runs.append(
+            {
+                "name": plan.name,
+                "script": str(folder / plan.script / "train.py"),
+                "arguments": list(map(str, [*flags, "--windows", plan.windows])),
+                "output": str(output / plan.name),
+                "faults": plan.faults,
+                "record": plan.record,
+                "manifest": plan.manifest,
+            }
+        )
+    spec = output / "spec.json"
+    spec.write_text(json.dumps({"framework": framework, "emulate": emulate, "runs": runs}))
+    done = subprocess.run(
+        [sys.executable, "-m", "crosscast_parity.inside.session", str(spec)],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=570,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    for plan in plans:
+        ended = json.loads((output / plan.name / "done.json").read_text())
+        log = (output / plan.name / "log.txt").read_text(errors="replace")
+        assert ended["exit_code"] == 0, log[-3000:]
+    return output
+
+
+def same_results(one: Path, other: Path) -> None:
+    """Check that two runs left the same trace and the same weights, bit by bit."""
+    for name in ("trace.jsonl", "model.safetensors"):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name

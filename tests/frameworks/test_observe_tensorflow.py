@@ -1,0 +1,19 @@
+"""Observation of TensorFlow scripts from outside."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from frameworks.observe_checks import Observation
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+
+
+class TestTensorFlow(Observation):
+    """The tests of `Observation`."""
+
+    framework: ClassVar[str] = "tensorflow"
+    native: ClassVar[bool] = True
+    sums: ClassVar[dict[str, int]] = {"bias_add": 14, "matmul": 6, "tensordot": 12}

@@ -1,0 +1,19 @@
+"""Observation of Torch scripts from outside."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from frameworks.observe_checks import Observation
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+
+class TestTorch(Observation):
+    """The tests of `Observation`."""
+
+    framework: ClassVar[str] = "torch"
+    native: ClassVar[bool] = True
+    sums: ClassVar[dict[str, int]] = {"linear": 14, "matmul": 4}

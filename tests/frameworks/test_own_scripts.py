@@ -1,0 +1,139 @@
+"""Scripts of one's own in a comparison: those of docs/parity-contract.md, as they stand there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from crosscast.compiler import compile_recipe
+from crosscast.output import write_files
+from crosscast.readers.recipe_yaml import load
+from crosscast.recipe import Recipe
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.harness import compare
+from crosscast_parity.options import make_options
+from crosscast_parity.records import Pair, ParityReport
+from frameworks.subprocesses import require
+
+PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"
+BLOCK = re.compile(r"^```python\n# (\w+\.py)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PARTS = dict(BLOCK.findall(PAGE.read_text()))
+WINDOWS = 7
+"""The sixth is short."""
+RECIPE = """
+version: 1
+name: own
+seed: 7
+model:
+  kind: bert
+  layers: 1
+  hidden_size: 32
+  attention_heads: 2
+  intermediate_size: 64
+  vocab_size: 128
+  max_positions: 16
+  labels: 3
+  dropout: 0.0
+data: {source: synthetic, sequence_length: 12, train_rows: 89, eval_rows: 8}
+batch: {micro_batch_size: 4, global_batch_size: 16}
+precision: {mode: none}
+accumulation: {steps: 4, normalize_by: sample}
+clipping: {kind: global_norm, max_norm: 0.35}
+optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.1, no_decay: [bias, layer_norm]}
+schedule: {name: linear, warmup_steps: 3, total_steps: 16}
+"""
+
+
+def read_recipe(folder: Path) -> Recipe:
+    path = folder / "recipe.yaml"
+    path.write_text(RECIPE)
+    return load(str(path))
+
+
+def compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
+    for target in targets:
+        write_files(directory / target, compile_recipe(recipe, [target])[0].files, force=True)
+
+
+def write_script(
+    framework: str, recipe: Recipe, folder: Path, change: tuple[str, str] = ("", "")
+) -> Path:
+    """Write the script of the page; what it calls `mine` is the code emitted for the framework."""
+    compile_to(recipe, [framework], folder)
+    home = folder / framework
+    (home / "train.py").rename(home / "mine.py")
+    script = home / f"own_{framework}.py"
+    assert change[0] in PARTS[script.name]
+    script.write_text(PARTS[script.name].replace(*change))
+    (home / "parity_io.py").write_text(PARTS["parity_io.py"])
+    return script
+
+
+def compared(framework: str, folder: Path, change: tuple[str, str] = ("", "")) -> ParityReport:
+    """Compare the script with the one that is emitted for PyTorch."""
+    require(framework)
+    require("torch")
+    recipe = read_recipe(folder)
+    script = write_script(framework, recipe, folder / "own", change)
+    return compare(
+        [
+            Contestant(name="torch", target="torch", recipe=recipe),
+            Contestant(name="mine", target=framework, recipe=recipe, script=script),
+        ],
+        options=make_options(folder / "out", windows=WINDOWS, twins=1, jobs=2),
+        compile_to=compile_to,
+    )
+
+
+def only_pair(report: ParityReport) -> Pair:
+    ends = {(run.contestant, run.name): run.outcome.message for run in report.runs}
+    assert not any(ends.values()), ends
+    assert len(report.pairs) == 1
+    return report.pairs[0]
+
+
+def failed(pair: Pair) -> set[str]:
+    return {check.level for check in pair.checks if check.result == "fail"}
+
+
+def passed(pair: Pair) -> set[str]:
+    return {check.level for check in pair.checks if check.result == "pass"} - failed(pair)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "framework",
+    [
+        pytest.param("torch", marks=pytest.mark.torch),
+        pytest.param("tensorflow", marks=[pytest.mark.torch, pytest.mark.tensorflow]),
+        pytest.param("paddle", marks=[pytest.mark.torch, pytest.mark.paddle]),
+    ],
+)
+def test_the_scripts_of_the_page_do_what_the_emitted_one_does(
+    framework: str, tmp_path: Path
+) -> None:
+    found = only_pair(compared(framework, tmp_path))
+    assert not failed(found), [check for check in found.checks if check.result == "fail"]
+    assert {"gate", "L0a", "L0b", "L0d", "L1a", "L1b"} <= passed(found)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_script_that_forgets_to_clip_is_different_and_the_replay_says_so(tmp_path: Path) -> None:
+    change = ("state.model.parameters(), 0.35", "state.model.parameters(), 1e9")
+    found = only_pair(compared("torch", tmp_path, change))
+    assert found.verdict == "DIFFERENT"
+    assert "L1b" in failed(found)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_without_the_named_functions_the_trace_alone_is_compared(tmp_path: Path) -> None:
+    found = only_pair(compared("torch", tmp_path, ("micro_batch_loss", "my_loss")))
+    assert not failed(found)
+    assert {"gate", "L0a", "L0b"} <= passed(found)
+    untested = {check.level for check in found.checks if check.result == "not tested"}
+    assert {"L0d", "L1a", "L1b"} <= untested

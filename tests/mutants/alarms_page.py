@@ -1,0 +1,80 @@
+"""The page docs/false-alarms.md."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crosscast_parity.checks import LEVELS
+
+Plain = Mapping[str, Any]
+
+
+def page(found: Sequence[Plain]) -> str:
+    """Return the page.
+
+    Args:
+        found: comparisons as plain data.
+    """
+    return "\n".join([*_head(found), *_settings(found), *_margins(found), *_alarms(found)])
+
+
+def _head(found: Sequence[Plain]) -> Iterator[str]:
+    alarms = sum(bool(one["alarms"]) for one in found)
+    yield "# False alarms"
+    yield ""
+    yield "<!-- Written by `make false-alarms`; do not edit. -->"
+    yield ""
+    yield (
+        f"{len(found)} comparisons of correct programs with PyTorch (one thread, half precision"
+        f" emulated), each through the quick check: **{alarms} alarms**. An alarm is a check that"
+        " fails. Every group is a recipe of its own, with its own weights, rows and order."
+    )
+    yield ""
+
+
+def _settings(found: Sequence[Plain]) -> Iterator[str]:
+    yield "| what differs from the reference | comparisons | equivalent | unclear | alarms |"
+    yield "|---|---|---|---|---|"
+    by_setting: dict[str, list[Plain]] = defaultdict(list)
+    for one in found:
+        by_setting[f"{one['framework']}, {one['setting']}"].append(one)
+    for name, group in by_setting.items():
+        same = sum(one["verdict"] == "EQUIVALENT" for one in group)
+        accused = sum(bool(one["alarms"]) for one in group)
+        rest = len(group) - same - accused
+        yield f"| {name} | {len(group)} | {same} | {rest} | {accused} |"
+    yield ""
+    yield f"Groups: {'; '.join(dict.fromkeys(str(one['group']) for one in found))}."
+    yield ""
+
+
+def _margins(found: Sequence[Plain]) -> Iterator[str]:
+    """How near the clean programs come to every limit."""
+    worst: dict[str, tuple[float, str]] = {}
+    for one in found:
+        where = f"{one['framework']}, {one['group']}, {one['setting']}"
+        for name, share in one["used"].items():
+            worst[name] = max(worst.get(name, (-1.0, "")), (share, where))
+    yield "## Margins"
+    yield ""
+    yield "| check | largest share of its limit | where |"
+    yield "|---|---|---|"
+    order = {level: place for place, level in enumerate(LEVELS)}
+    for name in sorted(worst, key=lambda name: order[name.partition(" ")[0]]):  # type: ignore[index]
+        share, where = worst[name]
+        yield f"| {name} | {share:.2g} | {where} |"
+    yield ""
+
+
+def _alarms(found: Sequence[Plain]) -> Iterator[str]:
+    troubled = [one for one in found if one["alarms"] or one["verdict"] != "EQUIVALENT"]
+    if not troubled:
+        return
+    yield "## Not equivalent"
+    yield ""
+    for one in troubled:
+        words = "; ".join(one["alarms"]) or one["wording"]
+        yield f"- {one['group']}, {one['setting']}, {one['framework']}: {one['verdict']}: {words}"
+    yield ""

@@ -1,0 +1,291 @@
+"""The bugs: name, what it is, the recipe field it violates, and the levels that should see it.
+
+One bug has one name in every framework; `torch_bugs`, `tensorflow_bugs` and `paddle_bugs` hold the
+edits, written with `spelling`. Left out is what needs several processes (the sum instead of the
+mean over replicas is a wrong division here, `sum_loss`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+from crosscast_parity.checks import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A bug in words.
+
+    `field`: recipe path that it violates, empty if it is not one field. `expected`: levels that
+    catch it; the first one says most about the cause. `half`: it exists in half precision only.
+    """
+
+    name: str
+    title: str
+    field: str
+    expected: tuple[Level, ...]
+    half: bool = False
+
+
+def _bug(name: str, title: str, field: str, *expected: Level) -> Bug:
+    return Bug(name, title, field, expected)
+
+
+def _half(name: str, title: str, field: str, *expected: Level) -> Bug:
+    return Bug(name, title, field, expected, half=True)
+
+
+ACCUMULATION = (
+    _bug(
+        "no_accum_div",
+        "micro-batch means are summed, not averaged",
+        "accumulation.normalize_by",
+        "L1b",
+        "L1a",
+    ),
+    _bug("sum_loss", "the loss is summed over rows, not averaged", "", "L1b", "L1a"),
+    _bug(
+        "last_micro_dropped",
+        "the last micro-batch of a window is not trained on",
+        "accumulation.steps",
+        "L1a",
+    ),
+    _bug(
+        "zero_grad_each_micro",
+        "gradients are cleared before every micro-batch",
+        "accumulation.steps",
+        "L1b",
+        "L1a",
+    ),
+    _bug("zero_grad_missing", "gradients are never cleared", "", "L1b"),
+    _half("fp16_grad_accum", "gradients are summed in half precision", "accumulation.dtype", "L1b"),
+    _bug("tail_dropped", "the short last window of an epoch is left out", "", "L0a"),
+    _bug(
+        "tail_div_by_count",
+        "a short last window is divided by the rows of a full one",
+        "accumulation.tail",
+        "L0c",
+    ),
+    _bug(
+        "mean_of_means",
+        "micro-batches count alike, however many rows they have",
+        "accumulation.normalize_by",
+        "L0c",
+    ),
+    _bug(
+        "step_per_micro",
+        "the optimizer steps after every micro-batch",
+        "accumulation.steps",
+        "L0a",
+    ),
+    _bug("loss_of_last_micro", "the reported loss is that of the last micro-batch", "", "L2"),
+)
+
+SCALING = (
+    _half("clip_before_unscale", "the scaled gradients are clipped", "", "L0c", "L1b"),
+    _half("no_unscale", "gradients stay multiplied by the loss scale", "", "L0c", "L1b"),
+    _half("no_skip_overflow", "the optimizer steps on overflowed gradients", "", "L0c"),
+    _half(
+        "interval_off_by_one",
+        "the scale grows one clean window late",
+        "loss_scaling.growth_interval",
+        "L0b",
+        "L0a",
+    ),
+    _half(
+        "scale_never_grows",
+        "the scale only falls",
+        "loss_scaling.growth_interval",
+        "L0b",
+        "L0a",
+    ),
+    _half(
+        "scale_init_x2",
+        "the scale starts at twice its value",
+        "loss_scaling.init_scale",
+        "L0b",
+        "L0a",
+    ),
+    _half(
+        "growth_x4", "the scale grows by four, not two", "loss_scaling.growth_factor", "L0b", "L0a"
+    ),
+    _half(
+        "backoff_quarter",
+        "the scale falls to a quarter, not half",
+        "loss_scaling.backoff_factor",
+        "L0b",
+        "L0a",
+    ),
+    _half("no_scaler", "half precision without loss scaling", "loss_scaling.mode", "L0b", "L0a"),
+    _half("sched_on_skip", "skipped windows advance the schedule", "schedule.tick", "L0b", "L0a"),
+    _half(
+        "update_per_micro",
+        "the loss scale is adjusted after every micro-batch",
+        "",
+        "L0b",
+        "L0a",
+    ),
+    _half("no_dynamic", "the scale is static", "loss_scaling.mode", "L0b", "L0a"),
+    _half(
+        "hysteresis_2",
+        "only the second overflow in a row lowers the scale",
+        "loss_scaling.hysteresis",
+        "L0b",
+        "L0a",
+    ),
+    _half("growth_not_reset", "an overflow does not restart the wait for growth", "", "L0b", "L0a"),
+    _half("nan_to_num", "inf and nan in gradients become zeros", "", "L0b", "L0a"),
+    _half("overflow_micro_dropped", "an overflowed micro-batch is left out", "", "L0b", "L0a"),
+    _half("zero_grad_not_on_skip", "skipped windows keep their gradients", "", "L0a"),
+    _half("step_on_zeros", "skipped windows step with zero gradients", "", "L1b"),
+    _half("unscale_in_half", "unscaled gradients are rounded to half", "", "L1b"),
+)
+
+OPTIMIZER = (
+    _bug("eps_1e-6", "epsilon 1e-6", "optimizer.eps", "L1b"),
+    _bug("eps_1e-7", "epsilon 1e-7, the default of Keras", "optimizer.eps", "L1b"),
+    _bug(
+        "eps_hat",
+        "epsilon is added before the bias correction",
+        "optimizer.eps_placement",
+        "L1b",
+    ),
+    _bug("eps_inside_sqrt", "epsilon is added under the root", "optimizer.eps_placement", "L1b"),
+    _bug("no_bias_corr", "no bias correction", "optimizer.bias_correction", "L1b"),
+    _bug("l2_not_decoupled", "weight decay through the gradient", "optimizer.name", "L1b"),
+    _bug("wd_on_all", "biases and LayerNorm decay", "optimizer.no_decay", "L1b"),
+    _bug("wd_on_layer_norm", "the weights of LayerNorm decay", "optimizer.no_decay", "L1b"),
+    _bug("wd_not_on_embeddings", "embeddings do not decay", "optimizer.no_decay", "L1b"),
+    _bug("wd_zero", "no weight decay", "optimizer.weight_decay", "L1b"),
+    _bug("wd_base_rate", "decay by the base rate, not the scheduled one", "", "L1b"),
+    _bug("beta2_0.98", "second beta 0.98", "optimizer.betas", "L1b"),
+    _bug("beta1_0.95", "first beta 0.95", "optimizer.betas", "L1b"),
+    _bug("nesterov", "Nesterov momentum in Adam", "", "L1b"),
+    _bug("amsgrad", "AMSGrad: the largest second moment so far", "", "L1b"),
+    _bug("bias_corr_per_micro", "bias correction counts micro-batches", "", "L1b"),
+    _bug("lazy_moments", "moments rest where a gradient is zero", "", "L1b"),
+    _bug("moments_reset", "the moments are lost in window 16", "", "L2"),
+)
+
+SCHEDULE = (
+    _bug("warmup_off_by_one", "the warm-up is one window longer", "schedule.warmup_steps", "L0b"),
+    _bug("warmup_starts_one", "the warm-up starts at one step, not at zero", "", "L0b"),
+    _bug("warmup_in_micro", "the schedule counts micro-batches", "schedule.tick", "L0b"),
+    _bug("no_warmup", "no warm-up", "schedule.warmup_steps", "L0b"),
+    _bug("cosine_decay", "cosine decay for linear", "schedule.name", "L0b"),
+    _bug("decay_to_total_x2", "decay over twice the windows", "schedule.total_steps", "L0b"),
+    _bug("power_2", "quadratic decay", "schedule.power", "L0b"),
+    _bug("end_lr", "decay to a tenth, not to zero", "schedule.end_lr", "L0b"),
+    _bug(
+        "decay_from_start",
+        "decay is counted from the start, not from the end of the warm-up",
+        "schedule.decay_from",
+        "L0b",
+    ),
+    _bug(
+        "lr_times_steps",
+        "the rate is multiplied by the number of micro-batches",
+        "optimizer.learning_rate",
+        "L0b",
+    ),
+    _bug("lr_not_set", "the scheduled rate is reported, the base rate is used", "", "L1b"),
+    _bug("lr_one_late", "the optimizer uses the rate of the window before", "", "L1b"),
+)
+
+CLIPPING = (
+    _bug("clip_per_param", "every tensor is clipped by its own norm", "clipping.kind", "L1b"),
+    _bug("no_clip", "no clipping", "clipping.kind", "L1b"),
+    _bug("clip_value", "clipping by value", "clipping.kind", "L1b"),
+    _bug("clip_x2", "clipping at twice the norm", "clipping.max_norm", "L1b"),
+    _bug("clip_max_norm", "the norm is the largest entry", "", "L0c", "L1b"),
+    _bug("clip_per_micro", "sums are clipped after every micro-batch, too", "", "L1b"),
+)
+
+MODEL = (
+    _bug("gelu_tanh", "GELU by tanh", "", "L1a"),
+    _bug("quick_gelu", "GELU by the logistic function", "", "L1a"),
+    _bug("relu", "ReLU for GELU", "", "L1a"),
+    _bug("ln_eps_1e-3", "LayerNorm epsilon 1e-3", "model.layer_norm_eps", "L1a"),
+    _bug("ln_eps_1e-5", "LayerNorm epsilon 1e-5", "model.layer_norm_eps", "L1a"),
+    _bug("scale_sqrt_hidden", "attention scaled by the hidden size, not the head size", "", "L1a"),
+    _bug("no_mask", "padding is attended to", "", "L1a"),
+    _bug("mask_inverted", "only padding is attended to", "", "L1a"),
+    _bug("dropout_on", "dropout is left on", "model.dropout", "L1a"),
+    _bug("tied_layout", "square weights are loaded transposed", "", "L1a"),
+    _bug("heads_interleaved", "heads are cut out of the wrong features", "", "L1a"),
+    _bug("qk_swapped", "queries and keys are exchanged", "", "L1a"),
+    _bug("positions_off_by_one", "positions count from one", "", "L1a"),
+    _bug("token_types_ignored", "every token is of type zero", "", "L1a"),
+    _bug("embeddings_scaled", "embeddings are multiplied by the root of their size", "", "L1a"),
+    _bug("embeddings_frozen", "word embeddings are not trained", "", "L1a"),
+    _bug("pooler_no_tanh", "no tanh in the pooler", "", "L1a"),
+    _bug("pooler_mean", "the pooler averages the tokens", "", "L1a"),
+    _bug("residual_missing", "no residual sum", "", "L1a"),
+    _bug("pre_layer_norm", "LayerNorm before the residual sum", "", "L1a"),
+    _bug("head_not_loaded", "the classifier starts from weights of its own", "", "L1a"),
+)
+
+LOSS_AND_DATA = (
+    _bug("label_smooth", "labels are smoothed by 0.1", "", "L1a"),
+    _bug("ignore_index", "rows of class 0 do not count", "", "L1a"),
+    _bug("softmax_twice", "the loss takes probabilities for logits", "", "L1a"),
+    _bug("order_shift", "batches come one window early", "", "L1a"),
+    _bug("no_shuffle", "rows come in the order of the file", "data.shuffle", "L1a"),
+    _bug("epoch_not_reshuffled", "every epoch has the order of the first", "", "L0c"),
+    _bug("unseeded_order", "the order of the rows is not seeded", "seed", "gate"),
+    _bug("token_dropped", "the last token of every row is cut off", "", "L1a"),
+)
+
+PRECISION = (
+    _half("no_master", "weights are rounded to half after every update", "", "L1b", "L0d"),
+    _half("bf16_for_fp16", "bfloat16 for float16", "precision.compute_dtype", "L0d"),
+    _half("amp_off", "autocast is off, the loss is scaled all the same", "precision.mode", "L0d"),
+    _half("softmax_half", "softmax in half", "precision.ops.reductions", "L0d"),
+    _half("layer_norm_half", "LayerNorm in half", "precision.ops.reductions", "L0d"),
+    _half("gelu_half", "GELU in half", "precision.ops.pointwise", "L0d"),
+    _half("tanh_half", "tanh of the pooler in half", "precision.ops.pointwise", "L0d"),
+    _half("residual_half", "the residual sum in half", "precision.ops.pointwise", "L0d"),
+    _half("loss_half", "the loss in half", "precision.ops.losses", "L0d"),
+)
+
+# What only some frameworks invite, and what came up while the others were written down.
+OF_FRAMEWORKS = (
+    _bug("tail_div_by_steps", "means are divided by the micro-batches of a full window", "", "L0c"),
+    _bug("tail_filled_up", "a short window repeats its rows until it is full", "", "L0a"),
+    _bug("short_micro_dropped", "micro-batches of fewer rows are left out", "", "L0a"),
+    _bug("rows_scattered_over", "of a token's rows in the gradient only one counts", "", "L1a"),
+    _bug("sparse_gradients_dropped", "sparse gradients are not summed: embeddings rest", "", "L1a"),
+    _bug("clip_without_limit", "small gradients are made larger", "clipping.max_norm", "L1b"),
+    _bug("from_logits_forgotten", "the loss is that of probabilities", "", "L1a"),
+    _bug("wd_default", "the framework's own weight decay", "optimizer.weight_decay", "L1b"),
+    _bug("stock_adamw", "the framework's own AdamW", "optimizer.eps_placement", "L1b"),
+    _bug("lr_traced_once", "the graph keeps the rate of the first window", "", "L1b"),
+    _bug("step_traced_once", "the graph keeps the bias correction of the first step", "", "L1b"),
+    _half("scale_traced_once", "the graph keeps the first loss scale", "", "L1b", "L0c"),
+    _half("growth_count_kept", "after the first growth every window grows", "", "L0b", "L0a"),
+    _half("updates_on_skip", "skipped windows count as updates", "schedule.tick", "L0b", "L0a"),
+    _half("step_counts_skips", "bias correction counts skipped windows", "", "L0c"),
+    _half("skip_by_loss", "only the loss decides about a skip", "", "L0a"),
+    _half("only_inf_checked", "nan is no overflow", "", "L0a"),
+    _half("one_gradient_checked", "one gradient decides about a skip", "", "L0a"),
+    _half("loss_not_scaled", "gradients are unscaled, the loss was never scaled", "", "L1b"),
+    _half("scaled_after_backward", "gradients are scaled, not the loss", "", "L1b"),
+    _half("scaler_disabled", "bfloat16 turns the scaler off", "precision.compute_dtype", "L0d"),
+    _half("half_policy", "weights are float16", "precision.param_dtype", "L1b", "L0d"),
+    _half("scores_float32", "attention scores in float32", "precision.ops.matmul", "L0d"),
+)
+
+GROUPS = (
+    ACCUMULATION,
+    SCALING,
+    OPTIMIZER,
+    SCHEDULE,
+    CLIPPING,
+    MODEL,
+    LOSS_AND_DATA,
+    PRECISION,
+    OF_FRAMEWORKS,
+)
+BUGS = {bug.name: bug for bug in chain.from_iterable(GROUPS)}
+"""All bugs by name."""

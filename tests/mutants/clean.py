@@ -1,0 +1,169 @@
+"""The false alarms from the command line: `make false-alarms`, with flags in `ALARMS="..."`.
+
+Compares correct programs with each other, over seeds, orders, recipes, types, threads, kernels and
+emulation. Every failed check is a false alarm. Finished comparisons stay in the output folder, so
+an interrupted matrix goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from crosscast.cli_parity import _compile_to as compile_to
+from crosscast_parity.checks import Check
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.harness import compare
+from crosscast_parity.options import Options, make_options
+from crosscast_parity.records import Pair, ParityReport
+from crosscast_parity.stored import stored_contestant
+from mutants.alarms_page import page
+from mutants.journal import Journal
+from mutants.settings import Group, Setting, groups
+
+REFERENCE = "torch"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "false-alarms.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two correct programs. `alarms`: failed checks in words. `used`: of every limit, by check."""
+
+    group: str
+    setting: str
+    framework: str
+    verdict: str
+    wording: str
+    alarms: tuple[str, ...] = ()
+    used: Mapping[str, float] = field(default_factory=dict)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Make all comparisons; return 1 if one of them raised an alarm."""
+    parser = argparse.ArgumentParser(prog="make false-alarms", description=__doc__)
+    add = parser.add_argument
+    add("--only", default="", metavar="TEXT", help="groups with this text in their name")
+    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--output", type=Path, default=Path("build/false-alarms"))
+    add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    asked = parser.parse_args(argv)
+    asked.output.mkdir(parents=True, exist_ok=True)
+    journal = Journal(asked.output / "comparisons.json")
+    found: list[Comparison] = []
+    for group in groups():
+        if asked.only in group.name:
+            found += _of_group(group, asked.output, asked.jobs, journal)
+    plain = [asdict(one) for one in found]
+    (asked.output / "false-alarms.json").write_text(json.dumps(plain, indent=1) + "\n")
+    text = page(plain)
+    (asked.output / "false-alarms.md").write_text(text)
+    if asked.docs:
+        PAGE.write_text(text, encoding="utf-8")
+    print(text)
+    return int(any(one.alarms for one in found))
+
+
+def _of_group(group: Group, output: Path, jobs: int, journal: Journal) -> Iterator[Comparison]:
+    """Yield the comparisons of a group; make the reference only if one of them is missing."""
+    keys = {
+        setting.name: {"group": group.name, "setting": repr(setting), "recipe": repr(group.recipe)}
+        for setting in group.settings
+    }
+    missing = [one for one in group.settings if journal.find(keys[one.name]) is None]
+    if missing:
+        with Bench(group, output / "work", jobs) as bench:
+            for setting in missing:
+                made = [asdict(one) for one in bench.compare(setting)]
+                journal.add(keys[setting.name], {"comparisons": made})
+    for setting in group.settings:
+        known = journal.find(keys[setting.name])
+        for plain in known["comparisons"] if known else ():
+            yield Comparison(**{**plain, "alarms": tuple(plain["alarms"])})
+
+
+class Bench:
+    """A folder with the reference of a group; it is emptied afterwards."""
+
+    def __init__(self, group: Group, folder: Path, jobs: int) -> None:
+        self._group = group
+        self._folder = folder
+        self._options: Options = replace(make_options(folder, jobs=jobs), stress=True)
+
+    def __enter__(self) -> Bench:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        kept = replace(self._options, save_reference=self._folder / "kept")
+        # A second program, without which nobody needs the perturbed runs.
+        twice = [self._program("torch", name) for name in (REFERENCE, "again")]
+        compare(twice, options=kept, compile_to=compile_to)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def compare(self, setting: Setting) -> Iterator[Comparison]:
+        """Compare the programs of a setting with the reference."""
+        reference = stored_contestant(self._folder / "kept", ())
+        programs = [self._program(name, f"new-{name}") for name in setting.frameworks]
+        report = compare(
+            [reference, *programs],
+            options=replace(setting.apply(self._options), reference=reference.name),
+            compile_to=compile_to,
+        )
+        if report.interrupted:
+            raise KeyboardInterrupt
+        found = partial(_comparison, self._group, setting, report)
+        for framework, pair in zip(setting.frameworks, report.pairs, strict=True):
+            one = found(framework, pair)
+            _tell(one)
+            yield one
+
+    def _program(self, target: str, name: str) -> Contestant:
+        return Contestant(name=name, target=target, recipe=self._group.recipe)
+
+
+def _comparison(
+    group: Group, setting: Setting, report: ParityReport, framework: str, pair: Pair
+) -> Comparison:
+    alarms = tuple(_words(check) for check in pair.checks if check.result == "fail")
+    if report.reference != REFERENCE:
+        alarms = (*alarms, "the reference came to no end")
+    return Comparison(
+        group=group.name,
+        setting=setting.name,
+        framework=framework,
+        verdict=pair.verdict,
+        wording=pair.wording,
+        alarms=alarms,
+        used=_used(pair.checks),
+    )
+
+
+def _used(checks: Sequence[Check]) -> dict[str, float]:
+    """Return the largest share of its limit that every kind of check came to."""
+    used: dict[str, float] = {}
+    for check in checks:
+        if check.limit and check.value is not None and math.isfinite(check.value):
+            name = f"{check.level} {check.name}"
+            used[name] = max(used.get(name, 0.0), check.value / check.limit)
+    return used
+
+
+def _words(check: Check) -> str:
+    return f"{check.level} {check.name} ({check.run}): {check.wording}"
+
+
+def _tell(one: Comparison) -> None:
+    words = "; ".join(one.alarms) or "no alarm"
+    where = f"{one.group}, {one.setting}, {one.framework}"
+    print(f"{where}: {one.verdict}, {words}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

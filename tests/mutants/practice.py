@@ -1,0 +1,65 @@
+"""What common practice says about the same runs: rules that people use instead of a harness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crosscast_parity.records import Run
+from crosscast_parity.statistics import unpaired_interval
+from crosscast_parity.traces import Row
+
+RULES = {
+    "loss-5": "loss within 5 % in every 5th of the first 50 windows",
+    "accuracy-1": "final accuracy within 1 point",
+    "accuracy-0.15": "final accuracy within 0.15 points",
+}
+T_TEST = "t-test"
+T_TEST_TITLE = "unpaired t-test of the evaluation loss over seeds, level 0.05"
+LOSS_SHARE, LOSS_EVERY, LOSS_WINDOWS = 0.05, 5, 50
+LEVEL = 0.05
+
+
+def alarms(ours: Run, reference: Run) -> tuple[str, ...]:
+    """Return the rules that call two programs different, by one run of each."""
+    found = {"loss-5": losses_differ(ours.rows, reference.rows)}
+    mine, other = _accuracy(ours), _accuracy(reference)
+    for points in ("1", "0.15"):
+        found[f"accuracy-{points}"] = accuracies_differ(mine, other, float(points) / 100)
+    return tuple(name for name, differs in found.items() if differs)
+
+
+def losses_differ(ours: Sequence[Row], reference: Sequence[Row]) -> bool:
+    """Compare every 5th loss of the first 50 windows."""
+    pairs = list(zip(ours, reference, strict=False))[:LOSS_WINDOWS:LOSS_EVERY]
+    return len(ours) < min(LOSS_WINDOWS, len(reference)) or any(
+        _apart(a.loss, b.loss) for a, b in pairs
+    )
+
+
+def accuracies_differ(ours: float | None, reference: float | None, most: float) -> bool:
+    """Compare two accuracies; a program without one differs."""
+    if ours is None or reference is None:
+        return ours is not reference
+    return abs(ours - reference) > most + 1e-12
+
+
+def means_differ(ours: Sequence[float], reference: Sequence[float]) -> bool:
+    """Unpaired t-test (Welch) at the level 0.05."""
+    interval = unpaired_interval(ours, reference, alpha=LEVEL / 2)
+    return not interval.low <= 0.0 <= interval.high
+
+
+def _accuracy(run: Run) -> float | None:
+    status = run.outcome.status
+    return status.eval.accuracy if status and status.eval else None
+
+
+def _apart(ours: float | None, reference: float | None) -> bool:
+    if ours is None or reference is None:
+        return ours is not reference
+    return abs(ours - reference) > LOSS_SHARE * abs(reference)
+
+
+def titles(with_seeds: bool) -> Mapping[str, str]:
+    """Return the rules in words, in the order of the table."""
+    return {**RULES, **({T_TEST: T_TEST_TITLE} if with_seeds else {})}

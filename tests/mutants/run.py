@@ -1,0 +1,109 @@
+"""The mutation score from the command line: `make mutants`, with flags in `MUTANTS="..."`.
+
+Plants every bug of the catalogue in the emitted files of each framework, lets the quick check look
+at them, and writes which level caught which. What was tried stays in the output folder: an
+interrupted score goes on where it stopped, as long as neither the scripts nor the checks change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from crosscast.cli_parity import _compile_to as compile_to
+from crosscast_parity.mutation import Mutation
+from crosscast_parity.options import make_options
+from mutants.journal import Journal
+from mutants.score import page, survivors, to_json, unexpected
+from mutants.trials import CLEAN, Laboratory, Trial
+
+FRAMEWORKS = ("torch", "tensorflow", "paddle")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutation-score.md"
+WANTED = 0.97
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Try the bugs; return 1 if too many survive or a clean script is accused."""
+    asked = _arguments(argv)
+    found: dict[str, list[Trial]] = {}
+    for framework in asked.frameworks:
+        found[framework] = _score(framework, asked)
+    (asked.output / "mutation-score.json").write_text(json.dumps(to_json(found), indent=1) + "\n")
+    text = page(found)
+    (asked.output / "mutation-score.md").write_text(text)
+    if asked.docs:
+        PAGE.write_text(text, encoding="utf-8")
+    print(text)
+    return max(_judged(name, trials) for name, trials in found.items())
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    add = parser.add_argument
+    add("--frameworks", type=_frameworks, default=FRAMEWORKS, metavar="F,...")
+    add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
+    add("--seeds", type=int, default=0, help="paired seeds for the t-test and L3; many minutes")
+    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--output", type=Path, default=Path("build/mutants"))
+    add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
+    add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    return parser.parse_args(argv)
+
+
+def _frameworks(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if not set(names) <= set(FRAMEWORKS):
+        raise argparse.ArgumentTypeError(f"not among {', '.join(FRAMEWORKS)}")
+    return names
+
+
+def _score(framework: str, asked: argparse.Namespace) -> list[Trial]:
+    """Try the bugs of one framework that have not been tried before."""
+    bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
+    bugs = [bug for bug in bugs if not asked.only or bug.name in asked.only]
+    folder = asked.output / framework
+    folder.mkdir(parents=True, exist_ok=True)
+    journal = Journal(folder / "trials.json")
+    options = make_options(folder / "work", jobs=asked.jobs)
+    laboratory = Laboratory(framework, options, compile_to, seeds=asked.seeds)
+    clean = laboratory.clean()
+    _tell(framework, clean)
+    about = {bug.name: {"bug": repr(bug), "seeds": asked.seeds} for bug in bugs}
+    missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
+    for trial in laboratory.trials(missing, keep=asked.keep):
+        journal.add(about[trial.name], asdict(trial))
+        _tell(framework, trial)
+    known = (journal.find(one) for one in about.values())
+    return [clean, *(_trial(plain) for plain in known if plain)]
+
+
+def _trial(plain: dict[str, Any]) -> Trial:
+    return Trial(**{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()})
+
+
+def _tell(framework: str, trial: Trial) -> None:
+    seen = ", ".join(trial.levels) or f"nothing ({trial.verdict})"
+    print(f"{framework:10} {trial.name:24} {seen}", file=sys.stderr, flush=True)
+
+
+def _judged(framework: str, trials: Sequence[Trial]) -> int:
+    """Say what is wrong with a score; return the exit code."""
+    bugs = [one for one in trials if one.name != CLEAN]
+    accused = [one for one in trials if one.name == CLEAN and one.levels]
+    lost = survivors(trials)
+    for one in accused:
+        print(f"{framework}: FALSE ALARM: {one.first}", file=sys.stderr)
+    for one in unexpected(trials):
+        seen = ", ".join(one.levels)
+        print(f"{framework}: {one.name}: not all expected levels, only {seen}", file=sys.stderr)
+    return int(bool(accused) or len(lost) > (1 - WANTED) * len(bugs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

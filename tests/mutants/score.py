@@ -1,0 +1,134 @@
+"""The mutation score as plain data and as the page docs/mutation-score.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from crosscast_parity.checks import LEVELS, Level
+from mutants.catalogue import BUGS
+from mutants.explained import SURVIVORS
+from mutants.practice import titles
+from mutants.trials import CLEAN, Trial
+
+Trials = Mapping[str, Sequence[Trial]]
+"""By framework; the clean script is one of them."""
+SHOWN: tuple[Level, ...] = tuple(level for level in LEVELS if level not in ("L3", "result"))
+
+
+def to_json(trials: Trials) -> dict[str, Any]:
+    """Return plain data, free of time stamps and of machine paths."""
+    return {
+        framework: {
+            "bugs": [_plain(one) for one in found if one.name != CLEAN],
+            "clean": [asdict(one) for one in found if one.name == CLEAN],
+        }
+        for framework, found in trials.items()
+    }
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    bug = BUGS[trial.name]
+    words = {"title": bug.title, "field": bug.field, "expected": list(bug.expected)}
+    return asdict(trial) | words | {"caught": bool(trial.levels)}
+
+
+def survivors(found: Sequence[Trial]) -> list[Trial]:
+    """Return the bugs that no level of the quick check saw."""
+    return [one for one in found if one.name != CLEAN and not one.levels]
+
+
+def unexpected(found: Sequence[Trial]) -> list[Trial]:
+    """Return the caught bugs that a level which the catalogue names for them did not see."""
+    return [
+        one
+        for one in found
+        if one.name != CLEAN and one.levels and not set(BUGS[one.name].expected) <= set(one.levels)
+    ]
+
+
+def page(trials: Trials) -> str:
+    """Return the page."""
+    return "\n".join(
+        [*_head(), *_totals(trials), *_practice(trials), *_table(trials), *_rest(trials)]
+    )
+
+
+def _head() -> Iterator[str]:
+    yield "# Mutation score"
+    yield ""
+    yield "<!-- Written by `make mutants`; do not edit. -->"
+    yield ""
+    yield (
+        "Translation bugs planted in the emitted files of every framework, and what saw them. The"
+        " reference is the unchanged script for PyTorch; half precision is emulated. The recipe is"
+        " `tests/mutants/recipe.yaml` as `--stress` derives it; the check is the quick one."
+    )
+    yield ""
+
+
+def _totals(trials: Trials) -> Iterator[str]:
+    yield "| framework | bugs | caught | score | clean script |"
+    yield "|---|---|---|---|---|"
+    for framework, found in trials.items():
+        bugs = [one for one in found if one.name != CLEAN]
+        caught = sum(bool(one.levels) for one in bugs)
+        clean = [one for one in found if one.name == CLEAN]
+        words = clean[0].verdict if clean else "-"
+        share = f"{caught / len(bugs):.1%}" if bugs else "-"
+        yield f"| {framework} | {len(bugs)} | {caught} | {share} | {words} |"
+    yield ""
+
+
+def _practice(trials: Trials) -> Iterator[str]:
+    """What single levels and common rules find on the same runs."""
+    every = {name: [one for one in found if one.name != CLEAN] for name, found in trials.items()}
+    seeded = any(one.seeds for found in every.values() for one in found)
+    yield "## Found by"
+    yield ""
+    yield f"| | {' | '.join(every)} |"
+    yield "|---|" + "---|" * len(every)
+    for level in SHOWN:
+        counts = (sum(level in one.levels for one in found) for found in every.values())
+        yield f"| {level}: {LEVELS[level]} | {' | '.join(map(str, counts))} |"
+    alone = (sum(len(one.levels) == 1 for one in found) for found in every.values())
+    yield f"| one level only | {' | '.join(map(str, alone))} |"
+    for rule, words in titles(seeded).items():
+        counts = (sum(rule in one.practice for one in found) for found in every.values())
+        yield f"| common practice: {words} | {' | '.join(map(str, counts))} |"
+    if seeded:
+        counts = (sum(one.seeds == "equivalent" for one in found) for found in every.values())
+        yield f"| called equivalent by paired seeds alone | {' | '.join(map(str, counts))} |"
+    yield ""
+
+
+def _table(trials: Trials) -> Iterator[str]:
+    yield "## Bugs"
+    yield ""
+    yield f"| bug | what it is | field | {' | '.join(trials)} |"
+    yield "|---|---|---|" + "---|" * len(trials)
+    by_name = {name: {one.name: one for one in found} for name, found in trials.items()}
+    for name, bug in BUGS.items():
+        cells = [_cell(found.get(name)) for found in by_name.values()]
+        if any(cells):
+            field = f"`{bug.field}`" if bug.field else ""
+            yield f"| `{name}` | {bug.title} | {field} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _cell(trial: Trial | None) -> str:
+    if trial is None:
+        return ""
+    return ", ".join(trial.levels) or f"**survives** ({trial.verdict})"
+
+
+def _rest(trials: Trials) -> Iterator[str]:
+    names = sorted({one.name for found in trials.values() for one in survivors(found)})
+    if not names:
+        return
+    yield "## Survivors"
+    yield ""
+    for name in names:
+        yield f"- `{name}`: {SURVIVORS.get(name, 'not explained yet')}"
+    yield ""

@@ -1,0 +1,105 @@
+"""The clean comparisons of `make false-alarms`: groups of recipes, and what varies around each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from crosscast.readers.recipe_yaml import load
+from crosscast.recipe import Recipe
+from crosscast_parity.options import Options
+from crosscast_parity.variants import changed, with_dtype, with_seed
+from mutants.trials import RECIPE
+
+DTYPES = ("float32", "float16", "bfloat16")
+SEEDS = (7, 8, 9, 10)
+FRAMEWORKS = ("torch", "tensorflow", "paddle")
+
+ADAPTIVE = {"learning_rate": 1e-3, "weight_decay": 0.1}
+RECIPES: Mapping[str, Mapping[str, Any]] = {
+    "Adam with L2 decay": {"optimizer": {"name": "adam", **ADAPTIVE}},
+    "SGD with momentum": {"optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9}},
+    "LAMB": {"optimizer": {"name": "lamb", "learning_rate": 1e-2, "weight_decay": 0.1}},
+    "Lion": {"optimizer": {"name": "lion", "learning_rate": 1e-4, "weight_decay": 0.1}},
+    "Adafactor": {"optimizer": {"name": "adafactor", "learning_rate": 1e-2}},
+    "no clipping, cosine": {
+        "clipping": {"kind": "none"},
+        "schedule": {"name": "cosine", "warmup_steps": 10, "total_steps": 64},
+    },
+    "clipping by tensor, constant rate": {
+        "clipping": {"kind": "per_param_norm", "max_norm": 0.05},
+        "schedule": {"name": "constant", "total_steps": 64},
+    },
+    "clipping by value, polynomial": {
+        "clipping": {"kind": "value", "max_value": 1e-3},
+        "schedule": {"name": "polynomial", "power": 2.0, "warmup_steps": 10, "total_steps": 64},
+    },
+    "micro-batch means, short windows dropped": {
+        "accumulation": {"steps": 4, "normalize_by": "microbatch", "tail": "drop"},
+    },
+    "averaged weights, rows in order": {"ema": {"decay": 0.9}, "data.shuffle": False},
+    "no accumulation": {
+        "batch": {"micro_batch_size": 16, "global_batch_size": 16},
+        "accumulation": {"steps": 1},
+    },
+    "checkpointed layers": {"activation_checkpointing": True},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How a comparison differs from its reference, which is PyTorch in one thread, emulated."""
+
+    name: str
+    frameworks: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def apply(self, options: Options) -> Options:
+        """Return the options of the comparison."""
+        return replace(options, **self.options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A recipe with its settings; all are compared with one reference."""
+
+    name: str
+    recipe: Recipe
+    settings: tuple[Setting, ...]
+
+
+ALONE = Setting(name="other framework", frameworks=("tensorflow", "paddle"))
+THREADS = Setting(name="two threads", frameworks=FRAMEWORKS, options={"threads": 2})
+NATIVE = Setting(name="native half", frameworks=("torch", "tensorflow"), options={"half": "native"})
+PLAIN_KERNELS = Setting(
+    name="oneDNN off",
+    frameworks=("tensorflow",),
+    options={"environment": (("TF_ENABLE_ONEDNN_OPTS", "0"),)},
+)
+
+
+def groups() -> Iterator[Group]:
+    """Yield all groups, the ones with most settings first."""
+    base = load(str(RECIPE))
+    for seed in SEEDS:
+        for dtype in DTYPES:
+            settings = [ALONE]
+            if seed in SEEDS[:2]:
+                settings += [THREADS, PLAIN_KERNELS]
+            if seed in SEEDS[:3] and dtype != "float32":
+                settings.append(NATIVE)
+            yield Group(
+                name=f"{dtype}, seed {seed}",
+                recipe=with_dtype(with_seed(base, seed), dtype),
+                settings=tuple(settings),
+            )
+    for name, changes in RECIPES.items():
+        for dtype in ("float16", "float32"):
+            recipe = with_dtype(changed(base, changes), dtype)
+            yield Group(name=f"{name}, {dtype}", recipe=recipe, settings=(ALONE,))
+
+
+def count() -> int:
+    """Return the number of comparisons."""
+    return sum(len(one.frameworks) for group in groups() for one in group.settings)

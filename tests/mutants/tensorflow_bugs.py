@@ -1,0 +1,19 @@
+"""The bugs of the catalogue in the emitted files of TensorFlow."""
+
+from __future__ import annotations
+
+from mutants.shared_bugs import SHARED
+from mutants.tensorflow_model import MODEL
+from mutants.tensorflow_update import UPDATES
+from mutants.tensorflow_window import ACCUMULATION, CLIPPING, LOSS, PRECISION, SCALING
+
+MUTATIONS = (
+    *SHARED,
+    *ACCUMULATION,
+    *SCALING,
+    *UPDATES,
+    *CLIPPING,
+    *LOSS,
+    *MODEL,
+    *PRECISION,
+)

@@ -1,0 +1,284 @@
+"""Bugs in the emitted window, loss and scale of TensorFlow."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from crosscast_parity.mutation import Edit, Mutation
+from mutants.spelling import train, written
+
+CUTS = "        cuts = range(MICRO_BATCH_SIZE"
+_ROWS = 'tf.cast(tf.shape(batch["labels"])[0], tf.float32)'
+_DIVIDED = "        loss = loss / divisor\n"
+_HALF_TAPE = '    gradients = tape.gradient(scaled_loss, variables, unconnected_gradients="zero")\n'
+_TAPE = _HALF_TAPE.replace("scaled_loss", "loss")
+_SUMMED = """\
+        if isinstance(gradient, tf.IndexedSlices):  # rows of an embedding
+            total.scatter_add(gradient)
+        else:
+            total.assign_add(gradient)
+"""
+_CLEARED = """\
+    for total in state.gradients:
+        total.assign(tf.zeros_like(total))
+"""
+_READ = "    gradients = [total.value() for total in state.gradients]\n"
+_UNSCALED = "    gradients = [gradient / scale for gradient in gradients]\n"
+_NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
+_COEFFICIENT = "    coefficient = tf.minimum(1.0, MAX_NORM / (grad_norm + CLIP_EPS))\n"
+_CLIPPED = "    gradients = [gradient * coefficient for gradient in gradients]\n"
+_STEP = "    if finite:\n        state.optimizer.apply(gradients)\n"
+_FINITE = "tf.math.is_finite(g)"
+_LOSSES = "    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)\n"
+_SET_RATE = "state.optimizer.learning_rate.assign(lr)"
+_UPDATES = "    state.updates += not skipped\n"
+_SCALE = "    scale = state.loss_scale.scale\n"
+_SKIPPED = "    skipped = not finite\n"
+_ADJUST = "    state.loss_scale.adjust(skipped)"
+
+
+def _after_tape(text: str) -> tuple[tuple[Edit], tuple[Edit]]:
+    """Insert a line behind the gradients of a micro-batch, in both variants of the script."""
+    return (train(_HALF_TAPE, _HALF_TAPE + text),), (train(_TAPE, _TAPE + text),)
+
+
+ACCUMULATION: tuple[Mutation, ...] = (
+    written("no_accum_div", train(_DIVIDED, f"        loss = loss / {_ROWS}\n")),
+    written("sum_loss", train(_DIVIDED, "")),
+    written("zero_grad_each_micro", train(_SUMMED, "        total.assign(gradient)\n")),
+    written("zero_grad_missing", train(_CLEARED, "")),
+    written(
+        "fp16_grad_accum",
+        (
+            train(
+                "[tf.Variable(tf.zeros(v.shape), trainable=False) for v in variables]",
+                "[tf.Variable(tf.zeros(v.shape), trainable=False) for v in variables]\n\n\n"
+                "def half_zeros(variables: list[keras.Variable]) -> list[tf.Variable]:\n"
+                '    """Make float16 variables of these shapes."""\n'
+                "    return [\n"
+                "        tf.Variable(tf.zeros(v.shape, tf.float16), trainable=False)\n"
+                "        for v in variables\n"
+                "    ]",
+            ),
+            train(
+                "self.gradients = zeros(self.model.trainable_variables)",
+                "self.gradients = half_zeros(self.model.trainable_variables)",
+            ),
+            train(_SUMMED, "        total.assign_add(tf.cast(gradient, tf.float16))\n"),
+            train(_READ, _READ.replace("total.value()", "tf.cast(total, tf.float32)")),
+        ),
+    ),
+    written(
+        "tail_div_by_count",
+        train("divisor = tf.constant(rows, tf.float32)", "divisor = float(GLOBAL_BATCH_SIZE)"),
+    ),
+    written(
+        "tail_div_by_steps",
+        train(_DIVIDED, f"        loss = loss / {_ROWS} / ACCUMULATION_STEPS\n"),
+    ),
+    written(
+        "mean_of_means",
+        (
+            train(
+                "divisor = tf.constant(rows, tf.float32)", "divisor = tf.constant(n_micro * 1.0)"
+            ),
+            train(_DIVIDED, f"        loss = loss / {_ROWS} / divisor\n"),
+        ),
+    ),
+    written(
+        "step_per_micro",
+        train("    grad_norm, finite = window_step(", "        grad_norm, finite = window_step("),
+        train("    grad_norm = window_step(", "        grad_norm = window_step("),
+    ),
+    written(
+        "tail_filled_up",
+        train(CUTS, f"        chosen = np.resize(chosen, GLOBAL_BATCH_SIZE)\n{CUTS}"),
+    ),
+    written(
+        "short_micro_dropped",
+        train(
+            "micro = np.split(chosen, cuts)",
+            "micro = [m for m in np.split(chosen, cuts) if len(m) == MICRO_BATCH_SIZE]",
+        ),
+    ),
+    written("loss_of_last_micro", train("window_loss += micro_step", "window_loss = micro_step")),
+)
+
+SCALING: tuple[Mutation, ...] = (
+    written("clip_before_unscale", (train(_UNSCALED, ""), train(_CLIPPED, _CLIPPED + _UNSCALED))),
+    written("no_unscale", train(_UNSCALED, "")),
+    written(
+        "no_skip_overflow",
+        (
+            train(_STEP, "    state.optimizer.apply(gradients)\n"),
+            train(_UPDATES, "    state.updates += 1\n"),
+        ),
+    ),
+    written(
+        "no_scaler",
+        (
+            train(_SCALE, "    scale = 1.0\n"),
+            train(_STEP, "    state.optimizer.apply(gradients)\n"),
+            train(_SKIPPED, "    skipped = False\n"),
+        ),
+    ),
+    written(
+        "update_per_micro",
+        train(
+            _ADJUST,
+            "    for _ in micro_batches:\n        state.loss_scale.adjust(skipped)",
+        ),
+    ),
+    written("no_dynamic", train(_ADJUST, "    pass")),
+    written("hysteresis_2", train("self.bad >= HYSTERESIS", "self.bad >= 2")),
+    written(
+        "growth_not_reset",
+        train("self.good, self.bad = 0, self.bad + 1", "self.bad = self.bad + 1"),
+    ),
+    written(
+        "growth_count_kept",
+        train("                self.good = 0\n                grown", "                grown"),
+    ),
+    written(
+        "nan_to_num",
+        train(
+            _UNSCALED,
+            f"{_UNSCALED}    gradients = [tf.where({_FINITE}, g, 0.0) for g in gradients]\n",
+        ),
+    ),
+    written(
+        "overflow_micro_dropped",
+        (
+            train(
+                _HALF_TAPE,
+                f"{_HALF_TAPE}    gradients = [tf.convert_to_tensor(g) for g in gradients]\n"
+                f"    sound = tf.reduce_all([tf.reduce_all({_FINITE}) for g in gradients])\n"
+                "    gradients = [tf.where(sound, g, 0.0) for g in gradients]\n",
+            ),
+        ),
+    ),
+    written(
+        "zero_grad_not_on_skip",
+        train(
+            _CLEARED,
+            "    if finite:\n" + indent(_CLEARED, "    "),
+        ),
+    ),
+    written(
+        "step_on_zeros",
+        train(
+            _STEP,
+            "    state.optimizer.apply([tf.where(finite, g, 0.0) for g in gradients])\n",
+        ),
+    ),
+    written(
+        "unscale_in_half",
+        train(
+            _UNSCALED,
+            f"{_UNSCALED}    gradients = [tf.cast(g, tf.float16) for g in gradients]\n"
+            "    gradients = [tf.cast(g, tf.float32) for g in gradients]\n",
+        ),
+    ),
+    written("only_inf_checked", train(_FINITE, "~tf.math.is_inf(g)")),
+    written(
+        "one_gradient_checked",
+        train(
+            f"tf.reduce_all([tf.reduce_all({_FINITE}) for g in gradients])",
+            "tf.reduce_all(tf.math.is_finite(gradients[0]))",
+        ),
+    ),
+    written("updates_on_skip", train(_UPDATES, "    state.updates += 1\n")),
+    written(
+        "scaled_after_backward",
+        (
+            train("        scaled_loss = loss * scale\n", ""),
+            train(
+                _HALF_TAPE,
+                f"{_TAPE}    gradients = [tf.convert_to_tensor(g) * scale for g in gradients]\n",
+            ),
+        ),
+    ),
+    written("loss_not_scaled", train(_HALF_TAPE, _TAPE)),
+    written("scale_traced_once", train("loss * scale\n", "loss * state.loss_scale.scale\n")),
+)
+
+CLIPPING: tuple[Mutation, ...] = (
+    written(
+        "clip_per_param",
+        (train(_CLIPPED, "    gradients = [tf.clip_by_norm(g, MAX_NORM) for g in gradients]\n"),),
+    ),
+    written(
+        "clip_value",
+        train(
+            _CLIPPED,
+            "    gradients = [tf.clip_by_value(g, -MAX_NORM, MAX_NORM) for g in gradients]\n",
+        ),
+    ),
+    written(
+        "clip_max_norm",
+        train(
+            _NORM, "    grad_norm = tf.reduce_max([tf.reduce_max(tf.abs(g)) for g in gradients])\n"
+        ),
+    ),
+    written(
+        "clip_per_micro",
+        *_after_tape("    gradients, _ = tf.clip_by_global_norm(gradients, MAX_NORM * scale)\n")[
+            :1
+        ],
+        _after_tape("    gradients, _ = tf.clip_by_global_norm(gradients, MAX_NORM)\n")[1],
+    ),
+    written(
+        "clip_without_limit",
+        train(_COEFFICIENT, "    coefficient = MAX_NORM / (grad_norm + CLIP_EPS)\n"),
+    ),
+)
+
+LOSS: tuple[Mutation, ...] = (
+    written(
+        "label_smooth",
+        train(
+            _LOSSES,
+            f"{_LOSSES}    others = -tf.reduce_mean(tf.nn.log_softmax(logits), axis=-1)\n"
+            "    losses = 0.9 * losses + 0.1 * others\n",
+        ),
+    ),
+    written(
+        "ignore_index", train(_LOSSES, f"{_LOSSES}    losses *= tf.cast(labels != 0, tf.float32)\n")
+    ),
+    written("softmax_twice", train(_LOSSES, _LOSSES.replace("logits)", "tf.nn.softmax(logits))"))),
+    written(
+        "from_logits_forgotten",
+        train(
+            _LOSSES, "    losses = keras.losses.sparse_categorical_crossentropy(labels, logits)\n"
+        ),
+    ),
+    written("lr_not_set", train(f"    {_SET_RATE}\n", "")),
+    written(
+        "lr_one_late",
+        train(
+            _SET_RATE,
+            "state.optimizer.learning_rate.assign(learning_rate(max(0, state.updates - 1)))",
+        ),
+    ),
+    written(
+        "rows_scattered_over",
+        train("total.scatter_add(gradient)", "total.scatter_update(gradient)"),
+    ),
+    written("sparse_gradients_dropped", train("total.scatter_add(gradient)", "continue")),
+)
+
+PRECISION: tuple[Mutation, ...] = (
+    written(
+        "loss_half",
+        (
+            train(
+                "    logits = tf.cast(model(**inputs, training=training), tf.float32)\n",
+                "    logits = model(**inputs, training=training)\n",
+            ),
+        ),
+    ),
+    written(
+        "bf16_for_fp16", train('DTYPE_POLICY = "mixed_float16"', 'DTYPE_POLICY = "mixed_bfloat16"')
+    ),
+    written("amp_off", train('DTYPE_POLICY = "mixed_float16"', 'DTYPE_POLICY = "float32"')),
+)

@@ -1,0 +1,10 @@
+"""The bugs of the catalogue in the emitted files of PyTorch."""
+
+from __future__ import annotations
+
+from mutants.shared_bugs import SHARED
+from mutants.torch_model import MODEL
+from mutants.torch_update import UPDATES
+from mutants.torch_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
+
+MUTATIONS = (*SHARED, *ACCUMULATION, *SCALING, *UPDATES, *CLIPPING, *MODEL, *PRECISION)

@@ -1,0 +1,63 @@
+"""Bugs in the emitted model and loss of PyTorch."""
+
+from __future__ import annotations
+
+from crosscast_parity.mutation import Mutation
+from mutants.spelling import model, train, written
+
+GELU = 'F.gelu(self.intermediate["dense"](x).float())'
+HIDDEN = GELU.removeprefix("F.gelu(")
+SUM = "self.LayerNorm(residual + x)"
+TANH = 'torch.tanh(self.pooler["dense"](x[:, 0]).float())'
+LOSS = 'cross_entropy(logits, labels, reduction="sum")\n\n\nLossFunction'
+HEADS = ".unflatten(-1, (ATTENTION_HEADS, HEAD_SIZE)).transpose(1, 2)"
+
+MODEL: tuple[Mutation, ...] = (
+    written("gelu_tanh", model(GELU, f'{GELU[:-1]}, approximate="tanh")')),
+    written("quick_gelu", model(GELU, f"(lambda h: h * torch.sigmoid(1.702 * h))({HIDDEN}")),
+    written("relu", model(GELU, f"F.relu({HIDDEN}")),
+    written("no_mask", model("scores + mask", "scores")),
+    written(
+        "mask_inverted",
+        model(
+            "(1.0 - attention_mask[:, None, None, :].float())",
+            "attention_mask[:, None, None, :].float()",
+        ),
+    ),
+    written(
+        "dropout_on", model(SUM, "self.LayerNorm(residual + F.dropout(x, 0.1, self.training))")
+    ),
+    written(
+        "tied_layout",
+        model(
+            "    return array",
+            "    square = array.ndim == 2 and array.shape[0] == array.shape[1]\n"
+            "    return array.T.copy() if square else array",
+        ),
+    ),
+    written(
+        "heads_interleaved",
+        model(HEADS, ".unflatten(-1, (HEAD_SIZE, ATTENTION_HEADS)).permute(0, 3, 1, 2)"),
+    ),
+    written(
+        "positions_off_by_one",
+        model(
+            "torch.arange(input_ids.shape[1], device=input_ids.device)",
+            "torch.arange(1, 1 + input_ids.shape[1], device=input_ids.device)",
+        ),
+    ),
+    written(
+        "embeddings_frozen",
+        model("self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"),
+    ),
+    written("pooler_no_tanh", model(TANH, TANH.removeprefix("torch.tanh"))),
+    written("pooler_mean", model("x[:, 0]", "x.mean(1)")),
+    written("residual_missing", model(SUM, "self.LayerNorm(x)")),
+    written("pre_layer_norm", model(SUM, "residual + self.LayerNorm(x)")),
+    written(
+        "label_smooth",
+        train(LOSS, LOSS.replace('"sum"', '"sum", label_smoothing=0.1')),
+    ),
+    written("ignore_index", train(LOSS, LOSS.replace('"sum"', '"sum", ignore_index=0'))),
+    written("softmax_twice", train(LOSS, LOSS.replace("(logits", "(torch.softmax(logits, -1)"))),
+)

@@ -1,0 +1,203 @@
+"""Plant bugs in the scripts of a framework and let the quick check look at them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from crosscast.readers.recipe_yaml import load
+from crosscast.recipe import Recipe
+from crosscast_parity.checks import LEVELS, Check, Level
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.harness import OnProgress, compare, ignore
+from crosscast_parity.mutation import Mutation, apply
+from crosscast_parity.options import Options
+from crosscast_parity.planning import Stage
+from crosscast_parity.records import Pair, ParityReport, Run
+from crosscast_parity.stages import make_stages
+from crosscast_parity.stress import stress_recipe
+from crosscast_parity.variants import with_seed
+from crosscast_parity.workspace import CompileTo
+from mutants.practice import T_TEST, alarms, means_differ
+
+RECIPE = Path(__file__).with_name("recipe.yaml")
+REFERENCE, CLEAN = "torch", "clean"
+AT_ONCE = 6
+"""Bugs of one comparison: they share processes, and memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What saw a bug. `first`: the lowest failed check in words. `practice`: rules that saw it.
+
+    `levels`: of the quick check. `seeds`: what the paired seeds said, if there were any.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    verdict: str
+    first: str
+    practice: tuple[str, ...]
+    seeds: str = ""
+
+
+class Plant:
+    """Edits the emitted folders of a program and remembers whether a bug is in one of them."""
+
+    def __init__(self, bug: Mutation) -> None:
+        self.bug = bug
+        self.planted = False
+
+    def __call__(self, folder: Path) -> None:
+        self.planted |= apply(self.bug, folder)
+
+
+class Laboratory:
+    """One framework's scripts and the clean reference; all bugs share the reference's runs."""
+
+    def __init__(
+        self,
+        framework: str,
+        options: Options,
+        compile_to: CompileTo,
+        *,
+        seeds: int = 0,
+        on_progress: OnProgress = ignore,
+    ) -> None:
+        self.recipe: Recipe = load(str(RECIPE))
+        self.framework = framework
+        self._options = replace(options, stress=True, reference=REFERENCE)
+        self._compile_to = compile_to
+        self._on_progress = on_progress
+        self._stages = [*self._quick(), *_seed_stages(seeds)]
+        self._kept: set[str] = set()
+
+    def _quick(self) -> list[Stage]:
+        recipe, _ = stress_recipe(self.recipe)
+        return make_stages(recipe, "quick", windows=None, twins=self._options.twins)
+
+    def clean(self) -> Trial:
+        """Try the script as it was emitted; whatever sees a bug in it gives a false alarm."""
+        report = self._compare([])
+        self._kept = self._stored()
+        return _trial(report, CLEAN)
+
+    def trials(self, bugs: Sequence[Mutation], *, keep: bool) -> Iterator[Trial]:
+        """Try bugs.
+
+        Args:
+            bugs: what to plant, one at a time.
+            keep: leave the recordings of the runs on disk, which are large.
+
+        Raises:
+            RuntimeError: a bug was planted in no script.
+        """
+        for start in range(0, len(bugs), AT_ONCE):
+            plants = [Plant(bug) for bug in bugs[start : start + AT_ONCE]]
+            report = self._compare(plants)
+            for plant in plants:
+                if not plant.planted:
+                    raise RuntimeError(f"{self.framework}: {plant.bug.name} is in no script")
+                yield _trial(report, plant.bug.name)
+            if not keep:
+                self._clear()
+
+    def _compare(self, plants: Sequence[Plant]) -> ParityReport:
+        program = partial(Contestant, recipe=self.recipe)
+        return compare(
+            [
+                program(name=REFERENCE, target="torch"),
+                program(name=CLEAN, target=self.framework),
+                *(
+                    program(name=plant.bug.name, target=self.framework, edits=(plant,))
+                    for plant in plants
+                ),
+            ],
+            options=self._options,
+            compile_to=self._compile_to,
+            on_progress=self._on_progress,
+            stages=self._stages,
+        )
+
+    def _stored(self) -> set[str]:
+        return {path.name for path in self._runs.glob("*")}
+
+    @property
+    def _runs(self) -> Path:
+        return self._options.cache or self._options.workdir / "runs"
+
+    def _clear(self) -> None:
+        for name in self._stored() - self._kept:
+            shutil.rmtree(self._runs / name, ignore_errors=True)
+
+
+def _seed_stages(count: int) -> list[Stage]:
+    return [
+        Stage(
+            name=f"seed-{seed}",
+            parts=frozenset({"trajectory"}),
+            windows=64,
+            derive=partial(with_seed, seed=seed),
+            twins=0,
+            seed=seed,
+        )
+        for seed in range(1, count + 1)
+    ]
+
+
+def _trial(report: ParityReport, name: str) -> Trial:
+    if report.interrupted:
+        raise KeyboardInterrupt
+    pair = next(pair for pair in report.pairs if pair.contestant == name)
+    failed = [check for check in pair.checks if check.result == "fail" and check.level != "L3"]
+    found = {check.level for check in failed}
+    practice = [*_alarms(report, name), *([T_TEST] if _t_test(report, name) else [])]
+    return Trial(
+        name=name,
+        levels=tuple(level for level in LEVELS if level in found),
+        verdict=pair.verdict,
+        first=_words(failed[0]) if failed else pair.wording,
+        practice=tuple(practice),
+        seeds=_seeds(pair),
+    )
+
+
+def _words(check: Check) -> str:
+    return f"{check.level} {check.name} ({check.run}): {check.wording}"
+
+
+def _alarms(report: ParityReport, name: str) -> tuple[str, ...]:
+    runs = report.runs_of("tiny", "main")
+    return alarms(runs[name], runs[REFERENCE])
+
+
+def _t_test(report: ParityReport, name: str) -> bool:
+    ours, reference = (_final_losses(report, one) for one in (name, REFERENCE))
+    return len(ours) > 1 and len(reference) > 1 and means_differ(ours, reference)
+
+
+def _final_losses(report: ParityReport, name: str) -> list[float]:
+    seeded = [run for run in report.runs if run.contestant == name and run.stage != "tiny"]
+    return [loss for loss in map(_final_loss, seeded) if loss is not None]
+
+
+def _final_loss(run: Run) -> float | None:
+    status = run.outcome.status
+    return status.eval.loss if status and status.eval else None
+
+
+def _seeds(pair: Pair) -> str:
+    """Return `different`, `equivalent` or `inconclusive`; empty without seeds."""
+    results = {check.result for check in pair.checks if check.level == "L3"}
+    if not results - {"not tested"}:
+        return ""
+    return (
+        "different"
+        if "fail" in results
+        else "equivalent"
+        if results == {"pass"}
+        else "inconclusive"
+    )

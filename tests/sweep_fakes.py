@@ -1,0 +1,175 @@
+"""Stand-ins for the sweep tests: a script that keeps the contract and trains nothing, fast."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosscast.recipe import Recipe
+from crosscast_parity.sweep.driver import Watch
+from crosscast_parity.sweep.executor import Ended, Executor
+from crosscast_parity.sweep.grid import Point, make_grid
+from crosscast_parity.sweep.prepare import Cell
+from crosscast_parity.sweep.spec import CellResult
+
+# The loss falls by a rule, so that a resumed run can be told from a run that started anew.
+SCRIPT = """\
+import argparse, json, os, signal, sys, time
+from pathlib import Path
+
+SEED, RATE, BUG, PACE = @SEED@, @RATE@, "@BUG@", @PACE@
+parser = argparse.ArgumentParser()
+for name in ("train", "eval", "weights", "output"):
+    parser.add_argument(f"--{name}", type=Path)
+parser.add_argument("--windows", type=int)
+parser.add_argument("--checkpoint-every", type=int, default=5)
+parser.add_argument("--device")
+parser.add_argument("--threads")
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+checkpoint, trace = args.output / "checkpoint.safetensors", args.output / "trace.jsonl"
+once = args.output / "once"
+
+
+def end(kind, code, message=""):
+    status = {"status": kind, "exit_code": code, "message": message, "device": "cpu"}
+    if kind == "finished":
+        status["eval"] = {"loss": loss / 2, "accuracy": 0.5 + SEED / 100}
+    (args.output / "status.json").write_text(json.dumps(status))
+    sys.exit(code)
+
+
+if checkpoint.exists() and not args.resume:
+    end("failed", 2, "holds a run")
+window, loss = 0, 2.0 + SEED / 10
+if args.resume:
+    try:
+        window, loss = json.loads(checkpoint.read_text())
+    except ValueError:
+        end("failed", 2, "damaged")
+kept = trace.read_text().splitlines()[:window] if window else []
+trace.write_text("".join(line + chr(10) for line in kept))
+print("starts at", window, flush=True)
+if BUG == "cannot_run":
+    end("cannot_run", 3, "no such kernel")
+with trace.open("a") as stream:
+    while window < args.windows:
+        loss *= 1 - RATE
+        row = {"window": window, "n_micro": 2, "rows": 16, "loss": loss, "lr": RATE}
+        row |= {"grad_norm": 1.0, "scale": 1.0, "skipped": False, "updates": window + 1}
+        print(json.dumps(row), file=stream, flush=True)
+        window += 1
+        time.sleep(PACE)
+        if window % args.checkpoint_every == 0:
+            part = checkpoint.with_suffix(".partial")
+            part.write_text(json.dumps([window, loss]))
+            part.replace(checkpoint)
+        if window == 13 and BUG == "killed" or (BUG == "killed_once" and not once.exists()):
+            if window == 13:
+                once.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        if window == 7 and BUG == "crash":
+            raise RuntimeError("no such thing")
+        if window == 7 and BUG == "hang":
+            time.sleep(600)
+        if window == 7 and BUG == "stops":
+            end("stopped", 1, "the loss is not finite in window 6")
+(args.output / "model.safetensors").write_text(str(loss))
+end("finished", 0)
+"""
+
+RECIPE: dict[str, Any] = {
+    "version": 1,
+    "name": "fake",
+    "seed": 5,
+    "model": {"kind": "bert", "preset": "tiny", "vocab_size": 128, "labels": 3, "layers": 1},
+    "data": {"source": "synthetic", "sequence_length": 16, "train_rows": 64, "eval_rows": 32},
+    "batch": {"micro_batch_size": 8, "global_batch_size": 16},
+    "optimizer": {"name": "sgd", "learning_rate": 0.01},
+    "schedule": {"total_steps": 30},
+}
+
+
+def small(**sections: Any) -> dict[str, Any]:
+    """The recipe as plain data, with a model that weights are drawn for quickly."""
+    sizes = {"layers": 1, "hidden_size": 8, "attention_heads": 1, "intermediate_size": 8}
+    model = {"kind": "bert", "vocab_size": 128, "max_positions": 16, "labels": 3, **sizes}
+    return RECIPE | {"model": model} | sections
+
+
+def write_recipe(folder: Path, **sections: Any) -> str:
+    """Write the recipe and return its path."""
+    path = folder / f"{sections.get('name', 'recipe')}.yaml"
+    path.write_text(json.dumps(small(**sections)))
+    return str(path)
+
+
+def fake_compiler(
+    bugs: Mapping[str, str] | None = None, *, pace: float = 0.0
+) -> Callable[[Recipe, Sequence[str], Path], None]:
+    """A compiler that writes the stand-in; `bugs` by target, `pace` in seconds per window."""
+
+    def compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
+        for target in targets:
+            text = SCRIPT.replace("@SEED@", str(recipe.seed)).replace("@PACE@", str(pace))
+            text = text.replace("@RATE@", str(recipe.optimizer.learning_rate))
+            text = text.replace("@BUG@", (bugs or {}).get(target, ""))
+            (directory / target).mkdir(parents=True)
+            (directory / target / "train.py").write_text(text)
+
+    return compile_to
+
+
+def points(
+    folder: Path, targets: Sequence[str] = ("a",), seeds: Sequence[int] = (1, 2), **axes: Any
+) -> list[Point]:
+    """A grid over the recipe; `axes` with two underscores for each dot."""
+    named = {path.replace("__", "."): values for path, values in axes.items()}
+    return make_grid([write_recipe(folder)], targets, seeds, named)
+
+
+class Silent(Watch):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.done: list[Cell] = []
+        self.ends: list[tuple[str, bool]] = []
+        self.ticks = 0
+        self.closed = False
+
+    def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
+        self.done = list(done)
+
+    def tick(self) -> None:
+        self.ticks += 1
+
+    def ended(self, cell: Cell, result: CellResult, *, again: bool) -> None:
+        self.ends.append((result.kind, again))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class InProcess(Executor):
+    """Runs a function instead of a cell's process; keeps what was submitted."""
+
+    def __init__(self, work: Callable[[Path], str | None]) -> None:
+        self.work = work
+        self.submitted: list[Path] = []
+        self.waiting: list[Path] = []
+        self.closed = False
+
+    def submit(self, cell: Path) -> None:
+        self.submitted.append(cell)
+        self.waiting.append(cell)
+
+    def collect(self) -> Generator[Ended | None, None, None]:
+        try:
+            while self.waiting:
+                cell = self.waiting.pop(0)
+                yield None
+                yield Ended(cell, self.work(cell) or "")
+        finally:
+            self.closed = True

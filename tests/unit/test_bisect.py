@@ -1,0 +1,309 @@
+"""Bisection, with the reference interpreter as the script that does not follow its recipe."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from crosscast.recipe import Recipe
+from crosscast_parity.bisect import Bisection, Court
+from crosscast_parity.bisect_recipes import bisect_recipes, differences
+from crosscast_parity.bisect_script import bisect_script
+from crosscast_parity.bisect_sets import minimal
+from crosscast_parity.checks import Check, Level
+from crosscast_parity.evidence import Sighting
+from crosscast_parity.stress_scale import stress_faults
+from crosscast_parity.variants import at_stress_scale, changed, in_float32
+from crosscast_parity.variations import shown_path, vary
+from observed_runs import sightings
+from parity_recipes import stress
+
+BASE = stress()
+FAULTS = stress_faults(BASE, 64)
+
+SINGLES = {
+    "optimizer.eps": (1e-6, 1e-7),
+    "optimizer.eps_placement": ("before_correction",),
+    "optimizer.bias_correction": (False,),
+    "optimizer.name": ("adam", "lamb"),
+    "optimizer.weight_decay": (0.0, 0.2),
+    "optimizer.no_decay": ((), ("bias",)),
+    "optimizer.betas.0": (0.95,),
+    "optimizer.betas.1": (0.98,),
+    "optimizer.learning_rate": (2e-3,),
+    "clipping.kind": ("none", "per_param_norm"),
+    "clipping.max_norm": (0.7,),
+    "schedule.name": ("cosine",),
+    "schedule.warmup_steps": (21, 19, 0),
+    "schedule.total_steps": (128,),
+    "schedule.tick": ("attempt",),
+    "loss_scaling.init_scale": (256.0,),
+    "loss_scaling.growth_factor": (4.0,),
+    "loss_scaling.backoff_factor": (0.25,),
+    "loss_scaling.growth_interval": (10, 12),
+    "loss_scaling.hysteresis": (2,),
+    "loss_scaling.min_scale": (1.0,),
+    "accumulation.tail": ("flush", "drop", "carry"),
+    "accumulation.steps": (3,),
+    "precision.compute_dtype": ("bfloat16",),
+    "precision.ops.reductions": ("compute",),
+    "precision.ops.losses": ("compute",),
+}
+
+
+def mutant(*changes: tuple[str, object]) -> Recipe:
+    recipe = BASE
+    for path, value in changes:
+        varied = vary(recipe, path, value)
+        assert varied is not None, (path, value)
+        recipe = varied.recipe
+    return recipe
+
+
+def court(script: Recipe, claimed: Recipe = BASE) -> Court:
+    return Court(claimed, tuple(sightings(script, FAULTS, claimed=claimed)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [(path, value) for path, values in SINGLES.items() for value in values]
+)
+def test_a_script_with_one_wrong_field_is_named(path: str, value: object) -> None:
+    found = bisect_script(court(mutant((path, value))))
+    assert found.outcome == "explained", found.sentence
+    assert found.fields == (shown_path(path),), found.sentence
+    assert found.sentence.startswith(f"the script behaves as {found.changes[0]} does; ")
+    assert found.trials[0].changes == ()
+    assert found.trials[0].failing
+
+
+PAIRS = random.Random(4).sample(
+    [
+        pair
+        for pair in combinations(sorted(SINGLES), 2)
+        if not {"optimizer.name", "clipping.kind", "accumulation.steps"} & set(pair)
+        and not all(path.startswith("precision") for path in pair)
+    ],
+    10,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
+def test_a_script_with_two_wrong_fields_has_both_named(pair: tuple[str, str]) -> None:
+    script = mutant(*((path, SINGLES[path][0]) for path in pair))
+    found = bisect_script(court(script))
+    assert found.outcome == "explained", found.sentence
+    assert set(found.fields) == {shown_path(path) for path in pair}, found.sentence
+
+
+def test_a_number_that_is_not_in_the_table_is_fitted() -> None:
+    found = bisect_script(court(mutant(("optimizer.betas.1", 0.9973))))
+    assert found.outcome == "explained"
+    assert found.changes == ("optimizer.betas[1]: 0.9973",)
+    assert "limit 0.001" in found.sentence
+
+
+def test_numbers_are_read_off_the_trace() -> None:
+    for path, value in (
+        ("schedule.warmup_steps", 13),
+        ("loss_scaling.growth_interval", 7),
+        ("loss_scaling.init_scale", 192.0),
+        ("loss_scaling.growth_factor", 3.0),
+        ("optimizer.learning_rate", 1.7e-3),
+    ):
+        found = bisect_script(court(mutant((path, value))))
+        assert found.fields == (path,), found.sentence
+
+
+def test_a_script_that_follows_its_recipe_needs_no_explanation() -> None:
+    found = bisect_script(court(BASE))
+    assert (found.outcome, found.fields, found.trials) == ("no difference", (), ())
+
+
+def broken(seen: Sighting) -> Sighting:
+    """A script that makes every second update twice as long: no recipe does."""
+    if seen.observation is None:
+        return seen
+    windows = [
+        replace(w, after={n: 2.0 * a - w.before[n] for n, a in w.after.items()})
+        if w.window % 2
+        else w
+        for w in seen.observation.windows
+    ]
+    for number, window in enumerate(windows[1:], start=1):
+        shift = {n: windows[number - 1].after[n] - a for n, a in window.before.items()}
+        windows[number] = replace(
+            window,
+            before={n: a + shift[n] for n, a in window.before.items()},
+            after={n: a + shift[n] for n, a in window.after.items()},
+        )
+    return replace(seen, observation=replace(seen.observation, windows=tuple(windows)))
+
+
+def test_what_no_recipe_explains_is_not_explained() -> None:
+    seen = [broken(one) for one in sightings(BASE, FAULTS)]
+    found = bisect_script(Court(BASE, tuple(seen)))
+    assert found.outcome == "not explained"
+    assert found.fields == ()
+    assert found.sentence.startswith("no field of the recipe, alone or with others, explains it")
+    assert len(found.trials) > 10
+
+
+def check(level: Level, name: str, value: float, limit: float) -> Check:
+    result = "pass" if value <= limit else "fail"
+    return Check(
+        level=level,
+        name=name,
+        result=result,
+        wording="",
+        value=value,
+        limit=limit,  # type: ignore[arg-type]
+    )
+
+
+def gradients(script: Recipe) -> Callable[[Recipe], tuple[Check, ...]]:
+    """A stand-in for training: gradients differ by what the models and orders differ in."""
+
+    def run(recipe: Recipe) -> tuple[Check, ...]:
+        off = sum(
+            getattr(recipe.model, name) != getattr(script.model, name)
+            for name in ("layer_norm_eps", "attention_heads")
+        ) + (recipe.data.shuffle != script.data.shuffle)
+        return (check("L1a", "gradient of window 0", 2e-6 + 0.1 * off, 1e-5),)
+
+    return run
+
+
+def test_what_records_do_not_show_is_trained() -> None:
+    script = changed(BASE, {"model.layer_norm_eps": 1e-5})
+    run = gradients(script)
+    asked = replace(court(script), run=run)
+    found = bisect_script(asked, found=run(BASE))
+    assert found.outcome == "explained"
+    assert found.fields == ("model.layer_norm_eps",)
+    assert "L1a gradient of window 0 0.1 -> 2e-06 (limit 1e-05)" in found.sentence
+    assert {trial.by for trial in found.trials} == {"records", "run"}
+
+
+def test_records_first_then_a_training_on_top() -> None:
+    script = changed(mutant(("optimizer.eps", 1e-6)), {"data.shuffle": False})
+    run = gradients(script)
+    found = bisect_script(replace(court(script), run=run), found=run(BASE))
+    assert found.outcome == "explained"
+    assert found.fields == ("optimizer.eps", "data.shuffle")
+
+
+def test_a_model_that_no_field_explains() -> None:
+    def run(recipe: Recipe) -> tuple[Check, ...]:
+        return (check("L1a", "gradient of window 0", 0.3, 1e-5),)
+
+    found = bisect_script(replace(court(BASE), run=run), found=run(BASE))
+    assert found.outcome == "not explained"
+    assert found.fields == ()
+    assert len([trial for trial in found.trials if trial.by == "run"]) > 5
+
+
+def test_without_a_way_to_train_the_rest_stays_open() -> None:
+    script = changed(BASE, {"model.layer_norm_eps": 1e-5})
+    found = bisect_script(court(script), found=gradients(script)(BASE))
+    assert found.outcome == "not explained"
+
+
+def test_the_evidence_is_plain_data() -> None:
+    found = bisect_script(court(mutant(("schedule.warmup_steps", 0))))
+    text = json.dumps(found.to_json())
+    assert "schedule.warmup_steps: 0" in text
+    assert json.loads(text)["trials"][0]["value"] == "inf"
+
+
+# Two recipes
+
+
+def ours_and(*changes: tuple[str, object]) -> tuple[Recipe, Recipe]:
+    return BASE, mutant(*changes)
+
+
+def both(ours: Recipe, theirs: Recipe) -> Bisection:
+    seen = [
+        replace(one, derive=derive)
+        for one, derive in zip(
+            sightings(ours, FAULTS), (in_float32, at_stress_scale, same, same), strict=True
+        )
+    ]
+    return bisect_recipes(Court(ours, tuple(seen)), theirs)
+
+
+def same(recipe: Recipe) -> Recipe:
+    return recipe
+
+
+def test_only_the_field_that_matters_is_blamed() -> None:
+    ours, theirs = ours_and(("optimizer.eps", 1e-6), ("loss_scaling.max_scale", 65536.0))
+    theirs = changed(theirs, {"model.init_std": 0.5, "name": "other", "precision.tf32": True})
+    found = both(ours, theirs)
+    assert found.fields == ("optimizer.eps",), found.sentence
+    assert "optimizer.eps (1e-08 -> 1e-06) explains the difference" in found.sentence
+    assert "3 fields more that differ make no difference that a check sees" in found.sentence
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
+def test_of_two_recipes_both_fields_are_blamed(pair: tuple[str, str]) -> None:
+    theirs = mutant(*((path, SINGLES[path][0]) for path in pair))
+    theirs = changed(theirs, {"model.init_std": 0.5, "precision.tf32": True})
+    found = both(BASE, theirs)
+    named = {path.replace(".betas[0]", ".betas").replace(".betas[1]", ".betas") for path in pair}
+    named = {path.replace("betas.0", "betas").replace("betas.1", "betas") for path in named}
+    assert named <= {name.replace("precision.mode", "") for name in found.fields}, found.sentence
+    assert "model.init_std" not in found.fields
+
+
+def test_other_kinds_are_one_difference() -> None:
+    theirs = changed(BASE, {"clipping": {"kind": "value", "max_value": 0.1}})
+    assert [one.path for one in differences(BASE, theirs)] == ["clipping"]
+    assert both(BASE, theirs).fields == ("clipping",)
+
+
+def test_equal_recipes_make_no_difference() -> None:
+    theirs = changed(BASE, {"model.init_std": 0.5})
+    found = both(BASE, theirs)
+    assert found.outcome == "no difference"
+    assert differences(BASE, changed(BASE, {"name": "other"})) == []
+
+
+def test_two_recipes_that_differ_in_the_model_are_trained() -> None:
+    theirs = changed(BASE, {"model.layer_norm_eps": 1e-5, "model.init_std": 0.5})
+    asked = Court(BASE, tuple(sightings(BASE, FAULTS)), run=gradients(BASE))
+    found = bisect_recipes(asked, theirs)
+    assert found.fields == ("model.layer_norm_eps",)
+    assert {trial.by for trial in found.trials} == {"records", "run"}
+
+
+# Sets
+
+
+@pytest.mark.parametrize("needed", [(3,), (0, 7), (1, 4, 6), tuple(range(8)), (7,), (0,)])
+def test_the_smallest_part_is_found(needed: Sequence[int]) -> None:
+    tried = []
+
+    def does(part: tuple[int, ...]) -> bool:
+        tried.append(part)
+        return set(needed) <= set(part)
+
+    assert minimal(range(8), does) == tuple(needed)
+    assert len(tried) == len(set(tried))
+
+
+def test_parts_that_cannot_be_tried_stay_together() -> None:
+    def does(part: tuple[int, ...]) -> bool:
+        return {2, 5} <= set(part) and ({0, 1} <= set(part) or not {0, 1} & set(part))
+
+    assert minimal(range(6), does) == (2, 5)
+
+
+def test_one_item_is_its_own_smallest_part() -> None:
+    assert minimal(["a"], lambda part: True) == ("a",)

@@ -1,0 +1,232 @@
+"""Level L0d on made-up observations: types of operations, gradients and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.plan import Dtype
+from crosscast.recipe import Recipe
+from crosscast.rounding import round_to
+from crosscast_parity.checks import Check
+from crosscast_parity.levels.dtypes import check_dtypes
+from crosscast_parity.manifest import Manifest, Operation
+from crosscast_parity.observed import Observation
+from recipe_texts import recipe_of
+from replay_fakes import record
+
+NONE = "{mode: none}"
+HALF = "{mode: mixed, compute_dtype: float16}"
+BRAIN = "{mode: mixed, compute_dtype: bfloat16}"
+FULL = "{mode: full, compute_dtype: float16}"
+
+
+def recipe_in(precision: str) -> Recipe:
+    scaling = "{mode: dynamic, init_scale: 4096}" if "float16}" in precision else None
+    if "bfloat16" in precision or precision == NONE:
+        scaling = None
+    return recipe_of(precision=precision, loss_scaling=scaling, accumulation="{steps: 3}")
+
+
+def operations(half: str, **types: str) -> Manifest:
+    """The manifest of the shipped BERT; `types` are those of the classes, by default float32."""
+    of = {"matmul": half, "lookup": "float32", "sums": "float32", "scaled": "float32"} | types
+    names = {
+        "matmul": (("linear", of["matmul"]), ("matmul", of["matmul"])),
+        "pointwise": (
+            ("gelu", of.get("pointwise", "float32")),
+            ("tanh", of.get("pointwise", "float32")),
+            ("add", of["sums"]),
+            ("div", of["scaled"]),
+        ),
+        "reductions": (
+            ("softmax", of.get("reductions", "float32")),
+            ("layer_norm", of.get("norm", of.get("reductions", "float32"))),
+            ("sum", of.get("sum", "float32")),
+        ),
+        "embeddings": (("embedding", of["lookup"]),),
+        "losses": (("cross_entropy", of.get("losses", "float32")),),
+    }
+    return Manifest(
+        autocast=None if half == "float32" else half,
+        operations={
+            kind: tuple(Operation(name=n, inputs=("float32",), output=t, count=2) for n, t in ops)
+            for kind, ops in names.items()
+        },
+    )
+
+
+def by_name(
+    recipe: Recipe, observation: Observation, *, emulated: bool = False
+) -> Mapping[str, Check]:
+    checks = check_dtypes(recipe, observation, emulated=emulated)
+    assert {check.level for check in checks} == {"L0d"}
+    return {check.name: check for check in checks}
+
+
+def observed(precision: str, **types: str) -> Observation:
+    recipe = recipe_in(precision)
+    found = record(recipe)
+    half = recipe.precision.compute_dtype
+    if recipe.precision.mode == "full":
+        windows = tuple(
+            replace(
+                window,
+                gradient_dtypes={
+                    name: "float32" if "LayerNorm" in name else half for name in window.before
+                },
+            )
+            for window in found.windows
+        )
+        found = replace(found, windows=windows)
+    return replace(found, manifest=operations(half, **types))
+
+
+@pytest.mark.parametrize("precision", [NONE, HALF, BRAIN, FULL])
+def test_faithful_runs_pass(precision: str) -> None:
+    lookup = "float16" if precision == FULL else "float32"
+    checks = by_name(recipe_in(precision), observed(precision, lookup=lookup), emulated=True)
+    assert {name: check.result for name, check in checks.items()} == {
+        "operations": "pass",
+        "gradient types": "pass",
+        "gradient grid": "pass",
+        "weight grid": "pass",
+    }
+    assert ("emulation" in checks["operations"].wording) == (precision != NONE)
+
+
+def with_gradients(observation: Observation, dtype: Dtype | None) -> Observation:
+    """Round the first gradients to another type; None makes them float32 throughout."""
+    rng = np.random.default_rng(0)
+    windows = []
+    for window in observation.windows:
+        noisy = {
+            n: a * rng.uniform(0.5, 1.0, a.shape).astype("f4") for n, a in window.first.items()
+        }
+        first = {n: round_to(a, dtype) if dtype else a for n, a in noisy.items()}
+        windows.append(replace(window, first=first))
+    return replace(observation, windows=tuple(windows))
+
+
+@pytest.mark.parametrize(
+    ("precision", "computed", "result"),
+    [
+        (HALF, "float16", "pass"),
+        (HALF, "bfloat16", "fail"),
+        (HALF, None, "fail"),
+        (BRAIN, "bfloat16", "pass"),
+        (BRAIN, "float16", "fail"),
+        (BRAIN, None, "fail"),
+        (NONE, None, "pass"),
+        (NONE, "float16", "fail"),
+        (NONE, "bfloat16", "fail"),
+        ("{mode: mixed, compute_dtype: float16, ops: {matmul: float32}}", None, "pass"),
+        ("{mode: mixed, compute_dtype: float16, ops: {matmul: float32}}", "float16", "fail"),
+    ],
+)
+def test_gradients_show_the_type_of_their_products(
+    precision: str, computed: Dtype | None, result: str
+) -> None:
+    recipe = recipe_in(precision)
+    check = by_name(recipe, with_gradients(record(recipe), computed))["gradient grid"]
+    assert check.result == result, check.wording
+    assert ("window 0" in check.wording) == (result == "fail")
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_weights_in_half_are_found(half: Dtype) -> None:
+    recipe = recipe_in(HALF)
+
+    def rounded(number: int, parameters: dict[str, np.ndarray]) -> None:
+        parameters.update({n: round_to(a, half) for n, a in parameters.items()})
+
+    check = by_name(recipe, record(recipe, after_window=rounded))["weight grid"]
+    assert check.result == "fail"
+    assert half in check.wording
+
+
+WRONG_TYPES: dict[str, tuple[str, dict[str, str]]] = {
+    "softmax in half": (HALF, {"reductions": "float16", "norm": "float32"}),
+    "layer_norm in half": (HALF, {"norm": "float16"}),
+    "loss in half": (HALF, {"losses": "float16"}),
+    "sum of rows in half": (HALF, {"sum": "float16"}),
+    "gelu in half": (HALF, {"pointwise": "float16"}),
+    "residual in half": (HALF, {"sums": "float16"}),
+    "lookup in half": (HALF, {"lookup": "float16"}),
+    "matmul in float32": (HALF, {"matmul": "float32"}),
+    "matmul in bfloat16": (HALF, {"matmul": "bfloat16"}),
+    "matmul in float16": (BRAIN, {"matmul": "float16"}),
+    "half in float32": (NONE, {"matmul": "float16"}),
+    "half loss in float32": (NONE, {"losses": "float16"}),
+    "scaled in half in float32": (NONE, {"scaled": "float16"}),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_TYPES)
+def test_operations_in_wrong_types_are_found(mistake: str) -> None:
+    precision, types = WRONG_TYPES[mistake]
+    check = by_name(recipe_in(precision), observed(precision, **types))["operations"]
+    assert check.result == "fail", check
+
+
+CHOSEN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "pointwise": ({"pointwise": "float16", "sums": "float16"}, {}),
+    "reductions": ({"reductions": "float16"}, {}),
+    "losses": ({"losses": "float16"}, {}),
+    "embeddings": ({"lookup": "float16"}, {"losses": "float16"}),
+}
+
+
+@pytest.mark.parametrize("kind", CHOSEN)
+def test_chosen_types_of_classes_are_followed(kind: str) -> None:
+    right, wrong = CHOSEN[kind]
+    precision = f"{{mode: mixed, compute_dtype: float16, ops: {{{kind}: compute}}}}"
+    recipe = recipe_in(precision)
+    assert by_name(recipe, observed(precision, **right))["operations"].result == "pass"
+    assert by_name(recipe, observed(precision, **wrong))["operations"].result == (
+        "fail" if wrong or kind != "embeddings" else "pass"
+    )
+
+
+def test_attention_may_be_scaled_in_half() -> None:
+    check = by_name(recipe_in(HALF), observed(HALF, scaled="float16"))["operations"]
+    assert check.result == "pass"
+
+
+def test_gradients_delivered_in_another_type_are_found() -> None:
+    for precision, dtype in ((HALF, "float16"), (FULL, "float32"), (NONE, "bfloat16")):
+        recipe = recipe_in(precision)
+        found = record(recipe)
+        types = dict.fromkeys(found.windows[0].before, dtype)
+        windows = tuple(replace(window, gradient_dtypes=types) for window in found.windows)
+        check = by_name(recipe, replace(found, windows=windows))["gradient types"]
+        assert check.result == "fail"
+
+
+def test_what_was_not_recorded_is_not_tested() -> None:
+    recipe = recipe_in(HALF)
+    changes: dict[str, Any] = {"first": {}, "gradient_dtypes": {}}
+    windows = tuple(
+        replace(window, after=window.before, **changes) for window in record(recipe).windows
+    )
+    for found in (Observation(windows=windows), Observation(windows=())):
+        checks = by_name(recipe, found)
+        assert {check.result for check in checks.values()} == {"not tested"}
+        assert all(check.wording for check in checks.values())
+
+
+def test_a_window_of_one_micro_batch_needs_no_first_gradients() -> None:
+    recipe = recipe_in(HALF)
+    found = record(recipe, rows=((4,),))
+    windows = tuple(replace(window, first={}) for window in found.windows)
+    assert by_name(recipe, Observation(windows=windows))["gradient grid"].result == "pass"
+
+
+def test_gradients_with_infinities_are_judged_by_the_rest() -> None:
+    recipe = recipe_in(HALF)
+    found = record(recipe, overflow=(0, 1, 2, 3))
+    assert by_name(recipe, found)["gradient grid"].result == "not tested"

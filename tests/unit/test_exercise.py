@@ -1,0 +1,165 @@
+"""Which fields a run exercised: computed from its records, by what other values would show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from crosscast.recipe import Recipe
+from crosscast_parity.evidence import Sighting
+from crosscast_parity.exercise import Exercise, exercise, unexercised
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.stress import stress_recipe
+from crosscast_parity.stress_scale import stress_faults
+from crosscast_parity.variants import changed, tiny
+from observed_runs import sight, sightings
+from parity_recipes import plain, stress
+
+ALWAYS = {
+    *("model.init_std", "data.source", "data.sequence_length", "data.eval_rows"),
+    "precision.ops.embeddings",
+}
+"""What no run exercises; the reasons stand in the table of rules."""
+
+
+def by_path(recipe: Recipe, seen: Sequence[Sighting]) -> dict[str, Exercise]:
+    return {one.path: one for one in exercise(recipe, seen)}
+
+
+@cache
+def stressed() -> dict[str, Exercise]:
+    recipe = stress()
+    return by_path(recipe, sightings(recipe, stress_faults(recipe, 64)))
+
+
+@cache
+def usual() -> dict[str, Exercise]:
+    """The tiny version of a usual recipe, as it is: nothing in it is short."""
+    recipe = changed(tiny(plain()), {"schedule.total_steps": 64, "schedule.warmup_steps": 6})
+    return by_path(recipe, sightings(recipe, (Fault(2, 0, "inf"),)))
+
+
+def test_the_stress_recipe_leaves_nothing_unexercised() -> None:
+    assert {one.path for one in unexercised(tuple(stressed().values()))} == ALWAYS
+
+
+@pytest.mark.parametrize(
+    ("path", "level"),
+    [
+        ("optimizer.eps", "L1b"),
+        ("optimizer.no_decay", "L1b"),
+        ("optimizer.betas.1", "L1b"),
+        ("clipping.max_norm", "L1b"),
+        ("loss_scaling.growth_interval", "L0b"),
+        ("loss_scaling.min_scale", "L0b"),
+        ("schedule.tick", "L0b"),
+        ("schedule.warmup_steps", "L0b"),
+        ("accumulation.normalize_by", "L0c"),
+        ("accumulation.steps", "L0b"),
+        ("accumulation.dtype", "L1b"),
+        ("precision.compute_dtype", "L0d"),
+        ("precision.ops.reductions", "L0d"),
+        ("model.layer_norm_eps", "L1a"),
+        ("model.hidden_size", "gate"),
+        ("seed", "L1a"),
+    ],
+)
+def test_the_level_that_would_see_it_is_named(path: str, level: str) -> None:
+    one = stressed()[path]
+    assert one.status == "exercised"
+    assert one.level == level
+    assert level in one.wording
+
+
+def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
+    one = stressed()["optimizer.eps"]
+    assert one.run == "float32-bert"
+    assert one.value is not None
+    assert one.limit == 1e-3
+    assert one.value > one.limit
+    assert "1e-06 instead would be off by" in one.wording
+
+
+@pytest.mark.parametrize(
+    ("path", "because"),
+    [
+        ("loss_scaling.growth_factor", "the scale did not grow"),
+        ("loss_scaling.growth_interval", "no row of clean windows was that long"),
+        ("loss_scaling.min_scale", "the scale did not fall that low"),
+    ],
+)
+def test_a_usual_recipe_does_not_exercise_everything(path: str, because: str) -> None:
+    one = usual()[path]
+    assert one.status == "not exercised"
+    assert one.wording.startswith(f"because {because}; all checks pass with ")
+
+
+def test_without_a_skip_the_tick_is_not_exercised() -> None:
+    recipe = stress()
+    seen = [one for one in sightings(recipe, ()) if one.run == "main"]
+    found = by_path(recipe, seen)
+    assert found["schedule.tick"].wording.startswith("because no window was skipped")
+    assert found["loss_scaling.backoff_factor"].status == "not exercised"
+    # Nothing was recorded, so nothing about the optimizer was seen, but for its rate.
+    assert found["optimizer.eps"].status == "not exercised"
+    assert found["optimizer.learning_rate"].status == "exercised"
+    assert found["model.layer_norm_eps"].wording.startswith("because gradients were not compared")
+
+
+def test_a_clipping_that_never_clips_is_not_exercised() -> None:
+    recipe = stress(clipping__max_norm=1.0)
+    recipe = changed(recipe, {"clipping.max_norm": 1e6})
+    found = by_path(recipe, sightings(recipe, ()))
+    assert found["clipping.max_norm"].status == "not exercised"
+    assert found["clipping.kind"].status == "not exercised"
+
+
+def test_without_a_short_window_tail_and_normalization_are_not_exercised() -> None:
+    recipe = changed(stress(), {"data.train_rows": 64})
+    found = by_path(recipe, sightings(recipe, ()))
+    assert found["accumulation.tail"].status == "not exercised"
+    assert found["accumulation.normalize_by"].status == "not exercised"
+
+
+def test_features_that_are_not_there_are_not_used() -> None:
+    found = stressed()
+    for path in ("ema.decay", "optimizer.groups", "loss_scaling.max_scale", "schedule.power"):
+        assert found[path].status == "not used"
+    exact = changed(
+        plain(),
+        {
+            "precision": {"mode": "none", "compute_dtype": "float32"},
+            "loss_scaling": {"mode": "none"},
+        },
+    )
+    recipe, _ = stress_recipe(exact)
+    found = by_path(recipe, sightings(recipe, ()))
+    assert found["schedule.tick"].status == "not used"
+    assert found["precision.ops.losses"].status == "not used"
+    assert found["loss_scaling.mode"].status == "exercised"  # a scale would be seen
+
+
+def test_a_run_of_a_derived_recipe_speaks_only_for_what_it_shares() -> None:
+    recipe = stress()
+    exact = [one for one in sightings(recipe, ()) if one.run == "float32-bert"]
+    found = by_path(recipe, exact)
+    assert found["precision.compute_dtype"].status == "not exercised"
+    assert found["loss_scaling.init_scale"].status == "not exercised"
+    assert found["optimizer.eps"].status == "exercised"
+
+
+def test_a_check_that_fails_anyway_exercises_nothing() -> None:
+    recipe = stress()
+    wrong = changed(recipe, {"optimizer.eps": 1e-6})
+    seen = sight(wrong, "main", 4, claimed=recipe, record=4)
+    found = by_path(recipe, [replace(seen, compared=False)])
+    assert found["optimizer.eps"].status == "not exercised"
+
+
+def test_the_average_is_exercised() -> None:
+    recipe = stress(ema__decay=0.999)
+    one = by_path(recipe, sightings(recipe, ()))["ema.decay"]
+    assert (one.status, one.level) == ("exercised", "L1b")

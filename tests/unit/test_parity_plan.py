@@ -1,0 +1,296 @@
+"""Which runs a comparison makes, from which recipes, and under which keys they are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crosscast import rules
+from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.recipe import Recipe, SyntheticData
+from crosscast_parity.cache import Store, content_hash, file_hash, folder_hash, versions
+from crosscast_parity.contestants import Contestant, check_names, of_targets, parse_contestant
+from crosscast_parity.exchange import Inputs
+from crosscast_parity.planning import in_sessions, plain_runs, twin_runs
+from crosscast_parity.stages import DEPTHS, make_stages, own_stage
+from crosscast_parity.variants import (
+    at_stress_scale,
+    comparable,
+    in_float32,
+    is_small,
+    shortened,
+    tiny,
+    weights_of,
+    with_dtype,
+    with_seed,
+)
+from parity_fakes import make_recipe
+
+HALF = {"mode": "mixed", "compute_dtype": "float16"}
+LARGE = {"layers": 4, "hidden_size": 256, "attention_heads": 4, "intermediate_size": 1024}
+INPUTS = Inputs(
+    train=Path("train"),
+    eval=Path("eval"),
+    weights=Path("bert"),
+    stress=Path("stress"),
+    twins=(Path("twin-1"), Path("twin-2")),
+)
+
+
+def half_recipe(**changes: dict[str, object]) -> Recipe:
+    return make_recipe(precision=HALF, **changes)
+
+
+def program(recipe: Recipe, **more: object) -> Contestant:
+    return Contestant(name="torch", target="torch", recipe=recipe, **more)  # type: ignore[arg-type]
+
+
+def run_names(recipe: Recipe, *, own: bool = False) -> list[str]:
+    (stage,) = make_stages(recipe, "model", windows=None, twins=2)
+    script = Path("train.py") if own else None
+    if own:
+        stage = own_stage(recipe, None, 2)
+    specs = plain_runs(program(recipe, script=script), recipe, stage, INPUTS, ())
+    return [f"{spec.name} {spec.variant} {spec.weights}" for spec in specs]
+
+
+def valid(recipe: Recipe) -> bool:
+    return not [d for d in rules.check(recipe) if d.severity is Severity.ERROR]
+
+
+def test_the_tiny_recipe_keeps_what_is_trained_how() -> None:
+    recipe = half_recipe(
+        model=LARGE | {"layer_norm_eps": 1e-5},
+        clipping={"kind": "global_norm", "max_norm": 0.5},
+        batch={"micro_batch_size": 16, "global_batch_size": 128},
+        accumulation={"steps": 8},
+    )
+    small = tiny(recipe)
+    assert not is_small(recipe)
+    assert is_small(small)
+    assert valid(small)
+    for section in ("optimizer", "schedule", "clipping", "precision", "loss_scaling"):
+        assert getattr(small, section) == getattr(recipe, section)
+    assert small.model.layer_norm_eps == 1e-5  # type: ignore[union-attr]
+    assert small.batch.global_batch_size == small.batch.micro_batch_size * small.accumulation.steps
+
+
+def test_the_tiny_recipe_has_a_short_last_window_with_a_short_micro_batch() -> None:
+    small = tiny(make_recipe())
+    assert isinstance(small.data, SyntheticData)
+    left = small.data.train_rows % small.batch.global_batch_size
+    assert 0 < left < small.batch.global_batch_size
+    assert left % small.batch.micro_batch_size
+
+
+def test_a_schedule_is_squeezed_and_keeps_its_warm_up() -> None:
+    recipe = make_recipe(schedule={"total_steps": 6400, "warmup_steps": 640})
+    short = shortened(recipe, 64)
+    assert (short.schedule.total_steps, short.schedule.warmup_steps) == (64, 6)
+    assert shortened(recipe, 6400) is recipe
+    few = shortened(make_recipe(schedule={"total_steps": 10**6, "warmup_steps": 10}), 64)
+    assert few.schedule.warmup_steps == 1
+
+
+@pytest.mark.parametrize("mode", ["mixed", "full"])
+def test_variants_are_valid_recipes(mode: str) -> None:
+    recipe = make_recipe(precision=HALF | {"mode": mode})
+    exact = in_float32(recipe)
+    assert (exact.precision.compute_dtype, exact.loss_scaling.mode) == ("float32", "none")
+    calm = at_stress_scale(recipe)
+    assert calm.loss_scaling.init_scale == 64.0  # type: ignore[union-attr]
+    assert with_dtype(recipe, "bfloat16").loss_scaling.mode == "none"
+    assert with_dtype(make_recipe(scaled=False), "float16").loss_scaling.mode == "dynamic"
+    assert with_dtype(recipe, "float16") == recipe
+    every = (exact, calm, with_dtype(recipe, "bfloat16"), with_seed(recipe, 9))
+    assert all(valid(one) for one in every)
+
+
+def test_the_scale_of_stress_weights_respects_its_bounds() -> None:
+    scaling = {"min_scale": 128.0, "init_scale": 4096.0, "max_scale": 8192.0}
+    calm = at_stress_scale(half_recipe(loss_scaling=scaling))
+    assert valid(calm)
+    assert calm.loss_scaling.init_scale == 64.0  # type: ignore[union-attr]
+
+
+def test_what_one_process_cannot_compare_is_left_out_in_words() -> None:
+    two = {"strategy": "data_parallel", "processes_per_node": 2}
+    recipe = make_recipe(
+        model={"dropout": 0.1},
+        distributed=two,
+        batch={"micro_batch_size": 8, "global_batch_size": 32},
+    )
+    found, words = comparable(recipe)
+    assert (found.processes, found.batch.global_batch_size) == (1, 16)
+    assert len(words) == 2
+    assert comparable(make_recipe()) == (make_recipe(), ())
+
+
+def test_runs_of_a_half_recipe() -> None:
+    assert run_names(half_recipe()) == [
+        "float32-bert float32 bert",
+        "float32-stress float32 stress",
+        "half-stress stress stress",
+        "gate stress stress",
+        "main main bert",
+    ]
+
+
+def test_runs_of_a_float32_recipe() -> None:
+    assert run_names(make_recipe()) == [
+        "float32-bert main bert",
+        "float32-stress main stress",
+        "gate main stress",
+        "main main bert",
+    ]
+
+
+def test_a_script_of_ones_own_runs_as_it_is() -> None:
+    assert run_names(half_recipe(), own=True) == [
+        "half-bert main bert",
+        "half-stress main stress",
+        "gate main stress",
+        "main main bert",
+    ]
+
+
+def test_the_twins_of_a_half_reference_include_float32() -> None:
+    for recipe, names in (
+        (half_recipe(), ["twin-1", "twin-2", "twin-float32"]),
+        (make_recipe(), ["twin-1", "twin-2"]),
+    ):
+        (stage,) = make_stages(recipe, "model", windows=None, twins=2)
+        specs = twin_runs(program(recipe), recipe, stage, INPUTS)
+        assert [spec.name for spec in specs] == names
+
+
+def test_stages_of_a_check() -> None:
+    small, large = half_recipe(), half_recipe(model=LARGE)
+
+    def names(recipe: Recipe, depth: str) -> list[str]:
+        stages = make_stages(recipe, depth, windows=None, twins=3)  # type: ignore[arg-type]
+        return [stage.name for stage in stages]
+
+    assert names(small, "quick") == ["tiny"]
+    assert names(large, "quick") == ["tiny", "model"]
+    assert names(large, "model") == ["model"]
+    full = names(large, "full")
+    assert full[:3] == ["tiny", "tiny-float32", "tiny-bfloat16"]
+    assert "tiny-3-bfloat16" in full
+    assert full[-6:] == ["model", *(f"seed-{n}" for n in range(5))]
+    assert "model" not in names(small, "full")
+    assert len(names(large, "nightly")) > len(full)
+    for depth in DEPTHS:
+        for stage in make_stages(large, depth, windows=None, twins=3):
+            assert valid(stage.derive(large)), stage.name
+
+
+def test_a_model_that_is_small_is_compared_as_it_is() -> None:
+    recipe = make_recipe()
+    (stage,) = make_stages(recipe, "quick", windows=64, twins=3)
+    assert stage.derive(recipe) == recipe
+    assert weights_of(recipe) < 3000
+
+
+def test_runs_are_dealt_to_processes_evenly_and_in_order() -> None:
+    recipe = half_recipe()
+    (stage,) = make_stages(recipe, "model", windows=None, twins=2)
+    specs = plain_runs(program(recipe), recipe, stage, INPUTS, ())
+    dealt = in_sessions(specs, [1, 1, 1, 1, 4], 2)
+    assert sorted(len(part) for part in dealt) == [1, 4]
+    assert [spec.name for part in dealt for spec in part if len(part) == 4] == [
+        spec.name for spec in specs[:4]
+    ]
+    assert in_sessions([], [], 2) == []
+    assert in_sessions(specs, [1] * 5, 1) == [specs]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "old",
+        "old=",
+        "=torch",
+        "o ld=torch",
+        "old=torch,python",
+        "old=torch,python=",
+        "old=torch,version=2",
+        "old=torch,python=a,python=b",
+        "old=torch,script=/nowhere/train.py",
+        "old=torch,adapter=nobody",
+        "old=paddle,adapter=accelerate",
+    ],
+)
+def test_a_program_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse_contestant(text, make_recipe(), lambda path: make_recipe(), {})
+    assert caught.value.diagnostics[0].code == "CC707"
+
+
+def test_programs_are_read_from_text(tmp_path: Path) -> None:
+    recipe, other = make_recipe(), make_recipe(optimizer={"learning_rate": 0.1})
+    script = tmp_path / "train.py"
+    script.touch()
+
+    def read(text: str) -> Contestant:
+        return parse_contestant(text, recipe, lambda path: other, {"torch": "py"})
+
+    assert read("old=torch@2.1,python=/a/b").python == "/a/b"
+    assert read("mine=torch").python == "py"
+    assert read("two=paddle,recipe=b.yaml").recipe == other
+    assert read(f"own=none,script={script}").own
+    assert read("hf=torch,adapter=transformers").adapter == "transformers"
+    assert read("x=torch@2.1").framework == "torch"
+    assert read("x=mindspore").framework == "none"
+
+
+def test_names_are_used_once() -> None:
+    two = of_targets(["torch", "paddle"], make_recipe(), {"torch": "py"})
+    assert [one.python == "py" for one in two] == [True, False]
+    check_names(two)
+    for bad in ([*two, two[0]], []):
+        with pytest.raises(DiagnosticError):
+            check_names(bad)
+
+
+def test_hashes_follow_the_content(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "b.txt").write_text("1")
+    first = folder_hash(tmp_path)
+    (tmp_path / "b.txt").write_text("2")
+    assert folder_hash(tmp_path) == first
+    (tmp_path / "c.py").write_text("1")
+    assert folder_hash(tmp_path) != first
+    assert file_hash(tmp_path / "a.py") == file_hash(tmp_path / "c.py")
+    assert content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})
+    assert content_hash({"a": 1}) != content_hash({"a": 2})
+
+
+def test_versions_of_an_interpreter_that_is_not_there() -> None:
+    assert versions("/nowhere/python") == ()
+
+
+def test_a_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    partial = store.begin("key")
+    assert store.find("key") is None
+    (partial / "done.json").write_text("{}")
+    kept = store.keep("key", partial)
+    assert store.find("key") == kept
+    late = store.begin("key")
+    (late / "done.json").write_text('{"late": true}')
+    assert (store.keep("key", late) / "done.json").read_text() == "{}"
+    assert not late.exists()
+
+
+def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    mine = store.begin("key")
+    dead = tmp_path / "partial-999999999-key"
+    dead.mkdir()
+    (tmp_path / "finished").mkdir()
+    store.sweep()
+    assert mine.exists()
+    assert not dead.exists()
+    assert (tmp_path / "finished").exists()

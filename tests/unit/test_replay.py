@@ -1,0 +1,430 @@
+"""The replay of recorded windows: faithful runs pass, every mistake in a list is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crosscast import plan as ops
+from crosscast.canonical import canonical_plan
+from crosscast.recipe import Recipe
+from crosscast.reference_ops import Attempt
+from crosscast_parity.checks import Check
+from crosscast_parity.levels.replay import UPDATE_LIMIT, replay_run
+from crosscast_parity.observed import Observation
+from recipe_strategies import recipes
+from recipe_texts import recipe_of
+from replay_fakes import SHAPES, Arrays, change, record, without
+
+FIELDS = {
+    "batch": "{micro_batch_size: 4}",
+    "accumulation": "{steps: 3}",
+    "precision": "{mode: mixed, compute_dtype: float16}",
+    "loss_scaling": "{mode: dynamic, init_scale: 4096, growth_interval: 2}",
+    "clipping": "{kind: global_norm, max_norm: 0.35}",
+    "optimizer": "{name: adamw, learning_rate: 1e-3, weight_decay: 0.1}",
+    "schedule": "{name: linear, total_steps: 64, warmup_steps: 4}",
+}
+
+
+def stress(**changes: str) -> Recipe:
+    return recipe_of(**(FIELDS | changes))
+
+
+RECIPE = stress()
+PLAN = canonical_plan(RECIPE)
+
+
+def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+def results(checks: tuple[Check, ...]) -> dict[str, str]:
+    return {check.name: check.result for check in checks}
+
+
+def test_a_faithful_run_passes_far_from_the_limits() -> None:
+    checks = by_name(replay_run(RECIPE, record(RECIPE)))
+    assert {name: check.result for name, check in checks.items()} == {
+        "loss factor": "pass",
+        "gradient norm": "pass",
+        "applied gradients": "pass",
+        "update": "pass",
+    }
+    assert all(check.level == "L1b" for check in checks.values())
+    value, limit = checks["update"].value, checks["update"].limit
+    assert value is not None
+    assert limit == UPDATE_LIMIT
+    assert value < limit / 30
+
+
+OPTIMIZERS = (
+    "{name: sgd, learning_rate: 0.1}",
+    "{name: sgd, learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1}",
+    "{name: sgd, learning_rate: 0.1, momentum: 0.9, nesterov: true}",
+    "{name: sgd, learning_rate: 0.1, momentum: 0.9, rate_in_momentum: true}",
+    "{name: adam, learning_rate: 1e-3, weight_decay: 0.1}",
+    "{name: adamw, learning_rate: 1e-3, eps_placement: before_correction}",
+    "{name: adamw, learning_rate: 1e-3, bias_correction: false, eps: 1e-6}",
+    "{name: lamb, learning_rate: 1e-2, weight_decay: 0.1}",
+    "{name: lion, learning_rate: 1e-3, weight_decay: 0.1}",
+    "{name: adafactor, learning_rate: 1e-2, weight_decay: 0.1}",
+)
+CLIPPINGS = (
+    "{kind: none}",
+    "{kind: per_param_norm, max_norm: 0.1, exempt: [layer_norm]}",
+    "{kind: global_norm, max_norm: 0.35, eps: 0.0, exempt: [bias, embedding]}",
+    "{kind: value, max_value: 0.01}",
+)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_optimizer_is_replayed(optimizer: str) -> None:
+    recipe = stress(optimizer=optimizer)
+    assert set(results(replay_run(recipe, record(recipe))).values()) == {"pass"}
+    wrong = change(canonical_plan(recipe), ops.Schedule, learning_rate=1.01 * 0.1)
+    assert results(replay_run(recipe, record(recipe, plan=wrong)))["update"] == "fail"
+
+
+@pytest.mark.parametrize("clipping", CLIPPINGS)
+def test_every_clipping_is_replayed(clipping: str) -> None:
+    recipe = stress(clipping=clipping)
+    assert set(results(replay_run(recipe, record(recipe))).values()) == {"pass"}
+    observed = record(recipe, plan=PLAN)  # clips by the global norm instead
+    assert results(replay_run(recipe, observed))["applied gradients"] == "fail"
+
+
+def test_parameter_groups_are_replayed() -> None:
+    groups = '[{parameters: ["bert.embeddings.*"], rate_factor: 0.5, weight_decay: 0.3}]'
+    recipe = stress(optimizer=f"{{name: adamw, learning_rate: 1e-3, groups: {groups}}}")
+    assert set(results(replay_run(recipe, record(recipe))).values()) == {"pass"}
+    wrong = change(canonical_plan(recipe), ops.Step, groups=())
+    check = by_name(replay_run(recipe, record(recipe, plan=wrong)))["update"]
+    assert check.result == "fail"
+    assert "bert.embeddings" in check.wording
+    assert "groups without effect" in check.wording
+
+
+def test_skipped_windows_are_replayed() -> None:
+    observed = record(RECIPE, overflow=(1,))
+    assert observed.windows[1].row.skipped
+    assert set(results(replay_run(RECIPE, observed)).values()) == {"pass"}
+
+
+def test_full_half_weights_with_half_sums_are_replayed() -> None:
+    recipe = stress(
+        precision="{mode: full, compute_dtype: float16}",
+        accumulation="{steps: 3, dtype: compute}",
+    )
+    checks = by_name(replay_run(recipe, record(recipe)))
+    assert {check.result for check in checks.values()} == {"pass"}
+    in_float32 = change(canonical_plan(recipe), ops.Accumulate, dtype="float32")
+    check = by_name(replay_run(recipe, record(recipe, plan=in_float32)))["applied gradients"]
+    assert check.result == "fail"
+    assert "not rounded to float16" in check.wording
+
+
+# Mistakes that are other plans, and the check that must find each.
+OTHER_PLANS: dict[str, tuple[Callable[[ops.Plan], ops.Plan], str, str]] = {
+    "eps 1e-6": (lambda p: change(p, ops.Step, eps=1e-6), "update", "eps 1e-06"),
+    "eps 1e-7": (lambda p: change(p, ops.Step, eps=1e-7), "update", "eps 1e-07"),
+    "eps before correction": (
+        lambda p: change(p, ops.Step, eps_placement="before_correction"),
+        "update",
+        "before the bias correction",
+    ),
+    "beta1": (lambda p: change(p, ops.Step, betas=(0.95, 0.999)), "update", "betas 0.95"),
+    "beta2": (lambda p: change(p, ops.Step, betas=(0.9, 0.98)), "update", "betas 0.9 and 0.98"),
+    "no bias correction": (
+        lambda p: change(p, ops.Step, bias_correction=False),
+        "update",
+        "no bias correction",
+    ),
+    "decay on all": (lambda p: change(p, ops.Step, no_decay=()), "update", "decay on biases"),
+    "no decay": (lambda p: change(p, ops.Step, weight_decay=0.0), "update", "no decay at all"),
+    "coupled decay": (
+        lambda p: change(p, ops.Step, optimizer="adam"),
+        "update",
+        "decay added to the gradients",
+    ),
+    "no warm-up": (lambda p: change(p, ops.Schedule, warmup_steps=0), "update", ""),
+    "warm-up off by one": (lambda p: change(p, ops.Schedule, warmup_steps=5), "update", ""),
+    "tick on skips": (lambda p: change(p, ops.Schedule, tick="attempt"), "update", ""),
+    "no clip": (lambda p: change(p, ops.Clip, mode="none"), "applied gradients", ""),
+    "clip x 2": (lambda p: change(p, ops.Clip, limit=0.7), "applied gradients", ""),
+    "clip of each": (
+        lambda p: change(p, ops.Clip, mode="per_param_norm"),
+        "applied gradients",
+        "",
+    ),
+    "clip by value": (lambda p: change(p, ops.Clip, mode="value"), "applied gradients", ""),
+    "half sums": (lambda p: change(p, ops.Accumulate, dtype="float16"), "applied gradients", ""),
+    "no unscaling": (lambda p: without(p, ops.Unscale), "gradient norm", ""),
+    "no skip": (lambda p: without(p, ops.CheckFinite), "applied gradients", "not finite"),
+    "gradients not cleared": (lambda p: without(p, ops.Zero), "applied gradients", ""),
+    "no division": (lambda p: without(p, ops.Normalize), "loss factor", ""),
+    "divided by micro-batches": (
+        lambda p: change(p, ops.Normalize, unit="microbatch"),
+        "loss factor",
+        "",
+    ),
+    "tail divided by a full window": (
+        lambda p: change(p, ops.Normalize, renormalize=False),
+        "loss factor",
+        "window 2",
+    ),
+    "no scaling": (lambda p: without(p, ops.Scale), "loss factor", ""),
+}
+
+
+@pytest.mark.parametrize("mistake", OTHER_PLANS)
+def test_other_plans_are_found(mistake: str) -> None:
+    spoil, name, words = OTHER_PLANS[mistake]
+    observed = record(RECIPE, plan=spoil(PLAN), overflow=(1,))
+    checks = by_name(replay_run(RECIPE, observed))
+    assert checks[name].result == "fail", checks
+    assert words in checks[name].wording
+
+
+def clip_before_unscale(op: ops.Op, attempt: Attempt) -> None:
+    if isinstance(op, ops.Unscale):
+        total = np.sqrt(sum(np.sum(g * g) for g in attempt.sums[0].values()))
+        attempt.each_sum(lambda g: g * np.float32(min(1.0, 0.35 / total)))
+
+
+def tail_by_its_own_count(op: ops.Op, attempt: Attempt) -> None:
+    """Each loss divided by the rows of its own micro-batch and the number of micro-batches."""
+    if isinstance(op, ops.Normalize):
+        assert attempt.micro is not None
+        attempt.rows = attempt.micro.work.rows * attempt.n_micro
+
+
+def last_dropped(op: ops.Op, attempt: Attempt) -> None:
+    if isinstance(op, ops.Accumulate) and len(attempt.sums[0]):
+        assert attempt.micro is not None
+        if attempt.micro.work.rows == 2:
+            attempt.micro.gradients = {n: 0 * g for n, g in (attempt.micro.gradients or {}).items()}
+
+
+def stale_moments(op: ops.Op, attempt: Attempt) -> None:
+    """Moments begin anew in window 2."""
+    if isinstance(op, ops.Step) and attempt.updates == 2:
+        attempt.moments = {
+            slot: {n: np.zeros_like(a) for n, a in tensors.items()}
+            for slot, tensors in attempt.moments.items()
+        }
+
+
+def clears_every_micro_batch(op: ops.Op, attempt: Attempt) -> None:
+    if isinstance(op, ops.Accumulate):
+        attempt.sums = [{}]
+
+
+HOOKS = {
+    "clip before unscale": (clip_before_unscale, "applied gradients"),
+    "tail divided by its own count": (tail_by_its_own_count, "loss factor"),
+    "last micro-batch dropped": (last_dropped, "applied gradients"),
+    "moments lost": (stale_moments, "update"),
+    "cleared every micro-batch": (clears_every_micro_batch, "applied gradients"),
+}
+
+
+@pytest.mark.parametrize("mistake", HOOKS)
+def test_mistakes_between_operations_are_found(mistake: str) -> None:
+    hook, name = HOOKS[mistake]
+    assert results(replay_run(RECIPE, record(RECIPE, before_op=hook)))[name] == "fail"
+
+
+def half_weights(number: int, parameters: Arrays) -> None:
+    for name, array in parameters.items():
+        parameters[name] = array.astype(np.float16).astype(np.float32)
+
+
+def swapped(number: int, parameters: Arrays) -> None:
+    """Two tensors of one shape change places."""
+    one, other = (f"bert.encoder.layer.0.attention.self.{n}.weight" for n in ("query", "key"))
+    parameters[one], parameters[other] = parameters[other], parameters[one]
+
+
+def bump(number: int, parameters: Arrays) -> None:
+    parameters["classifier.bias"] = parameters["classifier.bias"] + np.float32(1e-4)
+
+
+@pytest.mark.parametrize("spoil", [half_weights, swapped, bump])
+def test_weights_that_do_not_follow_the_update_are_found(
+    spoil: Callable[[int, Arrays], None],
+) -> None:
+    check = by_name(replay_run(RECIPE, record(RECIPE, after_window=spoil)))["update"]
+    assert check.result == "fail"
+    if spoil is bump:
+        assert check.window == 0
+        assert "classifier.bias" in check.wording
+
+
+def changed(observed: Observation, number: int, **changes: Any) -> Observation:
+    windows = list(observed.windows)
+    windows[number] = replace(windows[number], **changes)
+    return replace(observed, windows=tuple(windows))
+
+
+def test_a_skipped_window_must_leave_the_weights_alone() -> None:
+    observed = record(RECIPE, overflow=(1,))
+    after = dict(observed.windows[1].after)
+    after["classifier.bias"] = after["classifier.bias"] * np.float32(1.001)
+    check = by_name(replay_run(RECIPE, changed(observed, 1, after=after)))["update"]
+    assert (check.result, check.window) == ("fail", 1)
+    assert "skipped" in check.wording
+
+
+def test_weights_must_not_change_between_windows() -> None:
+    observed = record(RECIPE)
+    before = dict(observed.windows[2].before)
+    before["classifier.bias"] = before["classifier.bias"] + np.float32(1e-3)
+    check = by_name(replay_run(RECIPE, changed(observed, 2, before=before)))["update"]
+    assert (check.result, check.window) == ("fail", 2)
+    assert "window before left" in check.wording
+
+
+def test_a_weight_without_gradient_may_stay_but_not_move() -> None:
+    observed = record(RECIPE)
+    name = "bert.pooler.dense.bias"
+    windows = []
+    for window in observed.windows:
+        start = observed.windows[0].before[name]
+        changes: dict[str, Any] = {
+            kind: {n: a for n, a in getattr(window, kind).items() if n != name}
+            for kind in ("total", "first", "applied")
+        }
+        for kind in ("before", "after"):
+            changes[kind] = {**getattr(window, kind), name: start}
+        windows.append(replace(window, **changes))
+    checks = replay_run(RECIPE, replace(observed, windows=tuple(windows)))
+    assert results(checks)["update"] == "pass"
+    moved = replace(windows[1], after={**windows[1].after, name: windows[1].before[name] + 1})
+    windows[1:2] = [moved]
+    windows[2:] = []
+    check = by_name(replay_run(RECIPE, replace(observed, windows=tuple(windows))))["update"]
+    assert check.result == "fail"
+    assert "without a gradient" in check.wording
+
+
+def test_a_window_skipped_for_nothing_is_found() -> None:
+    observed = record(RECIPE)
+    window = observed.windows[2]
+    row = replace(window.row, skipped=True, updates=2)
+    check = by_name(
+        replay_run(RECIPE, changed(observed, 2, row=row, after=window.before, applied={}))
+    )["applied gradients"]
+    assert (check.result, check.window) == ("fail", 2)
+    assert "although every gradient is finite" in check.wording
+
+
+def test_what_was_not_recorded_is_not_tested() -> None:
+    observed = record(RECIPE)
+    bare = tuple(
+        replace(window, total={}, first={}, applied={}, factors=(), losses=())
+        for window in observed.windows
+    )
+    checks = replay_run(RECIPE, replace(observed, windows=bare))
+    assert set(results(checks).values()) == {"not tested"}
+    assert all(check.wording for check in checks)
+    assert results(replay_run(RECIPE, Observation(windows=()))) == {"update": "not tested"}
+    late = tuple(replace(window, window=window.window + 3) for window in observed.windows)
+    assert results(replay_run(RECIPE, Observation(windows=late)))["update"] == "not tested"
+
+
+def test_without_applied_gradients_the_update_is_replayed_from_the_sums() -> None:
+    for plan, expected in ((PLAN, "pass"), (change(PLAN, ops.Clip, mode="none"), "fail")):
+        observed = record(RECIPE, plan=plan)
+        windows = tuple(replace(window, applied={}) for window in observed.windows)
+        found = results(replay_run(RECIPE, Observation(windows=windows)))
+        assert found["applied gradients"] == "not tested"
+        assert found["update"] == expected
+
+
+@pytest.mark.parametrize("upto", [ops.Unscale, ops.Clip])
+def test_an_optimizer_may_unscale_and_clip_by_itself(upto: type[ops.Op]) -> None:
+    given: list[Arrays] = []
+
+    def note(op: ops.Op, attempt: Attempt) -> None:
+        if isinstance(op, upto):
+            given.append(attempt.gradients())
+
+    observed = record(RECIPE, before_op=note)
+    windows = tuple(
+        replace(window, applied=applied)
+        for window, applied in zip(observed.windows, given, strict=True)
+    )
+    checks = by_name(replay_run(RECIPE, Observation(windows=windows)))
+    assert {check.result for check in checks.values()} == {"pass"}
+    assert "by itself" in checks["applied gradients"].wording
+
+
+def test_updates_as_small_as_rounding_are_not_judged() -> None:
+    recipe = stress(optimizer="{name: adamw, learning_rate: 1e-12, weight_decay: 0.1}")
+    check = by_name(replay_run(recipe, record(recipe)))["update"]
+    assert check.result == "not tested"
+    assert "too small" in check.wording
+    wrong = change(canonical_plan(recipe), ops.Schedule, learning_rate=1e-3)
+    assert results(replay_run(recipe, record(recipe, plan=wrong)))["update"] == "fail"
+
+
+def test_values_that_are_not_finite_end_the_replay() -> None:
+    recipe = stress(precision="{mode: none}", loss_scaling="{mode: none}")
+    observed = record(recipe, overflow=(2,))
+    assert not np.isfinite(observed.windows[2].after[next(iter(SHAPES))]).all()
+    found = results(replay_run(recipe, observed))
+    assert set(found.values()) == {"pass"}
+    first = record(recipe, overflow=(0,))
+    assert results(replay_run(recipe, first))["update"] == "not tested"
+
+
+AVERAGES: dict[str, Callable[[ops.Plan], ops.Plan]] = {
+    "another decay": lambda p: change(p, ops.Ema, decay=0.99),
+    "none": lambda p: change(p, ops.Ema, decay=1.0),
+}
+
+
+def test_the_average_is_replayed() -> None:
+    recipe = stress(ema="{decay: 0.9}")
+    observed = record(recipe, overflow=(1,))
+    check = by_name(replay_run(recipe, observed))["average"]
+    assert check.result == "pass"
+    for spoil in AVERAGES.values():
+        wrong = record(recipe, plan=spoil(canonical_plan(recipe)))
+        assert results(replay_run(recipe, wrong))["average"] == "fail"
+    gone = changed(observed, 1, average={})
+    assert results(replay_run(recipe, gone))["average"] == "not tested"
+
+
+def test_an_average_must_not_move_in_a_skipped_window() -> None:
+    recipe = stress(ema="{decay: 0.9}")
+    observed = record(recipe, overflow=(3,))
+    held = dict(observed.windows[3].average)
+    held["classifier.bias"] = held["classifier.bias"] * np.float32(1.001)
+    check = by_name(replay_run(recipe, changed(observed, 3, average=held)))["average"]
+    assert (check.result, check.window) == ("fail", 3)
+
+
+def test_an_average_that_hardly_moves_is_not_judged() -> None:
+    recipe = stress(ema="{decay: 0.999999}")
+    assert results(replay_run(recipe, record(recipe)))["average"] == "not tested"
+
+
+slow_to_draw = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+@settings(slow_to_draw, max_examples=60)
+@given(recipe=recipes(), seed=st.integers(0, 9), size=st.sampled_from((1e-3, 1.0, 30.0)))
+def test_no_faithful_run_of_any_recipe_is_accused(recipe: Recipe, seed: int, size: float) -> None:
+    if recipe.processes > 1:
+        return
+    observed = record(recipe, seed=seed, size=size, overflow=(seed,))
+    wrong = [check for check in replay_run(recipe, observed) if check.result == "fail"]
+    assert wrong == []

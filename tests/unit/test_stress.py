@@ -1,0 +1,179 @@
+"""Recipes that exercise what a recipe has, and the faults for their loss scale."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosscast import rules, scaling
+from crosscast.canonical import canonical_plan
+from crosscast.diagnostics import DiagnosticError
+from crosscast.plan import UpdateScale
+from crosscast.recipe import BertModel, Recipe
+from crosscast_parity.exercise import exercise, unexercised
+from crosscast_parity.exercise_rules import rule_for
+from crosscast_parity.levels.rows import expected_counts
+from crosscast_parity.stress import stress_recipe
+from crosscast_parity.stress_scale import HIGHEST, stress_faults
+from observed_runs import sightings
+from parity_recipes import plain, stress
+from recipe_strategies import recipes
+
+EXCEPTIONS = {
+    "precision.ops.embeddings": "a lookup may stay in float32 under compute",
+    "data.train_rows": "where rows are carried over, an epoch has no end that shows",
+    "optimizer.groups": "a pattern may fit nothing",
+    "optimizer.no_decay": "groups may decide about all weights that it names",
+    "optimizer.weight_decay": "groups may decide about all weights",
+}
+berts = recipes().filter(lambda recipe: isinstance(recipe.model, BertModel))
+MACHINE = {
+    "loss_scaling__growth_factor": (2.0, 4.0, 1.001, 65536.0),
+    "loss_scaling__backoff_factor": (0.5, 0.25, 0.999, 2.0**-16),
+    "loss_scaling__growth_interval": (1, 3, 2000),
+    "loss_scaling__hysteresis": (1, 2, 3, 9),
+    "loss_scaling__hysteresis_mode": ("consecutive", "cumulative"),
+    "loss_scaling__max_scale": (None, 2.0**40),
+    "accumulation__tail": ("flush", "drop", "carry", "flush_renormalized"),
+}
+machines = st.fixed_dictionaries({k: st.sampled_from(v) for k, v in MACHINE.items()})
+
+
+@settings(deadline=None, max_examples=50)
+@given(berts)
+def test_it_is_valid_small_and_keeps_the_kinds(recipe: Recipe) -> None:
+    stressed, told = stress_recipe(recipe)
+    assert rules.check(stressed) == []
+    assert isinstance(stressed.model, BertModel)
+    assert (stressed.model.hidden_size, stressed.model.layers) == (64, 2)
+    assert stressed.optimizer.name == recipe.optimizer.name
+    assert stressed.clipping.kind == recipe.clipping.kind
+    assert stressed.loss_scaling.mode == recipe.loss_scaling.mode
+    assert stressed.precision == recipe.precision
+    assert stressed.schedule.name == recipe.schedule.name
+    assert stressed.schedule.tick == recipe.schedule.tick
+    assert stressed.accumulation.normalize_by == recipe.accumulation.normalize_by
+    assert stressed.accumulation.tail == recipe.accumulation.tail
+    assert bool(stressed.ema.decay) == bool(recipe.ema.decay)
+    assert bool(stressed.schedule.warmup_steps) == bool(recipe.schedule.warmup_steps)
+    assert told
+    assert stress_recipe(stressed)[0] == stressed
+
+
+@settings(deadline=None, max_examples=6)
+@given(berts)
+def test_nothing_but_known_exceptions_stays_unexercised(recipe: Recipe) -> None:
+    stressed, _ = stress_recipe(recipe)
+    found = exercise(stressed, sightings(stressed, stress_faults(stressed, 64)))
+    left = [one for one in unexercised(found) if not _never(one.path)]
+    assert [str(one) for one in left if one.path not in EXCEPTIONS] == []
+
+
+def _never(path: str) -> bool:
+    rule = rule_for(path)
+    return rule is not None and rule.needs == "never"
+
+
+@settings(deadline=None, max_examples=100)
+@given(machines)
+def test_the_faults_take_the_scale_through_all_its_states(changes: dict[str, object]) -> None:
+    recipe = stress(**changes)
+    machine = canonical_plan(recipe).find(UpdateScale)
+    assert machine is not None
+    faults = stress_faults(recipe, 64)
+    bad = {fault.window for fault in faults}
+    assert 0 in bad
+    assert any({a, a + 1} <= bad for a in bad)
+    assert max(bad) < 60
+    states = [scaling.initial(machine)]
+    for window in range(64):
+        states.append(scaling.adjust(machine, states[-1], window not in bad))
+    scales = [state.scale for state in states]
+    assert max(scales) <= HIGHEST
+    assert machine.min_scale in scales
+    assert any(b > a for a, b in pairwise(scales))
+    # No overflow comes at the lowest scale, where scripts may stop.
+    assert all(scales[window] > machine.min_scale for window in bad)
+    if machine.hysteresis > 1:
+        assert any(scales[w + 1] == scales[w] for w in bad)
+        assert any(scales[w + 1] < scales[w] for w in bad)
+
+
+@settings(deadline=None, max_examples=30)
+@given(machines)
+def test_no_scale_grows_too_high_without_faults(changes: dict[str, object]) -> None:
+    machine = canonical_plan(stress(**changes)).find(UpdateScale)
+    assert machine is not None
+    state = scaling.initial(machine)
+    for _ in range(64):
+        state = scaling.adjust(machine, state, True)
+    assert state.scale <= HIGHEST
+    assert state.scale > machine.init_scale
+
+
+def test_faults_lie_in_micro_batches_that_exist_and_take_turns() -> None:
+    recipe = stress()
+    faults = stress_faults(recipe, 64)
+    counts = expected_counts(recipe, 58)
+    n_micro = [n for _, (n, _) in zip(range(64), counts, strict=False)]
+    assert n_micro[3] == 3
+    assert 3 in {fault.window for fault in faults}
+    assert all(fault.micro < n_micro[fault.window] for fault in faults)
+    assert {fault.kind for fault in faults} == {"inf", "-inf", "nan"}
+    middle = [f for f in faults if 0 < f.micro < n_micro[f.window] - 1]
+    assert middle
+    assert [fault.names for fault in faults if fault.names] == ["classifier.*"]
+
+
+def test_short_runs_have_the_first_faults_only() -> None:
+    recipe = stress()
+    assert stress_faults(recipe, 3) == tuple(f for f in stress_faults(recipe, 64) if f.window < 3)
+    assert stress_faults(recipe, 0) == ()
+
+
+def test_a_constant_scale_meets_overflows_too() -> None:
+    recipe = stress(loss_scaling={"mode": "static", "scale": 1e9})
+    assert recipe.loss_scaling.model_dump() == {"mode": "static", "scale": HIGHEST}
+    assert [fault.window for fault in stress_faults(recipe, 64)] == [0, 2, 3, 6]
+
+
+def test_without_a_scale_there_are_no_faults() -> None:
+    recipe = stress(
+        loss_scaling={"mode": "none"},
+        precision={"mode": "mixed", "compute_dtype": "bfloat16"},
+    )
+    assert stress_faults(recipe, 64) == ()
+
+
+def test_what_was_changed_is_told() -> None:
+    _, told = stress_recipe(plain())
+    assert "clipping.max_norm: 1 became 0.35" in told
+    assert "optimizer.weight_decay: 0.01 became 0.1" in told
+    assert "model.hidden_size: 512 became 64" in told
+    assert not [line for line in told if line.startswith(("seed", "name", "optimizer.eps"))]
+
+
+def test_no_feature_is_added() -> None:
+    recipe, _ = stress_recipe(
+        plain(
+            clipping={"kind": "none"},
+            optimizer__weight_decay=0.0,
+            schedule__warmup_steps=0,
+            accumulation__steps=1,
+            batch__global_batch_size=8,
+        )
+    )
+    assert recipe.clipping.kind == "none"
+    assert recipe.optimizer.weight_decay == 0.0
+    assert recipe.schedule.warmup_steps == 0
+    assert recipe.accumulation.steps == 1
+    assert recipe.ema.decay is None
+
+
+def test_a_custom_model_cannot_be_stressed() -> None:
+    model = {"kind": "custom", "factory": {"torch": "m:main"}}
+    with pytest.raises(DiagnosticError, match="CC704"):
+        stress_recipe(plain(model=model))
