@@ -7,13 +7,16 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 # Flags of tests/fuzz/run.py.
 FUZZ ?= --examples 300
+# Flags of tests/mutants/run.py and tests/mutants/clean.py.
+MUTANTS ?= --docs
+ALARMS ?= --docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit frameworks probes fuzz package generate bench clean
+.PHONY: help demo test check unit frameworks probes fuzz mutants false-alarms package generate bench slurm clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
@@ -56,6 +59,15 @@ probes: $(VENV)/.dev ## Only the probes behind the tables
 
 fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the reference
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(FUZZ)
+
+mutants: $(VENV)/.dev ## Plant translation bugs in the emitted files; which level catches which
+	PYTHONPATH=tests $(BIN)/python -m mutants.run --jobs $(JOBS) $(MUTANTS)
+
+false-alarms: $(VENV)/.dev ## Compare over a hundred pairs of correct programs; none may be accused
+	PYTHONPATH=tests $(BIN)/python -m mutants.clean --jobs $(JOBS) $(ALARMS)
+
+slurm: $(VENV)/.dev ## Start a SLURM of two nodes on this host and sweep on it (needs slurm-wlm, munge)
+	$(BIN)/pytest tests/slurm --capture no
 
 package: $(VENV)/.dev ## Build sdist and wheel
 	$(BIN)/python -m build --outdir dist

@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 from crosscast.canonical import canonical_plan
-from crosscast.plan import Autocast, Backward, Clip, Normalize, Plan
+from crosscast.plan import Accumulate, Autocast, Backward, Clip, Normalize, Plan
 from crosscast.recipe import BertModel, Recipe, SyntheticData
 from crosscast.reference import Forward, MicroBatch, State, initial, step
 from crosscast.reference_data import Row as ReferenceRow
@@ -116,7 +116,8 @@ class Script:
         self, plan: Plan, state: State, after: State, work: list[Forward], row: Row
     ) -> ObservedWindow:
         roles = roles_of(state.parameters)
-        sums = step(Plan(micro=plan.micro, window=()), state, work, roles)[0].gradients[0]
+        exact = tuple(Accumulate() if isinstance(op, Accumulate) else op for op in plan.micro)
+        sums = step(Plan(micro=exact, window=()), state, work, roles)[0].gradients[0]
         first = _first(plan, state, work)
         clip = next(i for i, op in enumerate(plan.window) if isinstance(op, Clip))
         to_clip = Plan(micro=plan.micro, window=plan.window[: clip + 1])

@@ -32,7 +32,7 @@ from safetensors.numpy import load_file, save_file
 BUG = "@BUG@"
 SCALED = @SCALED@
 MICRO, STEPS, LR, WARMUP, TOTAL = 8, 2, 0.5, 4, 64
-INIT, INTERVAL = 1024.0, 5
+INIT, INTERVAL = @INIT@, @INTERVAL@
 
 
 def learning_rate(position):
@@ -194,10 +194,18 @@ def make_recipe(*, scaled: bool = True, **changes: Mapping[str, Any]) -> Recipe:
     return Recipe.model_validate(document)
 
 
-def write_fakes(folder: Path, bugs: Mapping[str, str], *, scaled: bool = True) -> None:
+def write_fakes(
+    folder: Path,
+    bugs: Mapping[str, str],
+    *,
+    scaled: bool = True,
+    init: float = 1024.0,
+    interval: int = 5,
+) -> None:
     """Write one fake script per target with its bug (empty for none)."""
     for target, bug in bugs.items():
         text = FAKE_SCRIPT.replace("@BUG@", bug).replace("@SCALED@", str(scaled))
+        text = text.replace("@INIT@", repr(init)).replace("@INTERVAL@", str(interval))
         (folder / target).mkdir(parents=True, exist_ok=True)
         (folder / target / "train.py").write_text(text)
 

@@ -20,9 +20,11 @@ from crosscast.recipe import BertModel, Recipe
 from crosscast.reference_data import MicroBatch
 from crosscast.reference_ops import Attempt, Micro, perform
 from crosscast.scaling import ScaleState, initial
+from crosscast_parity.checks import Check
 from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.observed import Observation, ObservedWindow
 from crosscast_parity.traces import Row
+from recipe_texts import recipe_of
 
 Arrays = dict[str, np.ndarray]
 Hook = Callable[[ops.Op, Attempt], None]
@@ -226,3 +228,40 @@ def without(plan: ops.Plan, kind: type[ops.Op]) -> ops.Plan:
         return tuple(op for op in part if not isinstance(op, kind))
 
     return ops.Plan(micro=left(plan.micro), window=left(plan.window))
+
+
+FIELDS = {
+    "batch": "{micro_batch_size: 4}",
+    "accumulation": "{steps: 3}",
+    "precision": "{mode: mixed, compute_dtype: float16}",
+    "loss_scaling": "{mode: dynamic, init_scale: 4096, growth_interval: 2}",
+    "clipping": "{kind: global_norm, max_norm: 0.35}",
+    "optimizer": "{name: adamw, learning_rate: 1e-3, weight_decay: 0.1}",
+    "schedule": "{name: linear, total_steps: 64, warmup_steps: 4}",
+}
+
+
+def stress(**changes: str) -> Recipe:
+    """A recipe in which everything shows, with changes."""
+    return recipe_of(**(FIELDS | changes))
+
+
+RECIPE = stress()
+PLAN = canonical_plan(RECIPE)
+
+
+def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+    """Checks by their names."""
+    return {check.name: check for check in checks}
+
+
+def results(checks: tuple[Check, ...]) -> dict[str, str]:
+    """Results of checks by their names."""
+    return {check.name: check.result for check in checks}
+
+
+def changed(observed: Observation, number: int, **changes: Any) -> Observation:
+    """An observation with changes in one window."""
+    windows = list(observed.windows)
+    windows[number] = replace(windows[number], **changes)
+    return replace(observed, windows=tuple(windows))

@@ -85,7 +85,7 @@ RECIPE: dict[str, Any] = {
     "name": "fake",
     "seed": 5,
     "model": {"kind": "bert", "preset": "tiny", "vocab_size": 128, "labels": 3, "layers": 1},
-    "data": {"source": "synthetic", "sequence_length": 16, "train_rows": 64, "eval_rows": 32},
+    "data": {"source": "synthetic", "sequence_length": 16, "train_rows": 64, "eval_rows": 512},
     "batch": {"micro_batch_size": 8, "global_batch_size": 16},
     "optimizer": {"name": "sgd", "learning_rate": 0.01},
     "schedule": {"total_steps": 30},

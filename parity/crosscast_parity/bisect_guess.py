@@ -17,8 +17,8 @@ from crosscast_parity.traces import Row
 from crosscast_parity.variations import Variation, paths_of, vary
 
 Suggestion = tuple[str, Any]
-MOST_STEPS = 256
-"""Warm-ups and lengths of schedules that are looked through."""
+WARM = 4
+"""Windows whose rates a warm-up is read off."""
 
 
 def guesses(recipe: Recipe, sightings: Sequence[Sighting]) -> list[Variation]:
@@ -39,8 +39,6 @@ def _suggestions(recipe: Recipe, sightings: Sequence[Sighting]) -> Iterator[Sugg
         yield from _rates(sighting)
         if isinstance(recipe.loss_scaling, DynamicLossScaling):
             yield from _counters(sighting.rows)
-    steps = min(recipe.schedule.total_steps, MOST_STEPS)
-    yield from (("schedule.warmup_steps", number) for number in range(steps + 1))
 
 
 def _scales(rows: Sequence[Row]) -> Iterator[Suggestion]:
@@ -82,8 +80,18 @@ def _rates(sighting: Sighting) -> Iterator[Suggestion]:
     factors = {_plain(row.lr / lr) for row, lr in pairs}
     if len(factors) == 1:
         yield "optimizer.learning_rate", _plain(schedule.learning_rate * factors.pop())
-    last, _ = pairs[-1]
-    yield "schedule.end_lr", _plain(last.lr)
+    yield "schedule.end_lr", _plain(pairs[-1][0].lr)
+    yield from _warmups(schedule, sighting.rows)
+
+
+def _warmups(schedule: Schedule, rows: Sequence[Row]) -> Iterator[Suggestion]:
+    """The length of a warm-up that begins with these rates."""
+    position = 0
+    for row in rows[:WARM]:
+        if row.lr > 0:
+            steps = round(schedule.learning_rate * position / row.lr)
+            yield from (("schedule.warmup_steps", steps + off) for off in (0, 1))
+        position += schedule.tick == "attempt" or not row.skipped
 
 
 def _plain(value: float) -> float:

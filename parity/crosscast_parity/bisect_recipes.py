@@ -16,13 +16,13 @@ from crosscast.recipe import Recipe
 from crosscast_parity.bisect import (
     Bisection,
     By,
-    Court,
     Protocol,
     Trial,
     from_to,
     headline,
     title,
 )
+from crosscast_parity.bisect_court import Court
 from crosscast_parity.bisect_sets import minimal
 from crosscast_parity.changes import built
 from crosscast_parity.checks import Check, failures
@@ -33,7 +33,7 @@ IGNORED = ("version", "name", "batch.global_batch_size")
 """The global batch size follows from the others."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Difference:
     """One thing in which two recipes differ: a field, or a section of another kind."""
 

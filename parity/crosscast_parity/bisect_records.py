@@ -6,12 +6,15 @@ fitted, then the best are made larger.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from crosscast_parity.bisect import Court, Protocol, Trial, gap_of_trial
+from crosscast_parity.bisect import Protocol, Trial, gap_of_trial
+from crosscast_parity.bisect_court import Court
 from crosscast_parity.bisect_guess import AXES, fitted, guesses, rounder
+from crosscast_parity.changes import value_at
 from crosscast_parity.evidence import Gap
 from crosscast_parity.variations import Variation, variations, vary
 
@@ -19,8 +22,8 @@ LARGEST = 3
 """Fields of a set at most."""
 BEAM = 5
 """Sets that are made larger."""
-FIT_BEST = 3
-"""Fields of which a number is fitted."""
+READ_OF_EACH = 2
+"""Values of a field that are taken from the traces."""
 GIVEN = ("data.train_rows",)
 """What all programs are given alike."""
 
@@ -38,14 +41,7 @@ class RecordSearch:
 
     def search(self, claimed: Trial) -> Set:
         """Return the best set that the records show; whether it explains is for `explains`."""
-        court, parts = self.court, self.court.failing_parts()
-        candidates = [
-            change
-            for change in self._candidates()
-            if change.path not in GIVEN
-            and court.parts_of(change) & parts
-            and not court.refuted((change,))
-        ]
+        candidates = self._candidates()
         kept: list[Set] = [()]
         self.tried[()] = claimed
         for size in range(1, LARGEST + 1):
@@ -56,7 +52,7 @@ class RecordSearch:
             if not ranked:
                 break
             if size == 1 and not self.explains(ranked[0]):
-                fits = self._fit(ranked, claimed)
+                fits = self._fit(ranked)
                 candidates += [one[0] for one in fits]
                 ranked = self._ranked([*sets, *fits])
             if self.explains(ranked[0]):
@@ -67,11 +63,30 @@ class RecordSearch:
         return min(self.tried, key=lambda one: (gap_of_trial(self.tried[one]), len(one)))
 
     def _candidates(self) -> list[Variation]:
-        recipe = self.court.recipe
-        found = list(variations(recipe, unfit=True))
-        known = {(one.path, str(one)) for one in found}
-        more = guesses(recipe, self.court.sightings)
-        return found + [one for one in more if (one.path, str(one)) not in known]
+        """Return the variations that an objecting check can see and no cheap check refutes.
+
+        Of the values that were read off the traces the nearest of each field are enough.
+        """
+        court, recipe = self.court, self.court.recipe
+        parts, nothing = court.failing_parts(), court.at_a_glance(())
+        tried = list(variations(recipe, unfit=True))
+        known = {str(one) for one in tried}
+        read = [one for one in guesses(recipe, court.sightings) if str(one) not in known]
+        gaps = {
+            one: gap
+            for one in (*tried, *read)
+            if one.path not in GIVEN
+            and court.parts_of(one) & parts
+            and (gap := court.at_a_glance((one,))) <= nothing
+        }
+        nearest = sorted((one for one in read if one in gaps), key=lambda one: gaps[one])
+        counts = Counter[str]()
+        chosen = []
+        for one in nearest:
+            counts[one.path] += 1
+            if counts[one.path] <= READ_OF_EACH:
+                chosen.append(one)
+        return [one for one in tried if one in gaps] + chosen
 
     def _try(self, one: Set) -> Trial:
         if one not in self.tried:
@@ -93,14 +108,18 @@ class RecordSearch:
 
         return sorted(sets, key=key)
 
-    def _fit(self, ranked: Sequence[Set], claimed: Trial) -> list[Set]:
-        """Fit the numbers of the best single fields that leave less open than none."""
+    def _fit(self, ranked: Sequence[Set]) -> list[Set]:
+        """Fit every number of one field, from the best value that was tried or claimed."""
         found: list[Set] = []
-        for one in _distinct(ranked)[:FIT_BEST]:
+        for one in _distinct(ranked):
             axis = AXES.get(one[0].path)
-            if axis is None or gap_of_trial(self.tried[one]) >= gap_of_trial(claimed):
+            claimed = value_at(self.court.recipe.model_dump(), one[0].path)
+            if axis is None or claimed is None:
                 continue
-            best = fitted(axis, one[0].value, partial(self._badness, axis.path))
+            better = gap_of_trial(self.tried[one]) < gap_of_trial(self.tried[()])
+            best = fitted(
+                axis, one[0].value if better else claimed, partial(self._badness, axis.path)
+            )
             for value in () if best is None else (*rounder(best), best):
                 varied = vary(self.court.recipe, axis.path, value)
                 if varied is None:

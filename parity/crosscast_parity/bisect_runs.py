@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from crosscast_parity.bisect import Court, Protocol, Trial, gap_of_trial
+from crosscast_parity.bisect import Protocol, Trial, gap_of_trial
+from crosscast_parity.bisect_court import Court
 from crosscast_parity.bisect_records import Set
 from crosscast_parity.checks import Check
 from crosscast_parity.evidence import Gap, gap_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosscast_parity.bisect import Bisection, Court, Protocol, Trial, from_to, headline, title
+from crosscast_parity.bisect import Bisection, Protocol, Trial, from_to, headline, title
+from crosscast_parity.bisect_court import Court
 from crosscast_parity.bisect_records import RecordSearch, Set
 from crosscast_parity.bisect_runs import RunSearch
 from crosscast_parity.checks import Check, failures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -116,22 +115,20 @@ def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> Data:
 
     A path may end in the number of an item of a tuple, as in `optimizer.betas.1`.
     """
-    result = copy.deepcopy(dict(data))
+    result = dict(data)
     for path, value in changes.items():
         *sections, last = path.split(".")
-        _set(result, sections, last, value)
+        if last.isdigit():
+            *sections, holder = sections
+            items = list(value_at(result, ".".join([*sections, holder])))
+            items[int(last)] = value
+            last, value = holder, tuple(items)
+        place = result
+        for section in sections:
+            place[section] = dict(place[section])  # the given data stays as it is
+            place = place[section]
+        place[last] = value
     return result
-
-
-def _set(place: Any, sections: list[str], last: str, value: Any) -> None:
-    if last.isdigit():
-        *sections, holder = sections
-        items = list(value_at(place, ".".join([*sections, holder])))
-        items[int(last)] = value
-        last, value = holder, tuple(items)
-    for section in sections:
-        place = place[section]
-    place[last] = value
 
 
 def value_at(data: Mapping[str, Any], path: str) -> Any:

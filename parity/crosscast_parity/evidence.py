@@ -86,7 +86,7 @@ def counts(recipe: Recipe, sighting: Sighting) -> tuple[Check, ...]:
 def told_apart_by(one: Recipe, other: Recipe) -> tuple[Part, ...]:
     """Return the judges that can tell two recipes apart at all, the cheapest first."""
     found: list[Part] = []
-    if (one.batch, one.data) != (other.batch, other.data) or _differ(one, other, _COUNTED):
+    if _counted(one) != _counted(other):
         found.append("counts")
     plans = canonical_plan(one), canonical_plan(other)
     kinds = {
@@ -100,7 +100,6 @@ def told_apart_by(one: Recipe, other: Recipe) -> tuple[Part, ...]:
     return tuple(found)
 
 
-_COUNTED = ("steps", "tail")
 _SEEN: dict[Part, set[type[ops.Op]]] = {
     "machine": {ops.UpdateScale, ops.Schedule},
     "factors": {ops.Normalize, ops.Scale},
@@ -109,8 +108,10 @@ _SEEN: dict[Part, set[type[ops.Op]]] = {
 }
 
 
-def _differ(one: Recipe, other: Recipe, names: Iterable[str]) -> bool:
-    return any(getattr(one.accumulation, n) != getattr(other.accumulation, n) for n in names)
+def _counted(recipe: Recipe) -> tuple[object, ...]:
+    accumulation = recipe.accumulation
+    rows = getattr(recipe.data, "train_rows", None)
+    return recipe.batch, accumulation.steps, accumulation.tail, rows
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -140,6 +140,12 @@ def _no_decay(recipe: Recipe) -> bool:
     return not optimizer.weight_decay and not any(g.weight_decay for g in optimizer.groups)
 
 
+def _all_decay(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    plain = not optimizer.no_decay and all(g.weight_decay != 0 for g in optimizer.groups)
+    return bool(optimizer.weight_decay) and plain
+
+
 def _exact(recipe: Recipe) -> bool:
     return recipe.precision.mode == "none"
 
@@ -171,6 +177,7 @@ ABSENT = (
         lambda r: not getattr(r.optimizer, "bias_correction", True),
         "without bias correction both places are one",
     ),
+    Absent("optimizer.always_adapt", _all_decay, "all weights have decay, and are adapted anyway"),
     Absent("precision.ops.", _exact, "everything is float32"),
     Absent("precision.param_dtype", _exact, "everything is float32"),
     Absent("accumulation.dtype", _exact, "everything is float32"),

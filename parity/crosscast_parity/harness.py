@@ -9,7 +9,9 @@ from pathlib import Path
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import Recipe
+from crosscast_parity.bisecting import bisect_pairs
 from crosscast_parity.contestants import Contestant, check_names
+from crosscast_parity.exchange import Inputs
 from crosscast_parity.faulting import choose_faults
 from crosscast_parity.gathered import StageResult, gather
 from crosscast_parity.half import Execution, choose_execution
@@ -64,6 +66,7 @@ def compare(
     compile_to: CompileTo,
     on_progress: OnProgress = ignore,
     stages: Sequence[Stage] | None = None,
+    inputs: Recipe | None = None,
 ) -> ParityReport:
     """Run programs and compare their traces, gradients, updates and results.
 
@@ -74,6 +77,7 @@ def compare(
         compile_to: the compiler, passed in so that the harness does not depend on it.
         on_progress: called whenever a run begins or ends.
         stages: instead of those of `options.check`.
+        inputs: recipe that rows and weights are made for, instead of the reference's.
 
     Raises:
         DiagnosticError: a recipe cannot be compared, or nothing could be written. What happens
@@ -81,7 +85,7 @@ def compare(
     """
     check_names(contestants)
     try:
-        return _Comparison(contestants, options, compile_to, on_progress, stages).run()
+        return _Comparison(contestants, options, compile_to, on_progress, stages, inputs).run()
     except OSError as error:
         where = error.filename or options.workdir
         raise DiagnosticError(
@@ -123,6 +127,7 @@ class _Comparison:
         compile_to: CompileTo,
         on_progress: OnProgress,
         stages: Sequence[Stage] | None,
+        inputs: Recipe | None,
     ) -> None:
         names = [contestant.name for contestant in contestants]
         self.wanted = choose_reference_name(names, options.reference)
@@ -135,6 +140,8 @@ class _Comparison:
         self.work = Workspace(options, compile_to)
         self.tally = _Tally(on_progress)
         self.stages = list(stages) if stages is not None else self._stages()
+        self.inputs = inputs
+        self.compile_to = compile_to
         self.execution = {one.name: self._execution(one) for one in contestants}
         self.results = [self._result(stage) for stage in self.stages]
 
@@ -189,9 +196,34 @@ class _Comparison:
             stressed=self.stressed,
         )
         report = report_of(outcomes, reference)
+        if self.options.bisect:
+            found = bisect_pairs(outcomes, report, self._again)
+            report = replace(report, bisections=found)
         if self.options.save_reference and reference:
             self._save(report.entrant(reference), self.options.save_reference)
         return report
+
+    def _again(self, ours: Contestant, changed: Contestant, result: StageResult) -> ParityReport:
+        """Compare a program with a reference by a changed recipe; its own runs are there."""
+        stage = replace(result.stage, derive=lambda recipe: recipe)
+        options = replace(
+            self.options,
+            workdir=self.work.folder / "bisect",
+            cache=self.work.store.root,
+            reference=changed.name,
+            faults=result.faults or None,
+            bisect=False,
+            stress=False,
+            save_reference=None,
+        )
+        return compare(
+            [ours, changed],
+            options=options,
+            compile_to=self.compile_to,
+            on_progress=self.tally.on_progress,
+            stages=[stage],
+            inputs=result.recipes[self.wanted],
+        )
 
     def _save(self, entrant: Entrant, folder: Path) -> None:
         contestant = self.contestants[entrant.name]
@@ -207,7 +239,7 @@ class _Comparison:
         )
 
     def _asked(self, result: StageResult) -> list[_Asked]:
-        inputs = self.work.inputs(result.stage, result.recipes[self.wanted])
+        inputs = self._inputs(result)
         found = []
         for name, contestant in self.contestants.items():
             recipe = result.recipes[name]
@@ -221,10 +253,16 @@ class _Comparison:
             return []
         contestant, found = self.contestants[name], []
         for result in self.results:
-            inputs = self.work.inputs(result.stage, result.recipes[self.wanted])
+            inputs = self._inputs(result)
             specs = twin_runs(contestant, result.recipes[name], result.stage, inputs)
             found += [self._ask(contestant, spec) for spec in specs]
         return found
+
+    def _inputs(self, result: StageResult) -> Inputs:
+        recipe = result.recipes[self.wanted]
+        if self.inputs is not None:
+            recipe = result.stage.derive(self.inputs)
+        return self.work.inputs(result.stage, recipe)
 
     def _ask(self, contestant: Contestant, spec: RunSpec) -> _Asked:
         if contestant.stored:

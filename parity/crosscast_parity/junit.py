@@ -37,6 +37,8 @@ def junit_text(report: ParityReport) -> str:
             if not report.pairs:
                 _endings(suite, report, entrant.name)
             _count(suite)
+    if report.self_test:
+        _self_test(root, report)
     _total(root)
     ElementTree.indent(root)
     return (
@@ -57,6 +59,16 @@ def _pair_suite(root: Element, report: ParityReport, pair: Pair) -> None:
         SubElement(verdict, "system-out").text = _text(pair.wording)
     _cases(suite, pair.contestant, pair.checks)
     _endings(suite, report, pair.contestant)
+    _count(suite)
+
+
+def _self_test(root: Element, report: ParityReport) -> None:
+    suite = _suite(root, "self-test", 0.0)
+    for number, canary in enumerate(report.self_test, start=1):
+        case = _case(suite, f"{canary.program}.{canary.level}", f"{number}. {canary.title}")
+        if not canary.caught:
+            message = f"{canary.level} did not see the planted bug"
+            _result(case, "failure", "NOT SEEN", message)
     _count(suite)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from crosscast_parity.checks import LEVELS, Check, json_number
+from crosscast_parity.checks import LEVELS, Check, Level, json_number
 from crosscast_parity.half import Execution
 from crosscast_parity.levels.traces import Dtype, Envelope
 from crosscast_parity.process import Outcome
@@ -190,15 +190,22 @@ class FieldExercise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionStep:
-    """One set of changed fields that was tried, and the gap that was left."""
+    """One set of changed fields that was tried, and the gap that was left.
+
+    `gap`: 1 for every check that fails, and by how many powers of ten it is over its limit; 0 if
+    nothing was left. `level`: level and name of the check that `value` and `limit` are of.
+    """
 
     changes: tuple[str, ...]
     gap: float
     level: str
+    value: float | None = None
+    limit: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
-        return {"changes": list(self.changes), "gap": json_number(self.gap), "level": self.level}
+        found = {key: json_number(value) for key, value in asdict(self).items()}
+        return found | {"changes": list(self.changes)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +230,25 @@ class BisectionRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRecord:
+    """A bug that the self-test planted: the level that must see it, and those that did."""
+
+    program: str
+    title: str
+    level: Level
+    seen: tuple[Level, ...]
+
+    @property
+    def caught(self) -> bool:
+        """Whether its own level saw it."""
+        return self.level in self.seen
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**asdict(self), "seen": list(self.seen), "caught": self.caught}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParityReport:
     """Everything one comparison found. `reference` is None if no program came to an end."""
 
@@ -242,6 +268,7 @@ class ParityReport:
     """What of the recipe was not run, in words."""
     exercise: tuple[FieldExercise, ...] = ()
     bisections: tuple[BisectionRecord, ...] = ()
+    self_test: tuple[CanaryRecord, ...] = ()
     command: str = ""
 
     @property
@@ -280,6 +307,7 @@ class ParityReport:
             "left_out": list(self.left_out),
             "exercise": [field.to_json() for field in self.exercise],
             "bisections": [bisection.to_json() for bisection in self.bisections],
+            "self_test": [canary.to_json() for canary in self.self_test],
             "levels": dict(LEVELS),
             "not_covered": list(NOT_COVERED),
             "command": self.command,

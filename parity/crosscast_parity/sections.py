@@ -15,6 +15,7 @@ from crosscast.recipe import (
     Lion,
     NoClipping,
     NoLossScaling,
+    OpTypes,
     PerParamNormClipping,
     Section,
     Sgd,
@@ -108,7 +109,7 @@ def _mode(data: Data, value: Any) -> Data:
     if value == "none":
         return {
             "precision.compute_dtype": "float32",
-            "precision.ops": {"matmul": "compute"},
+            "precision.ops": OpTypes().model_dump(),
             "accumulation.dtype": "float32",
             "loss_scaling": {"mode": "none"},
         }

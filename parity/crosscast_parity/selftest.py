@@ -17,7 +17,8 @@ from crosscast_parity.levels.seeds import SeedResult, judge_seeds
 from crosscast_parity.mutation import FILES, apply
 from crosscast_parity.options import Options
 from crosscast_parity.planning import recipe_variants
-from crosscast_parity.records import Pair, ParityReport
+from crosscast_parity.records import CanaryRecord, Pair, ParityReport
+from crosscast_parity.report import write_report
 from crosscast_parity.stages import make_stages
 from crosscast_parity.stress import stress_recipe
 from crosscast_parity.workspace import CompileTo
@@ -74,11 +75,35 @@ def self_test_command(
     except Interrupted:
         return EXIT_INTERRUPTED
     print(*in_words(findings), sep="\n")
+    page = write_report(as_report(findings, contestants[0], options), options.workdir)
+    print(f"html: {page}")
     missed = [one for one in findings if not one.caught]
     if missed:
         words = ", ".join(f"{one.level} ({one.program}: {one.canary})" for one in missed)
         raise _failed(f"a planted bug was not seen by {words}")
     return EXIT_PASSED
+
+
+def as_report(
+    findings: Sequence[Finding], contestant: Contestant, options: Options
+) -> ParityReport:
+    """Return the findings as a report of their own."""
+    return ParityReport(
+        recipe=contestant.recipe.name,
+        check="self-test",
+        device=options.device,
+        threads=options.threads,
+        reference=None,
+        requested_reference=contestant.name,
+        entrants=(),
+        stages=(),
+        runs=(),
+        pairs=(),
+        self_test=tuple(
+            CanaryRecord(program=one.program, title=one.title, level=one.level, seen=one.seen)
+            for one in findings
+        ),
+    )
 
 
 def self_test(
@@ -95,8 +120,10 @@ def self_test(
         DiagnosticError: CC735 if an unchanged program does not pass its own checks, CC707 if no
             program is one that the compiler emits.
     """
-    quick = replace(options, check="quick", stress=True, bisect=False, faults=None)
-    emitted = [one for one in contestants if not one.own and not one.adapter]
+    quick = replace(
+        options, check="quick", stress=True, bisect=False, faults=None, save_reference=None
+    )
+    emitted = [one for one in contestants if not (one.own or one.adapter or one.stored)]
     programs = [one for one in emitted if canaries_of(one.framework)]
     if not programs:
         message = "bugs are planted in emitted scripts: name a target that is built in"

@@ -143,7 +143,7 @@ def load_reference(folder: Path) -> StoredReference:
         return StoredReference(
             name=str(document["name"])[:40],
             target=str(document["target"])[:40],
-            recipe=Recipe.model_validate(document["recipe"]),
+            recipe=Recipe.model_validate_json(json.dumps(document["recipe"])),
             execution="emulated" if document["execution"] == "emulated" else "native",
             script=str(document["script"])[:40],
             runs=runs,

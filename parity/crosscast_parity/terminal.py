@@ -38,6 +38,9 @@ def summary_lines(report: ParityReport, *, files: Sequence[Path] = ()) -> list[s
         lines += _pair(pair)
     if not report.pairs:
         lines += _alone(report)
+    for canary in report.self_test:
+        result = "seen" if canary.caught else "NOT SEEN"
+        lines += _wrapped(f"{canary.program}: {canary.title}: {canary.level} = {result}", keep=True)
     for bisection in report.bisections:
         lines += _wrapped(f"cause: {bisection.wording}", indent="  ")
     idle = [field.field for field in report.exercise if not field.exercised]

@@ -14,12 +14,13 @@ import numpy as np
 from safetensors import safe_open
 
 from crosscast.recipe import Recipe
-from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe, write_rows
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
 
 MAX_NORM = 0.35
 SCALING = {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 2}
 CLIPPING = {"kind": "global_norm", "max_norm": MAX_NORM}
+MODEL = TINY["model"] | {"layers": 1}
 RECIPES: dict[str, dict[str, Any]] = {
     "float": {},
     "half": {"precision": FLOAT16, "loss_scaling": SCALING},
@@ -100,8 +101,8 @@ def manifest(folder: Path) -> dict[str, Any]:
 
 
 def recipe(name: str) -> Recipe:
-    """Return one of the recipes, clipped."""
-    return tiny_recipe(clipping=CLIPPING, **RECIPES[name])
+    """Return one of the recipes, with one layer and clipped."""
+    return tiny_recipe(model=MODEL, clipping=CLIPPING, **RECIPES[name])
 
 
 def emit_all(framework: str, folder: Path) -> None:

@@ -12,6 +12,7 @@ from crosscast.compiler import compile_recipe
 from crosscast.output import write_files
 from crosscast.readers.recipe_yaml import load
 from crosscast.recipe import Recipe
+from crosscast_parity.checks import Level
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.harness import compare
 from crosscast_parity.options import make_options
@@ -95,11 +96,11 @@ def only_pair(report: ParityReport) -> Pair:
     return report.pairs[0]
 
 
-def failed(pair: Pair) -> set[str]:
+def failed(pair: Pair) -> set[Level]:
     return {check.level for check in pair.checks if check.result == "fail"}
 
 
-def passed(pair: Pair) -> set[str]:
+def passed(pair: Pair) -> set[Level]:
     return {check.level for check in pair.checks if check.result == "pass"} - failed(pair)
 
 

@@ -18,6 +18,7 @@ from crosscast_parity.half import choose_execution
 from crosscast_parity.harness import Progress, compare
 from crosscast_parity.options import make_options
 from crosscast_parity.records import Pair, ParityReport, Run
+from crosscast_parity.stored import stored_contestant
 from parity_fakes import make_recipe, write_fakes
 
 
@@ -27,8 +28,19 @@ def contestants(bugs: Mapping[str, str], recipe: Recipe) -> list[Contestant]:
 
 
 def compile_fakes(recipe: Recipe, targets: Sequence[str], folder: Path) -> None:
+    """Write a program; it follows some fields of the recipe, and has the bug of its name."""
     (target,) = targets
-    write_fakes(folder, {target: target.removeprefix("fake-")}, scaled=recipe.scaling_on)
+    scaling = recipe.loss_scaling
+    bug = target.removeprefix("fake-")
+    if recipe.schedule.tick == "attempt":
+        bug = "tick_on_skip"
+    if recipe.accumulation.tail == "drop":
+        bug = "tail_dropped"
+    if scaling.mode != "dynamic":
+        write_fakes(folder, {target: bug}, scaled=False)
+        return
+    init, interval = scaling.init_scale, scaling.growth_interval
+    write_fakes(folder, {target: bug}, init=init, interval=interval)
 
 
 @dataclass
@@ -338,3 +350,71 @@ def test_a_folder_that_cannot_be_used_is_a_diagnostic(tmp_path: Path) -> None:
             compile_to=compile_fakes,
         )
     assert caught.value.diagnostics[0].code == "CC708"
+
+
+@pytest.mark.parametrize(
+    ("bug", "field", "value"),
+    [
+        ("late_growth", "loss_scaling.growth_interval", "6"),
+        ("tick_on_skip", "schedule.tick", "attempt"),
+        ("tail_dropped", "accumulation.tail", "drop"),
+    ],
+)
+def test_bisection_names_the_field(lab: Lab, bug: str, field: str, value: str) -> None:
+    recipe = make_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
+    report = compare(
+        contestants({"torch": "", "paddle": bug}, recipe),
+        options=make_options(lab.folder, check="model", windows=24, bisect=True),
+        compile_to=compile_fakes,
+    )
+    (found,) = report.bisections
+    assert found.fields == (field,)
+    assert f"{field}: {value}" in found.wording
+    assert len(found.steps) > 1
+
+
+def test_without_a_difference_nothing_is_bisected(lab: Lab) -> None:
+    assert lab.compare({"torch": "", "paddle": "noise"}, bisect=True).bisections == ()
+
+
+def test_a_reference_is_kept_and_compared_with(lab: Lab, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    lab.compare({"torch": "", "paddle": "noise"}, save_reference=kept)
+    stored = stored_contestant(kept, {"torch"})
+    assert stored.name == "stored-torch"
+    for bug, verdict in (("noise", "EQUIVALENT"), ("late_growth", "DIFFERENT")):
+        folder = tmp_path / bug
+        report = compare(
+            [stored, *contestants({"paddle": bug}, make_recipe())],
+            options=make_options(folder, check="model", windows=24, reference=stored.name),
+            compile_to=compile_fakes,
+        )
+        assert report.reference == "stored-torch"
+        assert pair(report).verdict == verdict
+        assert not list(folder.glob("scripts/stored-*"))
+
+
+@pytest.mark.parametrize("change", ["windows", "seed", "missing", "damaged", "outside"])
+def test_a_kept_reference_that_does_not_fit_is_refused(
+    lab: Lab, tmp_path: Path, change: str
+) -> None:
+    kept = tmp_path / "kept"
+    lab.compare({"torch": "", "paddle": "noise"}, save_reference=kept)
+    file, recipe, windows = kept / "reference.json", make_recipe(), 24
+    if change == "windows":
+        windows = 22
+    elif change == "seed":
+        recipe = recipe.model_copy(update={"seed": 5})
+    elif change == "missing":
+        file.unlink()
+    elif change == "damaged":
+        file.write_text(file.read_text()[:-20])
+    else:
+        file.write_text(file.read_text().replace('"folder": "runs', '"folder": "../runs'))
+    with pytest.raises(DiagnosticError) as caught:
+        compare(
+            [*contestants({"paddle": ""}, recipe), stored_contestant(kept, ())],
+            options=make_options(tmp_path / "new", check="model", windows=windows),
+            compile_to=compile_fakes,
+        )
+    assert caught.value.diagnostics[0].code == "CC714"

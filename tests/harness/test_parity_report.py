@@ -10,16 +10,19 @@ from html.parser import HTMLParser
 
 import pytest
 
+from crosscast.bert_shapes import bert_shapes
 from crosscast_parity.checks import Check
 from crosscast_parity.figures.style import Plot
 from crosscast_parity.levels.traces import measure_envelope
-from crosscast_parity.page.drawing import drawn_stages, fault_windows, stage_plots, tensor_limits
-from crosscast_parity.page.evidence import first_differing_tensor, margin
+from crosscast_parity.page.drawing import drawn_stages, fault_windows, stage_plots
+from crosscast_parity.page.evidence import margin
 from crosscast_parity.page.render import render_page
 from crosscast_parity.page.summary import headline
+from crosscast_parity.page.tensors import first_differing_tensor, model_order, tensor_limits
 from crosscast_parity.records import Pair, ParityReport
-from parity_fakes import good_rows
-from parity_reports import REPORTS, different, equivalent, lone, make_run
+from crosscast_parity.variants import bert_of
+from parity_fakes import good_rows, make_recipe
+from parity_reports import REPORTS, different, equivalent, lone, make_run, nothing
 
 EVIL = "</pre></style><script>alert('x')</script><img src=https://example.com/x.png> $x^2$ {{ 1 }}"
 HOSTILE = ("different", "broken", "lone")
@@ -145,6 +148,16 @@ def test_a_different_report_says_where_and_why() -> None:
         assert words in page
 
 
+def test_programs_of_two_recipes_are_said_to_be() -> None:
+    report = replace(nothing(), reference="torch")
+    assert "recipes of their own" not in page_of(report)
+    other = replace(report.entrants[1], recipe="no-decay")
+    report = replace(report, entrants=(report.entrants[0], other, *report.entrants[2:]))
+    page = text_of(page_of(report))
+    assert "torch follows bert-small.yaml and tensorflow follows no-decay." in page
+    assert page.count("recipes of their own") == 1
+
+
 def test_a_crash_shows_message_rows_and_log() -> None:
     page = text_of(rendered("broken")[0])
     for words in (
@@ -167,6 +180,7 @@ def test_a_crash_shows_message_rows_and_log() -> None:
         ("broken", "ERROR"),
         ("lone", "NOTHING COMPARED"),
         ("nothing", "ERROR"),
+        ("self_test", "SELF-TEST FAILED"),
     ],
 )
 def test_the_headline_is_the_worst_verdict(kind: str, word: str) -> None:
@@ -276,7 +290,7 @@ def test_the_tensor_nearest_to_the_loss_is_named() -> None:
         checks=(
             Check(
                 level="L1a",
-                name="gradient, worst tensor",
+                name="first gradients by tensor, bert",
                 result="fail",
                 wording="",
                 limit=1.0,
@@ -286,12 +300,19 @@ def test_the_tensor_nearest_to_the_loss_is_named() -> None:
         ),
         tensor_errors={"tiny/main": errors, "tiny/other": {"x": 5.0}},
     )
-    limits = tensor_limits(pair)
-    assert limits == {"tiny/main": 1.0, "tiny/other": None}
-    assert "in tiny/main: first (error 2, limit 1; 2 of 3" in first_differing_tensor(pair, limits)
-    assert first_differing_tensor(pair, {"tiny/main": 10.0}) == ""
+    assert tensor_limits(pair) == {"tiny/main": 1.0, "tiny/other": None}
+    assert "in tiny/main: first (error 2, limit 1; 2 of 3" in first_differing_tensor(pair)
+    fine = replace(pair, tensor_errors={"tiny/main": {"first": 1.0}})
+    assert first_differing_tensor(fine) == ""
     lost = replace(pair, tensor_errors={"tiny/main": {"first": 0.1, "last": math.nan}})
-    assert ": last (error not finite" in first_differing_tensor(lost, limits)
+    assert ": last (error not finite" in first_differing_tensor(lost)
+
+
+def test_tensors_are_in_the_order_of_the_model() -> None:
+    wanted = list(bert_shapes(bert_of(make_recipe(model={"layers": 12}))))
+    assert sorted(wanted) != wanted
+    assert model_order(sorted(wanted)) == wanted
+    assert model_order(["b", "a", "classifier.bias"]) == ["b", "a", "classifier.bias"]
 
 
 @pytest.mark.parametrize(
@@ -315,6 +336,15 @@ def test_margins(value: float | None, limit: float | None, result: str, words: s
         limit=limit,
     )
     assert margin(check) == words
+
+
+def test_planted_bugs_are_listed_with_what_saw_them() -> None:
+    page = text_of(rendered("self_test")[0])
+    assert "1 of 2 planted bugs were seen by their level" in page
+    assert "torch no skip L0b L2 seen" in page
+    assert "torch decay on biases L1b L2 NOT SEEN" in page
+    report = REPORTS["self_test"]()
+    assert headline(replace(report, self_test=report.self_test[:1]))[0] == "SELF-TEST PASSED"
 
 
 def test_results_over_seeds_are_shown_with_interval_and_margin() -> None:

@@ -208,6 +208,11 @@ def test_a_lone_program_that_died_is_an_error() -> None:
     assert suite.get("errors") == "2"
 
 
+def test_a_planted_bug_that_nothing_saw_is_a_failure() -> None:
+    (suite,) = suites(REPORTS["self_test"]())
+    assert (suite.get("name"), suite.get("failures")) == ("self-test", "1")
+
+
 # terminal
 
 

@@ -135,10 +135,10 @@ SCALING = (
         "L0a",
     ),
     _half("growth_not_reset", "an overflow does not restart the wait for growth", "", "L0b", "L0a"),
-    _half("nan_to_num", "inf and nan in gradients become zeros", "", "L0b", "L0a"),
-    _half("overflow_micro_dropped", "an overflowed micro-batch is left out", "", "L0b", "L0a"),
+    _half("nan_to_num", "inf and nan in gradients become zeros", "", "L0b"),
+    _half("overflow_micro_dropped", "an overflowed micro-batch is left out", "", "L0b"),
     _half("zero_grad_not_on_skip", "skipped windows keep their gradients", "", "L0a"),
-    _half("step_on_zeros", "skipped windows step with zero gradients", "", "L1b"),
+    _half("step_on_zeros", "skipped windows step with zero gradients", "", "L0c"),
     _half("unscale_in_half", "unscaled gradients are rounded to half", "", "L1b"),
 )
 
@@ -234,7 +234,7 @@ LOSS_AND_DATA = (
     _bug("no_shuffle", "rows come in the order of the file", "data.shuffle", "L1a"),
     _bug("epoch_not_reshuffled", "every epoch has the order of the first", "", "L0c"),
     _bug("unseeded_order", "the order of the rows is not seeded", "seed", "gate"),
-    _bug("token_dropped", "the last token of every row is cut off", "", "L1a"),
+    _bug("token_dropped", "the last eight tokens of every row are cut off", "", "L1a"),
 )
 
 PRECISION = (

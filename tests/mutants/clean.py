@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from crosscast.cli_parity import _compile_to as compile_to
 from crosscast_parity.checks import Check
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.harness import compare
@@ -25,6 +24,7 @@ from crosscast_parity.options import Options, make_options
 from crosscast_parity.records import Pair, ParityReport
 from crosscast_parity.stored import stored_contestant
 from mutants.alarms_page import page
+from mutants.emitted import compile_to
 from mutants.journal import Journal
 from mutants.settings import Group, Setting, groups
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from crosscast.compiler import compile_recipe
+from crosscast.output import write_files
 from crosscast.readers.recipe_yaml import load
+from crosscast.recipe import Recipe
 from crosscast_parity.mutation import FILES
 from crosscast_parity.planning import recipe_variants
 from crosscast_parity.stages import make_stages
@@ -25,3 +29,10 @@ def variants(framework: str) -> dict[str, Texts]:
         (compiled,) = compile_recipe(variant, [framework])
         found[name] = {file: str(compiled.files[file].text) for file in FILES}
     return found
+
+
+def compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
+    """Write what is emitted for every target into a folder of its own."""
+    for one in compile_recipe(recipe, targets):
+        files = {f"{one.target.folder}/{path}": file for path, file in one.files.items()}
+        write_files(directory, files, force=True)

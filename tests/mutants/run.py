@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from crosscast.cli_parity import _compile_to as compile_to
 from crosscast_parity.mutation import Mutation
 from crosscast_parity.options import make_options
+from mutants.emitted import compile_to
 from mutants.journal import Journal
 from mutants.score import page, survivors, to_json, unexpected
 from mutants.trials import CLEAN, Laboratory, Trial
@@ -84,7 +84,9 @@ def _score(framework: str, asked: argparse.Namespace) -> list[Trial]:
 
 
 def _trial(plain: dict[str, Any]) -> Trial:
-    return Trial(**{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()})
+    """Return a trial as it was before it became JSON, which knows no tuples."""
+    known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}
+    return Trial(**known)
 
 
 def _tell(framework: str, trial: Trial) -> None:

@@ -34,7 +34,7 @@ SHARED: tuple[Mutation, ...] = (
     ),
     written("unseeded_order", train("default_rng([SEED, epoch])", "default_rng()")),
     written(
-        "token_dropped", train("inputs = {name: tensor for", "inputs = {name: tensor[:, :-1] for")
+        "token_dropped", train("inputs = {name: tensor for", "inputs = {name: tensor[:, :-8] for")
     ),
     written(
         "head_not_loaded",

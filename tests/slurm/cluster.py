@@ -19,6 +19,7 @@ from pathlib import Path
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "scancel")
 NODES = ("n1", "n2")
 START_SECONDS = 30.0
+STOP_SECONDS = 20.0
 SYSTEM_PATHS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -109,14 +110,31 @@ def two_nodes(folder: Path) -> Iterator[Mapping[str, str]]:
         _wait(lambda: _idle(environment), folder, "SLURM")
         yield environment
     finally:
+        _empty(environment)
+        # One after another, munge last: the others still have to talk to each other.
         for daemon in reversed(running):
             daemon.terminate()
-        for daemon in running:
             try:
                 daemon.wait(10)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+
+
+def _empty(environment: Mapping[str, str]) -> None:
+    """Cancel what is left of jobs, and wait for it to go: steps outlive their daemons."""
+    _ask(["scancel", "--me"], environment)
+    deadline = time.monotonic() + STOP_SECONDS
+    while _ask(["squeue", "--me", "--noheader"], environment) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(1)  # a step reports to the controller after its job has left the queue
+
+
+def _ask(command: list[str], environment: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        command, env=dict(environment), capture_output=True, text=True, check=False
+    )
+    return done.stdout
 
 
 def _start(
@@ -136,14 +154,8 @@ def _start(
 
 
 def _idle(environment: Mapping[str, str]) -> bool:
-    done = subprocess.run(
-        ["sinfo", "--noheader", "--Node", "--format=%N %T"],
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return sorted(done.stdout.split("\n")) == ["", *(f"{node} idle" for node in NODES)]
+    nodes = _ask(["sinfo", "--noheader", "--Node", "--format=%N %T"], environment)
+    return sorted(nodes.split("\n")) == ["", *(f"{node} idle" for node in NODES)]
 
 
 def _wait(ready: Callable[[], bool], folder: Path, what: str) -> None:

@@ -47,7 +47,7 @@ RECIPE: dict[str, Any] = {
     },
     "batch": {"micro_batch_size": 8, "global_batch_size": 32},
     "optimizer": {"name": "adamw", "learning_rate": 1e-3},
-    "schedule": {"name": "linear", "warmup_steps": 20, "total_steps": 150},
+    "schedule": {"name": "linear", "warmup_steps": 20, "total_steps": 120},
 }
 SAME = ("kind", "windows", "updates", "skipped", "train_loss_tail", "eval_loss", "eval_accuracy")
 EXACT = ("trace_sha256", "weights_sha256")
@@ -149,7 +149,7 @@ def children(process: int) -> list[int]:
     ]
 
 
-def wait(find: Callable[[], Any], what: str) -> Any:
+def wait(find: Callable[[], tuple[int, str] | None], what: str) -> tuple[int, str]:
     deadline = time.monotonic() + LIMIT_SECONDS
     while (found := find()) is None:
         assert time.monotonic() < deadline, f"waited in vain for {what}"
@@ -175,7 +175,9 @@ def test_killed_cells_resume_to_the_results_of_the_local_executor(
         os.kill(training, signal.SIGKILL)
         _, job = ours.midway("torch", 1)
         ours.call("scontrol", "requeue", job)
-        ours.midway("paddle", 1)
+        _, job = ours.midway("paddle", 1)
+        ours.call("scancel", "--signal=USR2", job)  # as before its time is out, or on preemption
+        time.sleep(3)
     finally:
         process.kill()
         process.communicate()
@@ -188,9 +190,7 @@ def test_killed_cells_resume_to_the_results_of_the_local_executor(
         for name in (*SAME, *EXACT):
             assert row[name] == expected[key][name], (key, name)
         say(f"{key[0]} seed {key[1]}: {row['attempts']} attempts, equal to the bit")
-    assert all(int(found[key]["attempts"]) > 1 for key in (("torch", "0"), ("paddle", "0")))
-    assert int(found["torch", "1"]["attempts"]) > 1
-
+    assert all(int(row["attempts"]) > 1 for row in found.values())
     started = time.monotonic()
     output = ours.end(ours.start())
     assert "4 cells, 4 done before" in output

@@ -16,7 +16,7 @@ from crosscast_parity.adapters import ADAPTERS
 from crosscast_parity.adapters.limits import EVERY, LIMITS
 
 BASE = {
-    "model": "{kind: bert, preset: tiny, vocab_size: 512, max_positions: 32, labels: 3, dropout: 0.0}",
+    "model": "{kind: bert, preset: tiny, vocab_size: 512, max_positions: 32, labels: 3}",
     "data": "{source: synthetic, sequence_length: 24, train_rows: 64, eval_rows: 32}",
     "batch": "{micro_batch_size: 4, global_batch_size: 16}",
     "precision": "{mode: none}",

@@ -12,6 +12,7 @@ from crosscast.recipe import Recipe
 from crosscast_parity.evidence import Sighting
 from crosscast_parity.exercise import Exercise, exercise, unexercised
 from crosscast_parity.inside.inject import Fault
+from crosscast_parity.levels.replay import UPDATE_LIMIT
 from crosscast_parity.stress import stress_recipe
 from crosscast_parity.stress_scale import stress_faults
 from crosscast_parity.variants import changed, tiny
@@ -78,7 +79,7 @@ def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
     one = stressed()["optimizer.eps"]
     assert one.run == "float32-bert"
     assert one.value is not None
-    assert one.limit == 1e-3
+    assert one.limit == UPDATE_LIMIT
     assert one.value > one.limit
     assert "1e-06 instead would be off by" in one.wording
 

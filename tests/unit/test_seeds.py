@@ -136,6 +136,11 @@ def test_accuracies_of_few_rows_are_not_trusted_to_the_last_row() -> None:
     assert by_name(judge_seeds(ours, results(), eval_rows=200))["accuracy"].result == "unclear"
 
 
+def test_very_few_rows_can_never_tell() -> None:
+    check = by_name(judge_seeds(results(), results(), eval_rows=32))["accuracy"]
+    assert check.wording == "+0.000 ± 0.016 (limit 0.01), too few evaluation rows to tell"
+
+
 def test_only_common_seeds_count() -> None:
     checks = by_name(judge_seeds(results(seeds=7), results(seeds=4)))
     assert checks["convergence"].wording == "4 seeds on both sides"

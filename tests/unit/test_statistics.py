@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crosscast_parity.power import difference_power, equivalence_power, more_seeds, seeds_for
 from crosscast_parity.statistics import (
     MIN_SEEDS,
     Interval,
     decide,
-    difference_power,
-    equivalence_power,
-    more_seeds,
     paired_interval,
-    seeds_for,
     tost_p,
     unpaired_interval,
 )

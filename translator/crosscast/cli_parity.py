@@ -128,7 +128,7 @@ def parity(
     with progress_on(sys.stderr) as on_progress:
         arguments: dict[str, Any] = {
             "options": options,
-            "compile_to": _compile_to,
+            "compile_to": compile_for_parity,
             "on_progress": on_progress,
         }
         if self_test:
@@ -144,7 +144,8 @@ def _read(path: Path) -> Recipe:
     return load(str(path))
 
 
-def _compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
+def compile_for_parity(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
+    """Write the scripts of a comparison, one folder per target."""
     from crosscast.compiler import compile_recipe
     from crosscast.output import write_files
 

@@ -56,9 +56,9 @@ def sweep(
         int | None, typer.Option(metavar="MINUTES", help="SLURM time of an attempt; default 60.")
     ] = None,
     mem: Annotated[str, typer.Option(help="SLURM memory of a cell, such as 4G.")] = "",
-    sbatch: Annotated[
+    option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=VALUE]", help="Any other option of sbatch, without dashes."),
+        typer.Option(metavar="NAME[=VALUE]", help="For the executor; SLURM: any option of sbatch."),
     ] = None,
     json: JsonOption = False,
 ) -> int:
@@ -112,7 +112,7 @@ def sweep(
             minutes=time,
             memory=mem,
             partition=partition,
-            options=dict(text.partition("=")[::2] for text in sbatch or ()),
+            options=dict(text.partition("=")[::2] for text in option or ()),
         ),
         executor=executor,
         retries=retries,

@@ -1,4 +1,4 @@
-"""The evidence of a bisection: the gap as it is, and with the named fields made equal."""
+"""The evidence of a bisection: the gap as it is, and after each trial."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from crosscast_parity.figures.style import (
     BAD,
     COLORS,
     INK,
+    NOISE,
     Plot,
     beside,
     finish,
@@ -21,20 +22,24 @@ from crosscast_parity.figures.style import (
 
 CAPTION = (
     "Each row is one trial, in the order of the search: the named fields were changed, everything"
-    " else stayed. A red bar is the gap that was left (by how many powers of ten the failing checks"
-    " are over their limits, added up); a green dot says that nothing was left to explain. The"
-    " green row with the fewest fields names the cause."
+    " else stayed. A red bar is the gap that is left: 1 for every check that fails, and by how many"
+    " powers of ten it is over its limit; in brackets, the check that the search is about. A green"
+    " dot says that nothing was left to explain: the one with the fewest fields names the cause."
 )
 SHOWN_TRIALS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One comparison: the fields that were changed, the gap that was left (0: none), its level."""
+    """One comparison: the fields that were changed, the gap that was left, the value of a check.
+
+    `gap`: 0 if nothing was left, nan if it could not be tried.
+    """
 
     fields: Sequence[str]
     gap: float
     level: str = ""
+    value: float | None = None
 
 
 def bisection_plot(trials: Sequence[Trial], *, key: str, title: str) -> Plot:
@@ -43,7 +48,7 @@ def bisection_plot(trials: Sequence[Trial], *, key: str, title: str) -> Plot:
     with new_figure(key, 1.1 + 0.28 * len(shown), wide=True) as figure:
         axes = figure.add_subplot()
         known = [trial.gap for trial in shown if math.isfinite(trial.gap)]
-        widest = max([*known, 1.0]) * 1.2
+        widest = max([*known, 1.0]) * 1.35
         axes.set_xlim(-0.01 * widest, widest)
         for y, trial in enumerate(shown):
             _trial(axes, trial, y, widest)
@@ -60,16 +65,25 @@ def bisection_plot(trials: Sequence[Trial], *, key: str, title: str) -> Plot:
 
 
 def _trial(axes: Any, trial: Trial, y: int, widest: float) -> None:
+    if math.isnan(trial.gap):
+        axes.text(0.015 * widest, y, "could not be tried", va="center", color=NOISE)
+        return
     if trial.gap <= 0:
         axes.plot([0], [y], "o", color=COLORS[2], markersize=8, clip_on=False)
-        axes.text(0.015 * widest, y, "nothing left to explain", va="center")
+        axes.text(0.015 * widest, y, f"nothing left to explain{_value(trial)}", va="center")
         return
     end = trial.gap if math.isfinite(trial.gap) else widest
     axes.barh(y, end, height=0.55, color=BAD)
-    words = f"{trial.gap:.3g}" + (f" at {trial.level}" if trial.level else "")
+    words = f"{trial.gap:.3g}{_value(trial)}"
     left = end > 0.9 * widest
     side = "right" if left else "left"
     beside(axes, words, end, y, va="center", ha=side, color="#ffffff" if left else INK)
+
+
+def _value(trial: Trial) -> str:
+    if not trial.level or trial.value is None:
+        return ""
+    return f" ({trial.level} {trial.value:.2g})"
 
 
 def _fields(trial: Trial) -> str:

@@ -125,13 +125,19 @@ def _cells(axes: Any, table: Sequence[Sequence[float]], shares: Sequence[Sequenc
                 axes,
                 x,
                 y,
-                f"{value:.1e}" if math.isfinite(value) else "not finite",
+                _number(value),
                 fontweight="bold" if over else "normal",
                 color="#ffffff" if share > 0.3 else "#1d2126",
             )
             if over:
                 frame = ([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y])
                 axes.plot(*frame, color=INK, linewidth=1.4, clip_on=False)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "not finite"
+    return f"{value:.1e}" if value else "0"
 
 
 def _write(axes: Any, x: int, y: int, text: str, **style: Any) -> None:

@@ -91,6 +91,10 @@ class Poison:
             if not self._gradients.reached.intersection(fault.chooses(self._parameters)):
                 _refuse(fault, "gradient")
 
+    def release(self) -> None:
+        """Undo what was changed in the framework."""
+        self._gradients.release()
+
     def clean(self) -> None:
         """Poison nothing from now on."""
         self._cell.set(1.0)
@@ -164,6 +168,10 @@ class Injector:
         """Replace both functions in the module; its source stays as it is."""
         module.micro_batch_loss = self._poisoned(module.micro_batch_loss)
         module.train_window = self._counted(module.train_window, module)
+
+    def uninstall(self) -> None:
+        """Undo what was changed outside of the module."""
+        self.poison.release()
 
     def _poisoned(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def micro_batch_loss(*args: Any, **kwargs: Any) -> Any:

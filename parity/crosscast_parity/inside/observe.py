@@ -67,19 +67,16 @@ from __future__ import annotations
 
 import functools
 import importlib
-import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
+from crosscast_parity.inside import observed_files as files
 from crosscast_parity.inside.manifest import Recorder, Tap
 from crosscast_parity.inside.watcher import Array, Blind, Seen, Watcher
 
-FORMAT = 1
 MANY_WEIGHTS = 2_000_000
 """Models of so many weights are recorded without `first`."""
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
@@ -102,10 +99,7 @@ class Observer:
     def install(self, tap: Tap | None) -> None:
         """Replace both functions in the module; with a tap, record its operations too."""
         self._tap = tap
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for pattern in ("window-*.safetensors", "average-*.safetensors", "manifest.json"):
-            for old in self._folder.glob(pattern):
-                old.unlink()
+        files.clear(self._folder)
         for name, wrapped in (("micro_batch_loss", self._loss), ("train_window", self._train)):
             original = getattr(self._module, name, None)
             if original is not None:
@@ -152,7 +146,7 @@ class Observer:
             if self._windows < 1:
                 return self._tapped(train)
             self._windows -= 1
-            rows, before = list(_rows(micro_batches)), self._weights(state)
+            rows, before = list(files.rows_of(micro_batches)), self._weights(state)
             small = sum(array.size for array in before.values()) < MANY_WEIGHTS
             self._watcher.begin(state, self._models(state), small)
             self._recording = True
@@ -179,8 +173,7 @@ class Observer:
             self._tap.stop()
             self._tap = None
         if self._recorder.used:
-            text = json.dumps({"format": FORMAT} | self._recorder.facts(), indent=1)
-            _replace(self._folder / "manifest.json", lambda path: path.write_text(text + "\n"))
+            files.write_manifest(self._folder, self._recorder.facts())
         return row
 
     def _models(self, state: Any) -> list[Mapping[str, Any]]:
@@ -220,50 +213,9 @@ class Observer:
         groups["first"] = self._exchanged(seen.first)
         if not row.get("skipped"):
             groups["applied"] = self._exchanged(seen.applied)
-        facts = {
-            "format": FORMAT,
-            "window": window,
-            "micro_rows": rows,
-            "losses": [_finite(loss) for loss in seen.losses],
-            "factors": [_finite(factor) for factor in seen.factors],
-            "gradient_dtypes": seen.gradient_dtypes,
-            "row": {name: _finite(value) for name, value in row.items()},
-        }
-        arrays = {f"{group}/{n}": a for group, named in groups.items() for n, a in named.items()}
-        _save(self._folder / f"window-{window:04d}.safetensors", arrays, facts)
+        files.write_window(self._folder, window, rows, row, seen, groups)
         if hasattr(self._module, "ema_arrays"):
-            averages = self._module.ema_arrays(state)
-            _save(self._folder / f"average-{window:04d}.safetensors", averages, {})
-
-
-def _rows(micro_batches: Any) -> Iterator[int]:
-    """Yield the rows of each micro-batch; by index, for walking over them may inject faults."""
-    if isinstance(micro_batches, Sequence):
-        for index in range(len(micro_batches)):
-            batch = micro_batches[index]
-            if isinstance(batch, Mapping) and batch:
-                yield len(batch["labels"] if "labels" in batch else next(iter(batch.values())))
-
-
-def _finite(value: Any) -> Any:
-    """Return a value as JSON knows it."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
-def _save(path: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-    ready = {n: np.ascontiguousarray(array, np.float32) for n, array in arrays.items()}
-    metadata = {"observation": json.dumps(facts)}
-    _replace(path, lambda partial: save_file(ready, partial, metadata))
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    write(partial)
-    partial.replace(path)
+            files.write_averages(self._folder, window, self._module.ema_arrays(state))
 
 
 def install(

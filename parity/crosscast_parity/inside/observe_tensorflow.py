@@ -36,9 +36,8 @@ class Slots:
 
     def clear(self) -> None:
         """Start with a window."""
-        gradients = (*self.total.values(), *self.first.values())
         counts = (self.micro, self.firsts, self.steps, self.losses, self.factors)
-        for variable in (*counts, *gradients):
+        for variable in (*counts, *self.total.values(), *self.first.values()):
             variable.assign(tf.zeros_like(variable))
         self.active.assign(True)
 
@@ -58,8 +57,7 @@ class TracedWatcher:
 
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Keep AutoGraph from rewriting a function."""
-        plain: Callable[..., Any] = tf.autograph.experimental.do_not_convert(function)
-        return plain
+        return tf.autograph.experimental.do_not_convert(function)  # type: ignore[no-any-return]
 
     def begin(self, state: Any, models: Sequence[Mapping[str, Any]], small: bool) -> None:
         """Start with a window."""
@@ -90,7 +88,7 @@ class TracedWatcher:
         if slots is None or not isinstance(loss, tf.Tensor) or loss.shape.rank != 0:
             return loss
         self._loss = loss
-        tf.cond(slots.active, lambda: self._note_loss(slots, loss), _nothing)
+        tf.cond(slots.active, lambda: self._note_loss(slots, loss), lambda: tf.constant(0))
         return loss
 
     def end(self) -> Seen:
@@ -102,8 +100,8 @@ class TracedWatcher:
         slots.active.assign(False)
         count = min(int(slots.micro), MOST)
         seen.losses = list(map(float, slots.losses.numpy()[:count]))
-        factors = list(map(float, slots.factors.numpy()[:count]))
-        seen.factors = [factor if self._with_factor else None for factor in factors]
+        factors = slots.factors.numpy()[:count]
+        seen.factors = [float(factor) if self._with_factor else None for factor in factors]
         seen.gradient_dtypes = dict(self._dtypes)
         seen.total = {name: _array(slots.total[name]) for name in self._dtypes}
         if int(slots.firsts) == 1:
@@ -126,9 +124,10 @@ class TracedWatcher:
         return _array(_variable(parameter))
 
     def _unwatch(self) -> None:
-        found, self._gradient = self._gradient, None
-        if found is not None and tf.GradientTape.gradient is found[1]:
-            tf.GradientTape.gradient = found[0]
+        original, ours = self._gradient or (None, None)
+        if tf.GradientTape.gradient is ours:
+            tf.GradientTape.gradient = original
+        self._gradient = None
 
     def _note_loss(self, slots: Slots, loss: Any) -> Any:
         index = tf.minimum(slots.micro, MOST - 1)
@@ -157,8 +156,7 @@ class TracedWatcher:
 
     def _note(self, sources: Any, gradients: Any, factors: Any) -> None:
         slots = self._slots
-        references = [s.ref() if hasattr(s, "ref") else None for s in sources]
-        names = [self._names.get(reference) for reference in references]
+        names = [self._names.get(s.ref()) if hasattr(s, "ref") else None for s in sources]
         pairs = [(n, g) for n, g in zip(names, gradients, strict=True) if n and g is not None]
         if slots is None or not pairs:
             return
@@ -180,9 +178,9 @@ class TracedWatcher:
                 _add(slots.first[name], gradient)
             return tf.constant(0)
 
-        tf.cond(slots.active, note, _nothing)
+        tf.cond(slots.active, note, lambda: tf.constant(0))
         if slots.first:
-            tf.cond(slots.active & tf.equal(slots.micro, 1), note_first, _nothing)
+            tf.cond(slots.active & tf.equal(slots.micro, 1), note_first, lambda: tf.constant(0))
 
     def _wrap_apply(self, optimizer: Any) -> None:
         original = getattr(optimizer, "apply", None)
@@ -217,7 +215,7 @@ class TracedWatcher:
                     slots.applied[name].assign(tf.cast(tf.convert_to_tensor(gradient), tf.float32))
             return tf.constant(0)
 
-        tf.cond(slots.active, note, _nothing)
+        tf.cond(slots.active, note, lambda: tf.constant(0))
 
 
 def _variable(parameter: Any) -> Any:
@@ -238,10 +236,6 @@ def _add(total: Any, gradient: Any) -> None:
         total.scatter_add(gradient)
     else:
         total.assign_add(tf.cast(tf.convert_to_tensor(gradient), tf.float32))
-
-
-def _nothing() -> Any:
-    return tf.constant(0)
 
 
 def _array(variable: Any) -> Array:

@@ -83,6 +83,9 @@ class Gradients(Protocol):
     def set(self, values: Mapping[str, float]) -> None:
         """Fill the gradients of these parameters, by name, from now on; leave the others alone."""
 
+    def release(self) -> None:
+        """Let go of the framework: nothing is watched any more."""
+
 
 class HookedGradients:
     """PyTorch and Paddle: a hook on every parameter, called with the gradient of a backward."""
@@ -107,6 +110,11 @@ class HookedGradients:
         """Fill these gradients from now on."""
         self._values = values
 
+    def release(self) -> None:
+        """Forget the parameters; their hooks end with the model."""
+        self._hooked.clear()
+        self._values = {}
+
     def _hook(self, name: str, full_like: Callable[..., Any]) -> Callable[[Any], Any]:
         def hook(gradient: Any) -> Any:
             self.reached.add(name)
@@ -127,7 +135,8 @@ class TracedGradients:
         self._positions: dict[Any, int] = {}
         self._names: list[str] = []
         self._values: Any = None
-        self._patched = False
+        self._original: Any = None
+        self._patch: Any = None
 
     def attach(self, parameters: Mapping[str, Any]) -> None:
         """Note the variables and watch the tape."""
@@ -140,14 +149,24 @@ class TracedGradients:
             self._positions[variable.ref()] = self._names.index(name)
         zeros = tf.zeros(len(self._names))
         self._values = tf.Variable(zeros, trainable=False, name="fault_values")
-        if not self._patched:
-            tf.GradientTape.gradient = self._watching(tf.GradientTape.gradient)
-            self._patched = True
+        if self._original is None:
+            self._original = tf.GradientTape.gradient
+            self._patch = tf.GradientTape.gradient = self._watching(self._original)
 
     def set(self, values: Mapping[str, float]) -> None:
         """Fill these gradients from now on."""
         if self._values is not None:
             self._values.assign([values.get(name, 0.0) for name in self._names])
+
+    def release(self) -> None:
+        """Give the tape its own function back."""
+        if self._original is not None:
+            import tensorflow as tf
+
+            # Who observes as well may have put back what was there before both.
+            if tf.GradientTape.gradient is self._patch:
+                tf.GradientTape.gradient = self._original
+            self._original = None
 
     def _watching(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:

@@ -91,7 +91,9 @@ class Session:
                 faults = [parse_fault(text) for text in run.faults]
                 # A factor on the loss needs no framework, and more is not asked of unknown ones.
                 framework = self._framework if self._framework in CELLS else "torch"
-                make_injector(framework, faults).install(module)
+                injector = make_injector(framework, faults)
+                injector.install(module)
+                after.callback(injector.uninstall)
             if (run.record or run.manifest) and self._framework in CELLS:
                 folder = output / "observed"
                 after.callback(

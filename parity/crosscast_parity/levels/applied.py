@@ -15,6 +15,11 @@ from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, un
 from crosscast_parity.observed import ObservedWindow, Tensors
 
 LIMIT = 1e-5
+"""Relative, per tensor. Clean: 4.4e-7; sums rounded to float16: 1e-4 and more.
+
+Where the recipe sums in half, it is one rounding a micro-batch: 2e-3 for four in float16 (clean
+4.3e-4), 1.6e-2 in bfloat16 (clean 3.8e-3).
+"""
 UNIT: dict[Dtype, float] = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Largest relative error of rounding to a half type once."""
 SMALLEST: dict[Dtype, float] = {"float16": 2.0**-24, "bfloat16": 0.0}
@@ -23,6 +28,7 @@ NOT_ROUNDED = 0.1
 """Sums that are nearer to the exact ones than this share of one rounding were not rounded."""
 NAME = "applied gradients"
 NORM_LIMIT = 1e-5
+"""Clean: 3.8e-7."""
 NORM_RANGE = (1e-15, 1e15)
 """Beyond, squares get lost in float32, and frameworks differ."""
 

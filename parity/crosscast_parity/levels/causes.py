@@ -6,10 +6,12 @@ A hint for the reader, not a proof: `bisect` searches in earnest.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any
 
 from crosscast.plan import Plan, Step
 from crosscast.reference_data import Roles
-from crosscast_parity.levels.recompute import Source, with_step
+from crosscast_parity.levels.recompute import Source
 from crosscast_parity.levels.updates import Windows, measure_updates
 
 MOST_ENTRIES = 400_000
@@ -77,3 +79,11 @@ def _adam_mistakes(plan: Plan, step: Step) -> Iterator[tuple[str, Plan]]:
     for betas in BETAS:
         if betas != step.betas:
             yield f"betas {betas[0]:g} and {betas[1]:g}", with_step(plan, betas=betas)
+
+
+def with_step(plan: Plan, **changes: Any) -> Plan:
+    """Return the plan with other settings of its optimizer."""
+    return Plan(
+        micro=plan.micro,
+        window=tuple(replace(op, **changes) if isinstance(op, Step) else op for op in plan.window),
+    )

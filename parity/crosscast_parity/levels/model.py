@@ -44,6 +44,9 @@ class Limits:
     later: tuple[float, float] | None = None
 
 
+# Clean on the tiny model, three frameworks: float32 loss 1.9e-7, gradients 2.9e-7 together and
+# 9.2e-7 in the worst tensor, later 1.3e-6 and 2.3e-6; float16 loss 3.2e-4, gradients 8.7e-4 and
+# 1.8e-3, the same against float32 and against half, emulated and native.
 LIMITS: dict[Dtype, Limits] = {
     "float32": Limits(2e-6, 1e-5, 5e-5, later=(1e-4, 3e-4)),
     "float16": Limits(2e-3, 6e-3, 2e-2),

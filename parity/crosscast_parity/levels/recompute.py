@@ -8,7 +8,7 @@ moments and the counters are carried from window to window.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -251,11 +251,3 @@ def replays(
         if source == "total":
             gradients, _ = gradients_of(plan, roles, window, optimizer.arithmetic)
         yield window, optimizer.update(window.before, gradients)
-
-
-def with_step(plan: Plan, **changes: Any) -> Plan:
-    """Return the plan with other settings of its optimizer."""
-    return Plan(
-        micro=plan.micro,
-        window=tuple(replace(op, **changes) if isinstance(op, Step) else op for op in plan.window),
-    )

@@ -11,14 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from crosscast_parity.checks import Check, Result
-from crosscast_parity.statistics import (
-    MIN_SEEDS,
-    Decision,
-    Interval,
-    decide,
-    more_seeds,
-    paired_interval,
-)
+from crosscast_parity.power import more_seeds
+from crosscast_parity.statistics import MIN_SEEDS, Decision, Interval, decide, paired_interval
 from crosscast_parity.traces import Row
 
 TAIL = 20
@@ -198,6 +192,8 @@ def _judge(name: str, interval: Interval, margin: float) -> Check:
 
 def needs(interval: Interval, margin: float) -> str:
     """Say how many more seeds an inconclusive comparison needs."""
+    if interval.step / 2 >= margin:
+        return "too few evaluation rows to tell"
     if interval.count < MIN_SEEDS:
         more: int | None = MIN_SEEDS - interval.count
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from crosscast_parity.checks import Check, Deviation, Level, judge, number, relative, windows
@@ -22,6 +22,12 @@ CHAOS = 1e-3
 MIN_HORIZON = 20
 ENOUGH_TWINS = 3
 """An envelope of fewer perturbed runs is too narrow to accuse anybody."""
+
+KERNELS = 4.0
+"""Kernels differ by a few bits: gradients of one framework are never so many times larger."""
+
+LONE = 4
+"""Overflows of one side alone in a row: after the first its scale is lower than the other's."""
 
 NOTHING = "there is no window to compare"
 
@@ -169,6 +175,15 @@ def _skipped(ours: Trace, reference: Trace, *, natural: bool) -> Check:
     check = judge("L0a", "skipped", deviations, 0, nothing=NOTHING)
     if check.result != "fail" or not natural:
         return check
+    far = next(_beyond_kernels(pairs), None)
+    if far is not None:
+        ours_skips, a, b = far[0].skipped, *far
+        return replace(
+            check,
+            window=a.window,
+            wording=f"window {a.window}: {'skipped' if ours_skips else 'no overflow'} at scale"
+            f" {a.scale:g}, reference {'no overflow' if ours_skips else 'skipped'} at {b.scale:g}",
+        )
     return Check(
         level="L0a",
         name="skipped",
@@ -179,6 +194,21 @@ def _skipped(ours: Trace, reference: Trace, *, natural: bool) -> Check:
         limit=0,
         window=check.window,
     )
+
+
+def _beyond_kernels(pairs: Pairs) -> Iterator[tuple[Row, Row]]:
+    """Yield the windows in which one overflows as no other kernel would make it.
+
+    Either at a scale far below that at which the other does not, or once more in a row.
+    """
+    lone = 0
+    for ours, reference in pairs:
+        lone = lone + 1 if ours.skipped != reference.skipped else 0
+        if lone:
+            skips, passes = (ours, reference) if ours.skipped else (reference, ours)
+            lower = skips.scale <= passes.scale
+            if skips.scale * KERNELS <= passes.scale or (lower and lone >= LONE):
+                yield ours, reference
 
 
 def _column(column: Column, pairs: Pairs) -> Check:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_parity.checks import LEVELS
-from crosscast_parity.page.blocks import Block, Cell, Items, Log, Table, Text, cells
+from crosscast_parity.page.blocks import Block, Cell, Items, Log, Table, Text, cells, value_text
 from crosscast_parity.page.evidence import place
 from crosscast_parity.records import NOT_COVERED, BisectionRecord, ParityReport
 
@@ -80,17 +80,34 @@ def command_blocks(report: ParityReport) -> list[Block]:
     return [Log(title="The same comparison again", text=report.command)]
 
 
+def self_test_table(report: ParityReport) -> Table:
+    """Return the planted bugs, with the levels that saw them."""
+    rows = []
+    for canary in report.self_test:
+        also = ", ".join(level for level in canary.seen if level != canary.level)
+        words = Cell("seen", "good") if canary.caught else Cell("NOT SEEN", "bad")
+        rows.append((*cells(canary.program, canary.title, canary.level, also), words))
+    return Table(
+        title="Planted bugs",
+        note="A check that cannot fail is worth nothing: each bug must be seen by its own level.",
+        head=("program", "bug", "level", "also seen by", "result"),
+        rows=rows,
+    )
+
+
 def bisection_table(bisection: BisectionRecord) -> Table:
     """Return what a bisection tried, in order."""
     return Table(
         title=f"What was tried for {bisection.contestant} against {bisection.reference}",
-        head=("trial", "fields changed", "gap", "worst level"),
+        head=("trial", "fields changed", "gap", "check", "value", "limit"),
         rows=[
             cells(
                 str(number),
                 ", ".join(step.changes) or "none",
-                f"{step.gap:.3g}",
+                value_text(step.gap) if step.gap == step.gap else "not tried",
                 step.level,
+                value_text(step.value),
+                value_text(step.limit),
             )
             for number, step in enumerate(bisection.steps, start=1)
         ],

@@ -10,7 +10,8 @@ from crosscast_parity.figures.heatmap import Column, heatmap_plot
 from crosscast_parity.figures.style import Plot, Series
 from crosscast_parity.figures.timeline import Timeline, timeline_plot
 from crosscast_parity.levels.traces import LIMITS, distance
-from crosscast_parity.records import BisectionRecord, Pair, ParityReport, Run, StageRecord
+from crosscast_parity.page.tensors import model_order, tensor_limits
+from crosscast_parity.records import BisectionRecord, ParityReport, Run, StageRecord
 from crosscast_parity.traces import Row
 
 MAIN, FAULTS = "main", "faults"
@@ -138,22 +139,12 @@ def _parted(report: ParityReport, runs: Sequence[Run]) -> int | None:
     return min(windows, default=None)
 
 
-def tensor_limits(pair: Pair) -> dict[str, float | None]:
-    """Return the limit of the worst tensor, by `stage/run`, from the checks that judged it."""
-    limits: dict[str, float | None] = dict.fromkeys(pair.tensor_errors)
-    for check in pair.checks:
-        key = f"{check.stage}/{check.run}"
-        if key in limits and check.level in ("L1a", "L1c") and "tensor" in check.name:
-            limits[key] = check.limit
-    return limits
-
-
 def _heatmap(report: ParityReport, stage: StageRecord) -> list[Plot]:
     columns = [
         Column(
             contestant=pair.contestant,
             run=key.partition("/")[2],
-            errors=errors,
+            errors={name: errors[name] for name in model_order(errors)},
             limit=tensor_limits(pair)[key],
         )
         for pair in report.pairs
@@ -173,7 +164,7 @@ def bisection_plots(bisections: Sequence[BisectionRecord]) -> list[Plot]:
     return [
         bisection_plot(
             [
-                Trial(fields=step.changes, gap=step.gap, level=step.level)
+                Trial(fields=step.changes, gap=step.gap, level=step.level, value=step.value)
                 for step in bisection.steps
             ],
             key=f"bisection-{number}",

@@ -1,9 +1,9 @@
-"""Tables of checks, of the first rows that differ, and of the tensors that differ most."""
+"""Tables of checks, and of the first rows of a trace that differ."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from crosscast_parity.checks import LEVELS, Check, number
 from crosscast_parity.page.blocks import (
@@ -18,8 +18,9 @@ from crosscast_parity.page.summary import RESULTS_WORST_FIRST
 from crosscast_parity.records import Pair
 from crosscast_parity.traces import Row
 
-WORST_TENSORS = 5
 SHOWN_DIFFERENCES = 6
+MAIN = "main"
+"""The longest run: of equal results, its is shown."""
 COLUMNS = ("micro-batches", "rows", "loss", "lr", "grad norm", "scale", "skipped", "updates")
 ORDER = {level: place for place, level in enumerate(LEVELS)}
 
@@ -63,7 +64,9 @@ def worst_table(title: str, checks: Sequence[Check]) -> Table:
 
 
 def _worst_row(found: Sequence[Check]) -> tuple[Cell, ...]:
-    worst = min(found, key=lambda c: (RESULTS_WORST_FIRST.index(c.result), -_share(c)))
+    worst = min(
+        found, key=lambda c: (RESULTS_WORST_FIRST.index(c.result), -_share(c), c.run != MAIN)
+    )
     exact = worst.value is None or (worst.limit == 0 and worst.result == "pass")
     words = exact or worst.level == "L3"  # there, the sentence holds mean and interval
     return (
@@ -147,47 +150,3 @@ def row_texts(row: Row) -> tuple[str, ...]:
         "yes" if row.skipped else "no",
         str(row.updates),
     )
-
-
-def tensor_table(pair: Pair, limits: Mapping[str, float | None]) -> Table | None:
-    """Return the tensors whose first gradient differs most, of every recorded run."""
-    rows: list[tuple[Cell, ...]] = []
-    for run, errors in pair.tensor_errors.items():
-        limit = limits.get(run)
-        worst = sorted(errors.items(), key=lambda item: (not math.isnan(item[1]), -item[1]))
-        for name, size in worst[:WORST_TENSORS]:
-            over = limit is not None and not size <= limit
-            rows.append(
-                (
-                    Cell(run),
-                    Cell(name, code=True),
-                    Cell(value_text(size), "bad" if over else ""),
-                    Cell(value_text(limit)),
-                )
-            )
-    if not rows:
-        return None
-    return Table(
-        title=f"Worst tensors of {pair.contestant}",
-        note="Relative error of the first window's gradient. The first tensor over its limit in"
-        " the order of the backward pass is where to look.",
-        head=("in", "tensor", "error", "limit"),
-        rows=rows,
-        folded=pair.verdict == "EQUIVALENT",
-    )
-
-
-def first_differing_tensor(pair: Pair, limits: Mapping[str, float | None]) -> str:
-    """Name the tensor nearest to the loss whose gradient is over the limit; empty if none is."""
-    for run, errors in pair.tensor_errors.items():
-        limit = limits.get(run)
-        if limit is None:
-            continue
-        over = [name for name, size in errors.items() if not size <= limit]
-        if over:
-            return (
-                f"First differing tensor on the way back from the loss, in {run}:"
-                f" {over[-1]} (error {value_text(errors[over[-1]])}, limit {limit:g};"
-                f" {len(over)} of {len(errors)} tensors are over it)."
-            )
-    return ""

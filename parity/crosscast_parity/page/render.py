@@ -15,14 +15,13 @@ from crosscast_parity.page.coverage import (
     command_blocks,
     exercise_blocks,
     limits_blocks,
+    self_test_table,
 )
-from crosscast_parity.page.drawing import bisection_plots, drawn_stages, stage_plots, tensor_limits
+from crosscast_parity.page.drawing import bisection_plots, drawn_stages, stage_plots
 from crosscast_parity.page.evidence import (
     all_checks_table,
     difference_table,
     failed_table,
-    first_differing_tensor,
-    tensor_table,
     worst_table,
 )
 from crosscast_parity.page.running import crash_blocks, environment_table, run_table, stage_table
@@ -35,6 +34,7 @@ from crosscast_parity.page.summary import (
     level_table,
     pair_name,
 )
+from crosscast_parity.page.tensors import first_differing_tensor, tensor_table
 from crosscast_parity.records import Pair, ParityReport
 
 TEMPLATE = "parity/page.html.j2"
@@ -59,7 +59,7 @@ def render_page(report: ParityReport) -> tuple[str, list[Plot]]:
         "headline": word,
         "tone": tone,
         "facts": facts(report),
-        "cards": [_card(pair) for pair in report.pairs] or [alone_card(report)],
+        "cards": [_card(report, pair) for pair in report.pairs] or [alone_card(report)],
         "sections": sections,
     }
     blocks = (block for section in sections for block in section.blocks)
@@ -67,10 +67,16 @@ def render_page(report: ParityReport) -> tuple[str, list[Plot]]:
     return environment.get_template(TEMPLATE).render(page=view), plots
 
 
-def _card(pair: Pair) -> Card:
+def _card(report: ParityReport, pair: Pair) -> Card:
+    recipes = {
+        e.name: e.recipe for e in report.entrants if e.name in (pair.contestant, pair.reference)
+    }
     blocks: list[Block] = []
+    if len(set(recipes.values())) > 1:
+        words = " and ".join(f"{name} follows {recipe}" for name, recipe in recipes.items())
+        blocks.append(Text(text=f"These programs have recipes of their own: {words}."))
     if pair.verdict != "EQUIVALENT":
-        tensor = first_differing_tensor(pair, tensor_limits(pair))
+        tensor = first_differing_tensor(pair)
         found = (failed_table(pair.checks), difference_table(pair))
         blocks += [Text(text=tensor)] if tensor else []
         blocks += [table for table in found if table]
@@ -86,7 +92,8 @@ def _card(pair: Pair) -> Card:
 def page_sections(report: ParityReport) -> list[Section]:
     """Return the sections that have something to show."""
     sections = [
-        Section(key="levels", title="Levels at a glance", blocks=[level_table(report)]),
+        Section(key="self-test", title="Self-test", blocks=_self_test(report)),
+        Section(key="levels", title="Levels at a glance", blocks=_levels(report)),
         Section(key="crashes", title="Runs without an end", blocks=crash_blocks(report)),
         Section(key="cause", title="Cause", blocks=_cause(report)),
         *_stages(report),
@@ -97,6 +104,15 @@ def page_sections(report: ParityReport) -> list[Section]:
         Section(key="not-tested", title="What was not tested", blocks=limits_blocks(report)),
     ]
     return [section for section in sections if section.blocks]
+
+
+def _self_test(report: ParityReport) -> list[Block]:
+    return [self_test_table(report)] if report.self_test else []
+
+
+def _levels(report: ParityReport) -> list[Block]:
+    table = level_table(report)
+    return [table] if table.rows else []
 
 
 def _stages(report: ParityReport) -> Iterable[Section]:
@@ -128,7 +144,7 @@ def _checks(report: ParityReport) -> list[Block]:
         if pair.checks:
             name = pair_name(pair)
             blocks.append(worst_table(name, pair.checks))
-            tensors = tensor_table(pair, tensor_limits(pair))
+            tensors = tensor_table(pair)
             blocks += [tensors] if tensors else []
             blocks.append(all_checks_table(f"All {len(pair.checks)} checks of {name}", pair.checks))
     compared = {pair.contestant for pair in report.pairs}
@@ -139,9 +155,5 @@ def _checks(report: ParityReport) -> list[Block]:
 
 
 def _environment(report: ParityReport) -> list[Block]:
-    return [
-        *command_blocks(report),
-        environment_table(report),
-        stage_table(report),
-        run_table(report),
-    ]
+    tables = (environment_table(report), stage_table(report), run_table(report))
+    return [*command_blocks(report), *(table for table in tables if table.rows)]

@@ -36,6 +36,9 @@ class Card:
 
 def headline(report: ParityReport) -> tuple[str, Tone]:
     """Return the worst verdict of the report with its tone."""
+    if report.self_test:
+        caught = all(canary.caught for canary in report.self_test)
+        return ("SELF-TEST PASSED", "good") if caught else ("SELF-TEST FAILED", "bad")
     found = set(report.verdicts())
     if any(entrant_differs(entrant) for entrant in report.entrants):
         found.add("DIFFERENT")
@@ -57,7 +60,7 @@ def facts(report: ParityReport) -> list[tuple[str, str]]:
     found = [
         ("recipe", report.recipe),
         ("check", report.check),
-        ("reference", report.reference or "none came to an end"),
+        *_reference(report),
         ("device", report.device),
         ("threads per process", str(report.threads)),
         ("half precision", _half(report)),
@@ -66,6 +69,12 @@ def facts(report: ParityReport) -> list[tuple[str, str]]:
     if report.reference not in (None, report.requested_reference):
         found.append(("reference asked for", report.requested_reference))
     return found
+
+
+def _reference(report: ParityReport) -> list[tuple[str, str]]:
+    if report.self_test:
+        return []
+    return [("reference", report.reference or "none came to an end")]
 
 
 def _half(report: ParityReport) -> str:
@@ -84,7 +93,10 @@ def alone_card(report: ParityReport) -> Card:
     verdict, tone = headline(report)
     failed = [c for e in report.entrants for c in e.checks if c.result == "fail"]
     ended = [r for r in report.runs if not r.outcome.complete]
-    if failed:
+    if report.self_test:
+        caught = sum(canary.caught for canary in report.self_test)
+        wording = f"{caught} of {len(report.self_test)} planted bugs were seen by their level"
+    elif failed:
         wording = f"different at {failed[0].level} {failed[0].name}: {failed[0].wording}"
     elif ended:
         wording = f"run {ended[0].title} {ended[0].outcome.kind}: {ended[0].outcome.message}"

@@ -7,7 +7,6 @@ checkpoint. States come from squeue, which every cluster has; accounting is not 
 
 from __future__ import annotations
 
-import getpass
 import shutil
 import subprocess
 import time
@@ -102,8 +101,7 @@ class SlurmExecutor:
 
     def _queued(self) -> set[str]:
         """Return the jobs that wait or run; all of ours if squeue cannot say."""
-        listing = ["squeue", "--noheader", "--array", "--format=%i", f"--user={getpass.getuser()}"]
-        answer = _ask(listing)
+        answer = _ask(["squeue", "--me", "--noheader", "--array", "--format=%i"])
         self._failures = 0 if answer is not None else self._failures + 1
         if self._failures > PATIENCE:
             raise refuse("squeue does not answer", "the same command goes on with the sweep later")

@@ -36,8 +36,9 @@ class Comparison:
 
     def __str__(self) -> str:
         name = " ".join([self.recipe, *in_words(self.settings)])
-        words = ", ".join(f"{check.name} {check.wording}" for check in self.checks)
-        return f"{name}: {self.target} against {self.reference}: {self.verdict}: {words}"
+        lines = [f"{name}: {self.target} against {self.reference}: {self.verdict}"]
+        lines += [f"  {check.name} {check.wording}" for check in self.checks]
+        return "\n".join(lines)
 
     @property
     def verdict(self) -> str:

@@ -15,11 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
 
-for name in ("emitted", "loop", "torch_rows"):  # of another run in this process
-    sys.modules.pop(name, None)
-
-import emitted  # noqa: E402
-from model import build_model, exchange_layout, named_parameters  # noqa: E402
+import emitted
+from model import build_model, exchange_layout, named_parameters
 
 __all__ = ["build_model", "exchange_layout", "main", "named_parameters"]
 

@@ -1,0 +1,93 @@
+"""Look for the fields of a recipe that explain why a program differs from the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from crosscast.diagnostics import DiagnosticError
+from crosscast.recipe import Recipe
+from crosscast_parity.bisect import Bisection
+from crosscast_parity.bisect_court import Court
+from crosscast_parity.bisect_recipes import bisect_recipes
+from crosscast_parity.bisect_script import bisect_script
+from crosscast_parity.checks import Check
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.exercised import sightings
+from crosscast_parity.gathered import StageResult
+from crosscast_parity.records import BisectionRecord, BisectionStep, Pair, ParityReport
+from crosscast_parity.reporting import Outcomes
+
+COMPARED = ("L0a", "L0c", "L1a", "L1c", "L2")
+"""Levels that need two programs."""
+CHANGED = "changed"
+Rerun = Callable[[Contestant, Contestant, StageResult], ParityReport]
+"""Compares two programs in one stage, with the rows and weights of the first comparison."""
+
+
+def bisect_pairs(
+    outcomes: Outcomes, report: ParityReport, rerun: Rerun
+) -> tuple[BisectionRecord, ...]:
+    """Bisect every pair that differs.
+
+    Args:
+        outcomes: what the comparison has made.
+        report: what it found.
+        rerun: makes the runs that the records cannot replace.
+    """
+    return tuple(
+        _record(pair, _bisect(outcomes, pair, rerun))
+        for pair in report.pairs
+        if pair.verdict == "DIFFERENT" and report.reference
+    )
+
+
+def _bisect(outcomes: Outcomes, pair: Pair, rerun: Rerun) -> Bisection:
+    result = outcomes.results[0]
+    ours = outcomes.contestants[pair.contestant]
+    theirs = outcomes.contestants[pair.reference]
+    mine = result.recipes[ours.name]
+    own = [check for check in pair.checks if check.level not in COMPARED]
+    honest = not any(check.result == "fail" for check in own)
+
+    def run(recipe: Recipe) -> tuple[Check, ...] | None:
+        changed = Contestant(
+            name=CHANGED, target=theirs.target, recipe=recipe, python=theirs.python
+        )
+        try:
+            found = rerun(replace(ours, recipe=mine), changed, result)
+        except DiagnosticError:
+            return None
+        if found.reference != CHANGED or not found.pairs:
+            return None
+        return tuple(_compared(found.pairs[0].checks, result.stage.name))
+
+    court = Court(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
+    other = result.recipes[theirs.name]
+    if mine != other and honest:
+        return bisect_recipes(court, other)
+    return bisect_script(court, list(_compared(pair.checks, result.stage.name)))
+
+
+def _compared(checks: Iterable[Check], stage: str) -> list[Check]:
+    return [check for check in checks if check.level in COMPARED and check.stage == stage]
+
+
+def _record(pair: Pair, found: Bisection) -> BisectionRecord:
+    return BisectionRecord(
+        contestant=pair.contestant,
+        reference=pair.reference,
+        fields=found.fields,
+        wording=found.sentence,
+        steps=tuple(
+            BisectionStep(
+                changes=trial.changes,
+                gap=0.0 if trial.closed else trial.excess,
+                level=found.check,
+                value=trial.value,
+                limit=trial.limit,
+            )
+            for trial in found.trials
+            if trial.failing is not None
+        ),
+    )

@@ -1,0 +1,32 @@
+"""The self-test in a real framework: every level sees the bug that is planted for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosscast_parity.canaries import canaries_of
+
+RECIPE = Path(__file__).parents[1] / "mutants" / "recipe.yaml"
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_every_level_sees_its_canary(tmp_path: Path) -> None:
+    command = ["parity", str(RECIPE), "--to", "torch", "--self-test", "--output", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "crosscast", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    count = len(canaries_of("torch")) + 1
+    words = f"self-test: {count} of {count} planted bugs were seen by their level"
+    assert lines[count] == words, done.stdout

@@ -1,0 +1,34 @@
+"""Every trainer still answers as docs/conformance.json says.
+
+If one does not, look at what it does now, then write the page anew with the command it names.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast_parity.adapters import table
+from crosscast_parity.adapters.columns import COLUMNS, Column, observe
+from frameworks.subprocesses import require
+
+STORED: dict[str, Any] = json.loads(
+    (Path(__file__).parents[3] / "docs" / "conformance.json").read_text(encoding="utf-8")
+)
+MARKED = [
+    pytest.param(column, id=column.name, marks=getattr(pytest.mark, column.framework))
+    for column in COLUMNS
+]
+
+
+@pytest.mark.parametrize("column", MARKED)
+def test_answers_are_those_of_the_page(column: Column) -> None:
+    require(column.framework)
+    require(column.package)
+    now = table.build({column.name: observe(column, sys.executable)})
+    answers = {row["key"]: row["cells"][column.name] for row in now["rows"]}
+    assert answers == {row["key"]: row["cells"][column.name] for row in STORED["rows"]}

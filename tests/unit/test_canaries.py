@@ -1,0 +1,105 @@
+"""Canaries: every one fits what the compiler emits, and every level has one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crosscast.diagnostics import DiagnosticError
+from crosscast.readers.recipe_yaml import load
+from crosscast_parity.canaries import canaries_of, fitting
+from crosscast_parity.checks import LEVELS
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.levels.seeds import judge_seeds
+from crosscast_parity.options import make_options
+from crosscast_parity.selftest import Finding, in_words, seeds_finding, self_test_command
+from mutants.emitted import variants
+from mutants.trials import RECIPE
+
+FRAMEWORKS = pytest.mark.parametrize("framework", ["torch", "tensorflow", "paddle"])
+FOUND = Finding(
+    program="torch",
+    canary="late-growth",
+    title="the scale grows late",
+    level="L0b",
+    seen=("L0b", "L0a"),
+    verdict="DIFFERENT",
+)
+
+
+@FRAMEWORKS
+def test_every_canary_fits_and_leaves_a_program(framework: str) -> None:
+    scripts = variants(framework)
+    canaries = canaries_of(framework)
+    assert fitting(canaries, scripts.values()) == canaries
+    for canary in canaries:
+        for texts in scripts.values():
+            for name, text in canary.bug.mutate(texts).items():
+                assert text != texts[name]
+                ast.parse(text)
+
+
+@FRAMEWORKS
+def test_every_level_has_a_canary(framework: str) -> None:
+    canaries = canaries_of(framework)
+    assert len(canaries) >= 12
+    assert len({canary.name for canary in canaries}) == len(canaries)
+    levels = {canary.level for canary in canaries} | {seeds_finding().level}
+    assert levels == set(LEVELS) - {"result"}
+
+
+@FRAMEWORKS
+def test_canaries_that_a_recipe_has_no_place_for_are_left_out(framework: str) -> None:
+    float32 = variants(framework)["float32"]
+    left = fitting(canaries_of(framework), [float32])
+    assert {canary.level for canary in left} == {"gate", "L0a", "L0c", "L1a", "L1b", "L2"}
+
+
+def test_other_frameworks_have_none() -> None:
+    assert canaries_of("none") == ()
+
+
+def test_seeds_that_are_all_worse_are_seen() -> None:
+    assert seeds_finding().caught
+
+
+def test_seeds_are_not_seen_by_a_judge_who_always_complains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The unchanged results must pass, or the level sees everything."""
+    wrong = replace(judge_seeds((), ())[0], result="fail")
+    monkeypatch.setattr("crosscast_parity.selftest.judge_seeds", lambda *_: (wrong,))
+    assert not seeds_finding().caught
+
+
+def test_words_say_what_was_not_seen() -> None:
+    blind = replace(FOUND, canary="x", level="L2", verdict="EQUIVALENT", seen=())
+    lines = list(in_words([FOUND, blind]))
+    assert lines[0].endswith("L0b   seen; also L0a")
+    assert lines[1].endswith("NOT SEEN (EQUIVALENT)")
+    assert lines[-1] == "self-test: 1 of 2 planted bugs were seen by their level"
+
+
+OWN = Contestant(name="mine", target="torch", recipe=load(str(RECIPE)), script=RECIPE)
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, folder: Path, *findings: Finding) -> int:
+    monkeypatch.setattr("crosscast_parity.selftest.self_test", lambda *_, **__: iter(findings))
+    return self_test_command([OWN], options=make_options(folder), compile_to=lambda *_: None)
+
+
+def test_the_command_fails_if_a_level_is_blind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(monkeypatch, tmp_path, FOUND) == 0
+    with pytest.raises(DiagnosticError, match=r"CC735.*L0b \(torch: late-growth\)"):
+        run_command(monkeypatch, tmp_path, replace(FOUND, seen=("L0a",)))
+    assert "NOT SEEN" in capsys.readouterr().out
+
+
+def test_a_self_test_needs_an_emitted_program(tmp_path: Path) -> None:
+    with pytest.raises(DiagnosticError, match="CC707"):
+        self_test_command([OWN], options=make_options(tmp_path), compile_to=lambda *_: None)

@@ -1,0 +1,97 @@
+"""The pages of the mutation score and of the false alarms, and the journal behind them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutants import journal
+from mutants.alarms_page import page as alarms_page
+from mutants.clean import Comparison
+from mutants.journal import Journal
+from mutants.score import page, survivors, to_json, unexpected
+from mutants.settings import count, groups
+from mutants.trials import CLEAN, Trial
+
+
+def trial(name: str, *levels: Any, verdict: str = "DIFFERENT", **more: Any) -> Trial:
+    more = {"practice": ("accuracy-1",), **more}
+    return Trial(name=name, levels=levels, verdict=verdict, first="", **more)
+
+
+FOUND = {
+    "torch": [
+        trial(CLEAN, verdict="EQUIVALENT", practice=()),
+        trial("gelu_tanh", "L1a"),
+        trial("wd_on_all", "L0c", "L1b", practice=()),
+        trial("amsgrad", verdict="EQUIVALENT"),
+        trial("interval_off_by_one", "L0a"),
+    ]
+}
+SAME = Comparison(
+    group="float32, seed 7",
+    setting="two threads",
+    framework="torch",
+    verdict="EQUIVALENT",
+    wording="equivalent",
+    used={"L2 trajectory": 0.25},
+)
+
+
+def test_the_clean_script_is_no_bug() -> None:
+    assert [one.name for one in survivors(FOUND["torch"])] == ["amsgrad"]
+    plain = to_json(FOUND)["torch"]
+    assert [bug["name"] for bug in plain["bugs"] if not bug["caught"]] == ["amsgrad"]
+    assert [one["name"] for one in plain["clean"]] == [CLEAN]
+
+
+def test_levels_that_were_expected_and_blind_are_told() -> None:
+    assert [one.name for one in unexpected(FOUND["torch"])] == ["interval_off_by_one"]
+
+
+def test_the_page_counts_and_explains() -> None:
+    text = page(FOUND)
+    assert "| torch | 4 | 3 | 75.0% | EQUIVALENT |" in text
+    assert "| one level only | 2 |" in text
+    assert "| common practice: final accuracy within 1 point | 3 |" in text
+    assert "`wd_on_all` | biases and LayerNorm decay | `optimizer.no_decay` | L0c, L1b |" in text
+    assert "**survives** (EQUIVALENT)" in text
+    assert "- `amsgrad`: the largest" in text
+
+
+def test_the_alarms_page_counts_what_was_accused() -> None:
+    accused = {
+        **asdict(SAME),
+        "framework": "paddle",
+        "verdict": "DIFFERENT",
+        "alarms": ("L0c x",),
+        "used": {"L2 trajectory": 0.5},
+    }
+    text = alarms_page([asdict(SAME), accused])
+    assert "2 comparisons" in text
+    assert "**1 alarms**" in text
+    assert "| torch, two threads | 1 | 1 | 0 | 0 |" in text
+    assert "| paddle, two threads | 1 | 0 | 0 | 1 |" in text
+    assert "| L2 trajectory | 0.5 | paddle, float32, seed 7, two threads |" in text
+    assert "- float32, seed 7, two threads, paddle: DIFFERENT: L0c x" in text
+
+
+def test_the_matrix_is_large_and_its_groups_differ() -> None:
+    assert count() >= 100
+    names = [group.name for group in groups()]
+    assert len(set(names)) == len(names)
+    assert len({repr(group.recipe) for group in groups()}) == len(names)
+
+
+def test_the_journal_forgets_when_the_code_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trials.json"
+    Journal(path).add({"bug": "a"}, {"levels": ["L2"]})
+    assert Journal(path).find({"bug": "a"}) == {"levels": ["L2"]}
+    assert Journal(path).find({"bug": "b"}) is None
+    monkeypatch.setattr(journal, "code", lambda: "other")
+    assert Journal(path).find({"bug": "a"}) is None

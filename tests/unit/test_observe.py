@@ -1,0 +1,214 @@
+"""The observer on a script without a framework, and the names of operations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from crosscast_parity.inside import observe
+from crosscast_parity.inside.manifest import CLASSES, Patches, Recorder, canonical
+from crosscast_parity.inside.watcher import Blind
+
+
+def script(**others: Any) -> Any:
+    """A script that adds 1 to its only weight in every window; its third loss is NaN."""
+
+    def micro_batch_loss(model: Any, batch: Any) -> float:
+        return float(batch["x"].sum())
+
+    def train_window(state: Any, micro_batches: Any) -> dict[str, Any]:
+        losses = [module.micro_batch_loss(state.model, batch) for batch in micro_batches]
+        state.model["weight"] += 1.0
+        state.windows += 1
+        return {"window": state.windows - 1, "loss": sum(losses), "skipped": False}
+
+    module = SimpleNamespace(
+        micro_batch_loss=micro_batch_loss,
+        train_window=train_window,
+        named_parameters=dict,
+        exchange_layout=lambda name, array: array.T,
+    )
+    vars(module).update(others)
+    return module
+
+
+def state_of(windows: int = 0) -> Any:
+    return SimpleNamespace(windows=windows, model={"weight": np.zeros((2, 3))})
+
+
+def window_of(*values: float) -> list[dict[str, np.ndarray]]:
+    return [{"x": np.array([value, value])} for value in values]
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with safe_open(path, framework="np") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return json.loads(file.metadata()["observation"]), arrays
+
+
+def test_a_script_of_no_framework(tmp_path: Path) -> None:
+    module, state = script(), state_of(5)
+    seams = module.train_window, module.micro_batch_loss
+    stop = observe.install("none", module, tmp_path / "observed", 2, True)
+    for _ in range(3):
+        module.train_window(state, window_of(1.0, np.nan))
+    stop()
+    assert (module.train_window, module.micro_batch_loss) == seams
+    names = sorted(path.name for path in (tmp_path / "observed").iterdir())
+    assert names == ["window-0005.safetensors", "window-0006.safetensors"]
+    facts, arrays = read(tmp_path / "observed" / names[1])
+    assert facts["losses"] == [2.0, None]
+    assert facts["factors"] == [None, None]
+    assert facts["micro_rows"] == [2, 2]
+    assert facts["row"] == {"window": 6, "loss": None, "skipped": False}
+    assert set(arrays) == {"before/weight", "after/weight"}
+    assert arrays["before/weight"].tolist() == [[1.0, 1.0]] * 3
+    assert arrays["after/weight"].tolist() == [[2.0, 2.0]] * 3
+
+
+def test_the_scripts_own_arrays_come_first(tmp_path: Path) -> None:
+    masters = np.full((1,), 0.1, np.float32)
+    module = script(model_arrays=lambda state: {"weight": masters})
+    observe.install("none", module, tmp_path, 1, False)
+    module.train_window(state_of(), window_of(1.0))
+    _, arrays = read(tmp_path / "window-0000.safetensors")
+    assert arrays["before/weight"].tolist() == masters.tolist()
+
+
+def test_what_an_earlier_run_left_is_removed(tmp_path: Path) -> None:
+    for name in ("window-0009.safetensors", "average-0009.safetensors", "manifest.json", "mine"):
+        (tmp_path / name).touch()
+    observe.install("none", script(), tmp_path, 1, False)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_nothing_asked_changes_nothing(tmp_path: Path) -> None:
+    module = script()
+    seams = module.train_window, module.micro_batch_loss
+    observe.install("none", module, tmp_path / "observed", 0, False)()
+    assert (module.train_window, module.micro_batch_loss) == seams
+    assert not (tmp_path / "observed").exists()
+
+
+def test_a_script_without_parameters_leaves_no_file(tmp_path: Path) -> None:
+    module = script(named_parameters=None)
+    observe.install("none", module, tmp_path, 1, False)
+    module.train_window(state_of(), window_of(1.0))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_window_that_fails_leaves_no_file_and_its_error_passes(tmp_path: Path) -> None:
+    def train_window(state: Any, micro_batches: Any) -> None:
+        raise RuntimeError("broken")
+
+    module = script(train_window=train_window)
+    stop = observe.install("none", module, tmp_path, 1, False)
+    with pytest.raises(RuntimeError, match="broken"):
+        module.train_window(state_of(), window_of(1.0))
+    stop()
+    assert list(tmp_path.iterdir()) == []
+    assert module.train_window is train_window
+
+
+def test_a_wrapper_around_it_is_left_alone(tmp_path: Path) -> None:
+    module = script()
+    stop = observe.install("none", module, tmp_path, 1, False)
+    inner = module.train_window
+
+    def around(*args: Any) -> Any:
+        return inner(*args)
+
+    module.train_window = around
+    stop()
+    assert module.train_window is around
+    module.train_window(state_of(), window_of(1.0))
+    assert list(tmp_path.iterdir()) == [], "it must record nothing any more"
+
+
+@pytest.mark.parametrize(("weights", "small"), [(1_999_999, True), (2_000_000, False)])
+def test_large_models_go_without_the_first_gradients(
+    tmp_path: Path, weights: int, small: bool
+) -> None:
+    found = []
+
+    class Watching(Blind):
+        def begin(self, state: Any, models: Any, small: bool) -> None:
+            found.append(small)
+
+    module = script(model_arrays=lambda state: {"weight": np.zeros(weights, np.float32)})
+    observe.Observer(module, tmp_path, 1, Watching()).install(None)
+    module.train_window(state_of(), window_of(1.0))
+    assert found == [small]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("__radd__", "add"),
+        ("__rtruediv__", "div"),
+        ("__rdiv__", "div"),
+        ("__iadd__", "add"),
+        ("__rsub__", "sub"),
+        ("__matmul__", "matmul"),
+        ("add_", "add"),
+        ("subtract", "sub"),
+        ("relu", "relu"),
+        ("rsqrt", "rsqrt"),
+        ("linear_v2", "linear"),
+        ("cross_entropy_with_softmax", "cross_entropy"),
+        ("reshape", None),
+        ("__getitem__", None),
+        ("____", None),
+        ("", None),
+    ],
+)
+def test_canonical_names(name: str, expected: str | None) -> None:
+    assert canonical(name) == expected
+
+
+def test_no_operation_is_in_two_classes() -> None:
+    names = [name for found in CLASSES.values() for name in found]
+    assert len(names) == len(set(names))
+
+
+def test_an_operation_within_another_is_not_counted() -> None:
+    recorder = Recorder()
+
+    def kind(value: Any) -> str | None:
+        return value if isinstance(value, str) else None
+
+    def softmax(x: str) -> str:
+        recorder.call(kind, "exp", lambda y: y, (x,), {})
+        return "float16"
+
+    recorder.call(kind, "softmax", softmax, ("float32",), {}, others=("float16", None))
+    assert recorder.facts()["operations"] == {
+        "matmul": {},
+        "pointwise": {},
+        "reductions": {"softmax": [{"in": ["float16", "float32"], "out": "float16", "count": 1}]},
+        "embeddings": {},
+        "losses": {},
+    }
+
+
+def test_patches_put_back_what_was_inherited() -> None:
+    class Base:
+        value = 1
+
+    class Child(Base):
+        pass
+
+    patches = Patches()
+    patches.replace(Child, "value", 2)
+    patches.replace(Base, "value", 3)
+    assert (Child.value, Base.value) == (2, 3)
+    patches.undo()
+    assert "value" not in vars(Child)
+    assert (Child.value, Base.value) == (1, 1)
+    assert not patches.made
