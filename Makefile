@@ -13,7 +13,8 @@ ALARMS ?= --docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit frameworks probes fuzz mutants false-alarms package generate bench slurm clean
+.PHONY: help demo test check unit frameworks probes fuzz mutants false-alarms nightly self-test \
+  package generate bench slurm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +40,7 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 
 demo: $(VENV)/.all ## Train BERT-small with all three emitted scripts and write the report
 	$(BIN)/crosscast parity examples/bert-small/recipe.yaml \
-	  --to torch,tensorflow,paddle --jobs $(JOBS) --output $(DEMO)
+	  --to torch,tensorflow,paddle --check model --windows 120 --jobs $(JOBS) --output $(DEMO)
 
 test: check unit frameworks ## Everything: lint, types, unit and framework tests
 
@@ -65,6 +66,14 @@ mutants: $(VENV)/.dev ## Plant translation bugs in the emitted files; which leve
 
 false-alarms: $(VENV)/.dev ## Compare over a hundred pairs of correct programs; none may be accused
 	PYTHONPATH=tests $(BIN)/python -m mutants.clean --jobs $(JOBS) $(ALARMS)
+
+nightly: $(VENV)/.all ## All levels with BERT-small, three seeds in three types, ten paired seeds
+	$(BIN)/crosscast parity examples/bert-small/recipe.yaml --to torch,tensorflow,paddle \
+	  --stress --check nightly --jobs $(JOBS) --output build/nightly
+
+self-test: $(VENV)/.all ## Plant a bug for every level; each must see its own
+	$(BIN)/crosscast parity examples/bert-small/recipe.yaml --to torch,tensorflow,paddle \
+	  --self-test --jobs $(JOBS) --output build/self-test
 
 slurm: $(VENV)/.dev ## Start a SLURM of two nodes on this host and sweep on it (needs slurm-wlm, munge)
 	$(BIN)/pytest tests/slurm --capture no

@@ -185,7 +185,6 @@ def equivalent(text: str = "") -> ParityReport:
                 weights=140_000,
                 faults=FAULTS,
                 envelope=envelope(),
-                max_norm=0.35,
             ),
         ),
         runs=tuple(runs),
@@ -238,6 +237,10 @@ def seeded(text: str = "") -> ParityReport:
     return replace(with_seeds, pairs=tuple(pairs))
 
 
+def step(changes: tuple[str, ...], gap: float, value: float) -> BisectionStep:
+    return BisectionStep(changes=changes, gap=gap, level="L1b update", value=value, limit=1e-3)
+
+
 def different(text: str = "") -> ParityReport:
     """The same, but one program has a bug in layer 0, decays what it must not, and skips late."""
     report = equivalent(text)
@@ -279,31 +282,11 @@ def different(text: str = "") -> ParityReport:
         tensor_errors=wrong,
     )
     steps = (
-        BisectionStep(changes=(), gap=9.4, level="L1b update", value=0.65, limit=1e-3),
-        BisectionStep(
-            changes=("optimizer.eps", "optimizer.betas"),
-            gap=9.4,
-            level="L1b update",
-            value=0.65,
-            limit=1e-3,
-        ),
-        BisectionStep(
-            changes=("optimizer.weight_decay", "clip.max_norm"),
-            gap=0.0,
-            level="L1b update",
-            value=1e-8,
-            limit=1e-3,
-        ),
-        BisectionStep(
-            changes=("clip.max_norm",), gap=9.3, level="L1b update", value=0.64, limit=1e-3
-        ),
-        BisectionStep(
-            changes=(text or "optimizer.weight_decay",),
-            gap=0.0,
-            level="L1b update",
-            value=1e-8,
-            limit=1e-3,
-        ),
+        step((), 9.4, 0.65),
+        step(("optimizer.eps", "optimizer.betas"), 9.4, 0.65),
+        step(("optimizer.weight_decay", "clip.max_norm"), 0.0, 1e-8),
+        step(("clip.max_norm",), 9.3, 0.64),
+        step((text or "optimizer.weight_decay",), 0.0, 1e-8),
     )
     bisection = BisectionRecord(
         contestant="paddle",

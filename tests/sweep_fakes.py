@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosscast.recipe import Recipe
-from crosscast_parity.sweep.driver import Watch
+from crosscast_parity.sweep.driver import Watch, run_sweep
 from crosscast_parity.sweep.executor import Ended, Executor
 from crosscast_parity.sweep.grid import Point, make_grid
-from crosscast_parity.sweep.prepare import Cell
+from crosscast_parity.sweep.local import LocalExecutor
+from crosscast_parity.sweep.prepare import Cell, Training, prepare
 from crosscast_parity.sweep.spec import CellResult
+from crosscast_parity.sweep.table import SweepTable
 
 # The loss falls by a rule, so that a resumed run can be told from a run that started anew.
 SCRIPT = """\
@@ -173,3 +176,31 @@ class InProcess(Executor):
                 yield Ended(cell, self.work(cell) or "")
         finally:
             self.closed = True
+
+
+def make_cells(
+    folder: Path, grid: list[Point], bugs: dict[str, str] | None = None, **training: Any
+) -> list[Cell]:
+    compiler = fake_compiler(bugs, pace=training.pop("pace", 0.0))
+    return prepare(grid, folder / "sweep", Training(**training), compiler)
+
+
+def run(
+    folder: Path, grid: list[Point], bugs: dict[str, str] | None = None, **training: Any
+) -> tuple[SweepTable, Silent]:
+    cells, watch = make_cells(folder, grid, bugs, **training), Silent()
+    results = run_sweep(cells, LocalExecutor(2), watch)
+    assert watch.closed
+    return SweepTable.of(cells, results), watch
+
+
+def kinds(table: SweepTable) -> list[str]:
+    return [result.kind for _, result in table.rows]
+
+
+def wait_for_windows(cell: Cell, windows: int) -> None:
+    trace = cell.folder / "output" / "trace.jsonl"
+    deadline = time.monotonic() + 30
+    while not trace.exists() or trace.read_bytes().count(b"\n") < windows:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -11,7 +11,7 @@ from crosscast_parity.bisect import Bisection
 from crosscast_parity.bisect_court import Court
 from crosscast_parity.bisect_recipes import bisect_recipes
 from crosscast_parity.bisect_script import bisect_script
-from crosscast_parity.checks import Check
+from crosscast_parity.checks import Check, failures
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.exercised import sightings
 from crosscast_parity.gathered import StageResult
@@ -36,19 +36,17 @@ def bisect_pairs(
         rerun: makes the runs that the records cannot replace.
     """
     return tuple(
-        _record(pair, _bisect(outcomes, pair, rerun))
+        _record(pair, _bisect(outcomes, report, pair, rerun))
         for pair in report.pairs
         if pair.verdict == "DIFFERENT" and report.reference
     )
 
 
-def _bisect(outcomes: Outcomes, pair: Pair, rerun: Rerun) -> Bisection:
+def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) -> Bisection:
     result = outcomes.results[0]
     ours = outcomes.contestants[pair.contestant]
     theirs = outcomes.contestants[pair.reference]
     mine = result.recipes[ours.name]
-    own = [check for check in pair.checks if check.level not in COMPARED]
-    honest = not any(check.result == "fail" for check in own)
 
     def run(recipe: Recipe) -> tuple[Check, ...] | None:
         changed = Contestant(
@@ -64,7 +62,8 @@ def _bisect(outcomes: Outcomes, pair: Pair, rerun: Rerun) -> Bisection:
 
     court = Court(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
     other = result.recipes[theirs.name]
-    if mine != other and honest:
+    own = report.entrant(pair.contestant).checks
+    if mine != other and not any(failures(own)):
         return bisect_recipes(court, other)
     return bisect_script(court, list(_compared(pair.checks, result.stage.name)))
 

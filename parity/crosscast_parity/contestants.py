@@ -61,7 +61,8 @@ class Contestant:
     def framework(self) -> str:
         """Whose process it is: `torch`, `tensorflow`, `paddle`, or `none`."""
         name = self.target.partition("@")[0]
-        return name if name in FRAMEWORKS else "none"
+        # A third-party trainer has a loop of its own, with nothing to wrap.
+        return name if name in FRAMEWORKS and not self.adapter else "none"
 
     @property
     def own(self) -> bool:

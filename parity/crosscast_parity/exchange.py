@@ -11,6 +11,7 @@ from crosscast.recipe import BertModel, NpzData, Recipe, SyntheticData
 from crosscast_parity.variants import bert_of
 from crosscast_parity.weights import bert_weights, perturb, save
 
+FEW_ROWS = 8
 SPLITS: tuple[Split, Split] = ("train", "eval")
 
 
@@ -18,10 +19,13 @@ SPLITS: tuple[Split, Split] = ("train", "eval")
 class Inputs:
     """Files that the runs read: rows, weights as BERT starts, weights under stress (see
     `bert_weights`), and one perturbed set of the first for every twin.
+
+    `few`: some rows of `eval`, for runs whose result nobody asks for.
     """
 
     train: Path
     eval: Path
+    few: Path
     weights: Path
     stress: Path
     twins: tuple[Path, ...]
@@ -47,7 +51,17 @@ def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
     save(paths[1], stress)
     for number, path in enumerate(paths[2:]):
         save(path, perturb(weights, seed=recipe.seed + 1 + number))
-    return Inputs(train=train, eval=evaluation, weights=paths[0], stress=paths[1], twins=paths[2:])
+    few = folder / "few.npz"
+    rows = Dataset.load(evaluation).arrays()
+    Dataset(**{name: array[:FEW_ROWS] for name, array in rows.items()}).save(few, force=True)
+    return Inputs(
+        train=train,
+        eval=evaluation,
+        few=few,
+        weights=paths[0],
+        stress=paths[1],
+        twins=paths[2:],
+    )
 
 
 def _data(recipe: Recipe, model: BertModel, folder: Path) -> tuple[Path, Path]:

@@ -6,6 +6,7 @@ from crosscast.recipe import SyntheticData
 from crosscast_parity.evidence import Sighting
 from crosscast_parity.exercise import exercise
 from crosscast_parity.gathered import Made, StageResult
+from crosscast_parity.planning import VARIANTS
 from crosscast_parity.records import FieldExercise
 from crosscast_parity.variations import shown_path
 
@@ -29,6 +30,7 @@ def _sighting(result: StageResult, made: Made) -> Sighting:
         train_rows=data.train_rows if isinstance(data, SyntheticData) else None,
         weights="stress" if made.spec.name.endswith("stress") else "bert",
         emulated=made.run.execution == "emulated",
+        derive=VARIANTS[made.spec.variant],
     )
 
 

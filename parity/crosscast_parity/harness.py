@@ -31,7 +31,7 @@ from crosscast_parity.sessions import (
     read_outcome,
 )
 from crosscast_parity.stages import make_stages, own_stage
-from crosscast_parity.stored import store_reference
+from crosscast_parity.stored import check_seeds, store_reference
 from crosscast_parity.stress import stress_recipe
 from crosscast_parity.stress_scale import stress_faults
 from crosscast_parity.variants import is_half
@@ -84,6 +84,7 @@ def compare(
             to a process is never an error here, it is in the report.
     """
     check_names(contestants)
+    check_seeds(contestants)
     try:
         return _Comparison(contestants, options, compile_to, on_progress, stages, inputs).run()
     except OSError as error:
@@ -132,9 +133,6 @@ class _Comparison:
         names = [contestant.name for contestant in contestants]
         self.wanted = choose_reference_name(names, options.reference)
         self.options = options
-        self.stressed: tuple[str, ...] = ()
-        if options.stress:
-            contestants = [self._stressed(one) for one in contestants]
         self.contestants = {one.name: one for one in contestants}
         self.recipe = self.contestants[self.wanted].recipe
         self.work = Workspace(options, compile_to)
@@ -144,10 +142,6 @@ class _Comparison:
         self.compile_to = compile_to
         self.execution = {one.name: self._execution(one) for one in contestants}
         self.results = [self._result(stage) for stage in self.stages]
-
-    def _stressed(self, contestant: Contestant) -> Contestant:
-        recipe, self.stressed = stress_recipe(contestant.recipe)
-        return replace(contestant, recipe=recipe)
 
     def _stages(self) -> list[Stage]:
         options = self.options
@@ -173,7 +167,7 @@ class _Comparison:
     def _faults(self, recipe: Recipe, stage: Stage) -> tuple[Fault, ...]:
         if not recipe.scaling_on and self.recipe.scaling_on:
             return ()  # a stage in another type
-        if self.options.stress and self.options.faults is None:
+        if stage.stress and self.options.faults is None:
             return stress_faults(recipe, stage.windows) if recipe.scaling_on else ()
         return choose_faults(recipe, self.options.faults)
 
@@ -193,7 +187,7 @@ class _Comparison:
             execution=self.execution,
             results=self.results,
             scripts=self.work,
-            stressed=self.stressed,
+            stressed=stress_recipe(self.recipe)[1] if self.options.stress else (),
         )
         report = report_of(outcomes, reference)
         if self.options.bisect:
@@ -338,4 +332,6 @@ class _Comparison:
 
     def _whole(self, name: str) -> bool:
         runs = [made.run for result in self.results for made in result.all_of(name)]
-        return bool(runs) and all(run.outcome.complete for run in runs)
+        return any(run.outcome.complete for run in runs) and all(
+            run.outcome.complete or run.needless for run in runs
+        )

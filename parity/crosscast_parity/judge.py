@@ -37,6 +37,10 @@ def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
     """Check a program against its recipe, without anybody else: gate, L0b, L0d, L1b."""
     checks: list[Check] = [*_gate(result, contestant)]
     for made in result.all_of(contestant):
+        if made.run.needless:
+            words = made.run.outcome.message
+            untested = Check(level="L0a", name="faults", result="not tested", wording=words)
+            checks += _stamped([untested], made)
         if made.run.outcome.complete:
             checks += _stamped(_machine(result, made), made)
             if made.spec.record:
@@ -115,6 +119,8 @@ def pair_checks(
             continue
         found = _compared(made, other, envelope)
         differences += _differences(made, other, envelope)
+        if made.spec.record and made.spec.recipe != other.spec.recipe:
+            found = (*found, *_by_their_recipe(result, made, other))
         if made.spec.record:
             dtype = made.spec.recipe.precision.compute_dtype
             more, sizes = _models(result, made, other, dtype)
@@ -123,6 +129,15 @@ def pair_checks(
                 errors[f"{made.spec.stage}/{made.spec.name}"] = sizes
         checks += _stamped(found, made)
     return tuple(checks), errors, tuple(differences)
+
+
+def _by_their_recipe(result: StageResult, made: Made, other: Made) -> tuple[Check, ...]:
+    """Compute our recorded windows anew under the recipe of the reference.
+
+    Each program may keep its own recipe to the letter, and too few windows show the difference.
+    """
+    found = _guarded("L1b", lambda: replay_run(other.spec.recipe, result.observation(made)))
+    return tuple(replace(c, name=f"{c.name}, by the reference's recipe") for c in found)
 
 
 def _compared(made: Made, other: Made, envelope: Envelope | None) -> tuple[Check, ...]:

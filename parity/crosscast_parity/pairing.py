@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
+from math import log
 
+from crosscast.recipe import SyntheticData
 from crosscast_parity.checks import Check
 from crosscast_parity.gathered import Made, StageResult
-from crosscast_parity.levels.seeds import SeedResult, judge_seeds
-
-TAIL = 20
-"""Windows at the end over which the training loss is averaged."""
+from crosscast_parity.levels.seeds import SeedResult, judge_seeds, train_loss_tail
+from crosscast_parity.variants import bert_of
 
 
 def seed_checks(
@@ -22,7 +21,9 @@ def seed_checks(
         return ()
     ours = seed_results(seeded, contestant)
     theirs = seed_results(seeded, reference)
-    return judge_seeds(ours, theirs)
+    recipe = seeded[0].recipes[reference]
+    rows = recipe.data.eval_rows if isinstance(recipe.data, SyntheticData) else None
+    return judge_seeds(ours, theirs, plateau=log(bert_of(recipe).labels), eval_rows=rows)
 
 
 def seed_results(results: Sequence[StageResult], contestant: str) -> list[SeedResult]:
@@ -36,13 +37,11 @@ def seed_results(results: Sequence[StageResult], contestant: str) -> list[SeedRe
 
 
 def _result(seed: int, made: Made) -> SeedResult:
-    losses = [row.loss for row in made.run.rows[-TAIL:]]
     status = made.run.outcome.status
     evaluation = status.eval if status else None
-    finite = [loss for loss in losses if loss is not None]
     return SeedResult(
         seed=seed,
-        train_loss_tail=fmean(finite) if finite and len(finite) == len(losses) else None,
+        train_loss_tail=train_loss_tail(made.run.rows),
         eval_loss=evaluation.loss if evaluation else None,
         eval_accuracy=evaluation.accuracy if evaluation else None,
     )

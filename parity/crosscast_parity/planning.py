@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,7 +30,7 @@ class Stage:
 
     `derive`: makes the stage's recipe from a contestant's. `windows`: of the plain runs.
     `variants`: whether other recipes may be compiled from it, as float32 is. `seed`: set in stages
-    that are the pairs of L3.
+    that are the pairs of L3. `stress`: whether the recipe is one that makes every feature active.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Stage:
     twins: int = 3
     variants: bool = True
     seed: int | None = None
+    stress: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +71,20 @@ class RunSpec:
         return (self.contestant, self.stage, self.name)
 
 
+VARIANTS: Mapping[str, Callable[[Recipe], Recipe]] = {
+    "main": lambda recipe: recipe,
+    "float32": in_float32,
+    "stress": at_stress_scale,
+}
+"""What a contestant's scripts are compiled from: the recipe of the stage, and two made from it."""
+
+
 def recipe_variants(recipe: Recipe, stage: Stage) -> dict[str, Recipe]:
     """Return the recipes that a contestant's scripts are compiled from, by name of the variant."""
-    found = {"main": recipe}
+    names = ["main"]
     if stage.variants and is_half(recipe):
-        found["float32"] = in_float32(recipe)
-        if "start" in stage.parts:
-            found["stress"] = at_stress_scale(recipe)
-    return found
+        names += ["float32", *(["stress"] if "start" in stage.parts else [])]
+    return {name: VARIANTS[name](recipe) for name in names}
 
 
 def plain_runs(

@@ -38,6 +38,11 @@ class Run:
     cached: bool = False
 
     @property
+    def needless(self) -> bool:
+        """Whether it could not be made for lack of a place to inject faults: no error."""
+        return self.name == "faults" and self.outcome.kind == "cannot_run"
+
+    @property
     def title(self) -> str:
         """What it is called in messages: `torch tiny/main`."""
         return f"{self.contestant} {self.stage}/{self.name}"
@@ -149,10 +154,10 @@ class StageRecord:
     dtype: Dtype
     windows: int
     weights: int
+    eval_rows: int | None = None
     faults: tuple[str, ...] = ()
     seed: int | None = None
     envelope: Envelope | None = None
-    max_norm: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -169,6 +174,7 @@ class StageRecord:
             "compute_dtype": self.dtype,
             "windows": self.windows,
             "weights": self.weights,
+            "eval_rows": self.eval_rows,
             "faults": list(self.faults),
             "seed": self.seed,
             "envelope": envelope,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from crosscast.recipe import SyntheticData
 from crosscast_parity.cache import folder_hash, versions
 from crosscast_parity.checks import Check
 from crosscast_parity.contestants import Contestant
@@ -116,6 +117,7 @@ def _stage(
         dtype=recipe.precision.compute_dtype,
         windows=result.stage.windows,
         weights=weights,
+        eval_rows=recipe.data.eval_rows if isinstance(recipe.data, SyntheticData) else None,
         faults=tuple(str(fault) for fault in result.faults),
         seed=result.stage.seed,
         envelope=envelopes[result.stage.name],

@@ -16,11 +16,10 @@ from crosscast_parity.harness import OnProgress, compare, ignore
 from crosscast_parity.levels.seeds import SeedResult, judge_seeds
 from crosscast_parity.mutation import FILES, apply
 from crosscast_parity.options import Options
-from crosscast_parity.planning import recipe_variants
+from crosscast_parity.planning import Stage, recipe_variants
 from crosscast_parity.records import CanaryRecord, Pair, ParityReport
 from crosscast_parity.report import write_report
 from crosscast_parity.stages import make_stages
-from crosscast_parity.stress import stress_recipe
 from crosscast_parity.workspace import CompileTo
 
 AT_ONCE = 4
@@ -137,6 +136,7 @@ def self_test(
                 options=replace(quick, reference=program.name),
                 compile_to=compile_to,
                 on_progress=on_progress,
+                stages=_stages(program, quick),
             )
             yield from _findings(report, program, chosen)
     yield seeds_finding()
@@ -180,14 +180,21 @@ def _planted(program: Contestant, name: str, canary: Canary) -> Contestant:
     return replace(program, name=name, edits=(*program.edits, partial(apply, canary.bug)))
 
 
+def _stages(program: Contestant, options: Options) -> list[Stage]:
+    """Return the stage of the small model, with every feature active."""
+    stages = make_stages(
+        program.recipe, "quick", windows=options.windows, twins=options.twins, stress=True
+    )
+    return stages[:1]
+
+
 def _scripts(
     program: Contestant, options: Options, compile_to: CompileTo
 ) -> list[Mapping[str, str]]:
     """Return the texts of every variant of a program's script in a quick check."""
-    recipe, _ = stress_recipe(program.recipe)
-    stage = make_stages(recipe, "quick", windows=options.windows, twins=0)[0]
+    (stage,) = _stages(program, options)
     found: list[Mapping[str, str]] = []
-    for variant in recipe_variants(stage.derive(recipe), stage).values():
+    for variant in recipe_variants(stage.derive(program.recipe), stage).values():
         with TemporaryDirectory() as folder:
             compile_to(variant, (program.target,), Path(folder))
             script = next(iter(sorted(Path(folder).glob("*/train.py"))))

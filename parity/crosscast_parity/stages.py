@@ -8,6 +8,7 @@ from typing import Literal
 
 from crosscast.recipe import Recipe
 from crosscast_parity.planning import LARGE, RECORDED, RECORDED_LARGE, Part, Stage
+from crosscast_parity.stress import stress_recipe
 from crosscast_parity.variants import (
     comparable,
     is_small,
@@ -32,7 +33,9 @@ SMALL_SEEDS = 3
 """Seeds of the small model that a full check goes through in every type."""
 
 
-def make_stages(recipe: Recipe, depth: Depth, *, windows: int | None, twins: int) -> list[Stage]:
+def make_stages(
+    recipe: Recipe, depth: Depth, *, windows: int | None, twins: int, stress: bool = False
+) -> list[Stage]:
     """Return the stages of a check.
 
     Args:
@@ -43,12 +46,13 @@ def make_stages(recipe: Recipe, depth: Depth, *, windows: int | None, twins: int
             with more windows and seeds.
         windows: of trajectories, None for the usual number.
         twins: perturbed runs of the reference.
+        stress: whether the small model gets a recipe in which every feature is active.
     """
     if depth == "model":
         return [_model(recipe, ALL, windows or FULL_WINDOWS, twins)]
     if depth == "quick":
-        return list(_quick(recipe, windows or FULL_WINDOWS, twins))
-    return list(_full(recipe, depth, windows, twins))
+        return list(_quick(recipe, windows or FULL_WINDOWS, twins, stress))
+    return list(_full(recipe, depth, windows, twins, stress))
 
 
 def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
@@ -68,8 +72,10 @@ def _own(recipe: Recipe) -> Recipe:
     return comparable(recipe)[0]
 
 
-def _small(recipe: Recipe, windows: int) -> Recipe:
+def _small(recipe: Recipe, windows: int, stress: bool) -> Recipe:
     found = _own(recipe)
+    if stress:
+        return stress_recipe(found)[0]
     return shortened(found if is_small(found) else tiny(found), windows)
 
 
@@ -88,18 +94,20 @@ def _model(recipe: Recipe, parts: frozenset[Part], windows: int, twins: int) -> 
     )
 
 
-def _quick(recipe: Recipe, windows: int, twins: int) -> Iterator[Stage]:
-    derive = partial(_small, windows=windows)
-    yield Stage(name="tiny", parts=ALL, windows=windows, derive=derive, twins=twins)
+def _quick(recipe: Recipe, windows: int, twins: int, stress: bool) -> Iterator[Stage]:
+    derive = partial(_small, windows=windows, stress=stress)
+    yield Stage(name="tiny", parts=ALL, windows=windows, derive=derive, twins=twins, stress=stress)
     if not is_small(recipe):
         yield _model(recipe, START, windows, 0)
 
 
-def _full(recipe: Recipe, depth: Depth, windows: int | None, twins: int) -> Iterator[Stage]:
+def _full(
+    recipe: Recipe, depth: Depth, windows: int | None, twins: int, stress: bool
+) -> Iterator[Stage]:
     nightly = depth == "nightly"
     for number in range(SMALL_SEEDS):
         for dtype in (recipe.precision.compute_dtype, *_others(recipe)):
-            yield _tiny(recipe, number, dtype, FULL_WINDOWS, twins)
+            yield _tiny(recipe, number, dtype, twins, stress)
     if not is_small(recipe):
         length = windows or (NIGHTLY_WINDOWS if nightly else FULL_WINDOWS)
         yield _model(recipe, ALL, length, twins)
@@ -109,7 +117,7 @@ def _full(recipe: Recipe, depth: Depth, windows: int | None, twins: int) -> Iter
             name=f"seed-{seed}",
             parts=TRAJECTORY,
             windows=SEED_WINDOWS,
-            derive=partial(_seeded, seed=seed, windows=SEED_WINDOWS),
+            derive=partial(_seeded, seed=seed, windows=SEED_WINDOWS, stress=False),
             twins=0,
             seed=seed,
         )
@@ -119,24 +127,25 @@ def _others(recipe: Recipe) -> list[str]:
     return [dtype for dtype in DTYPES if dtype != recipe.precision.compute_dtype]
 
 
-def _tiny(recipe: Recipe, number: int, dtype: str, windows: int, twins: int) -> Stage:
+def _tiny(recipe: Recipe, number: int, dtype: str, twins: int, stress: bool) -> Stage:
     own = dtype == recipe.precision.compute_dtype
     name = "tiny" + (f"-{number + 1}" if number else "") + ("" if own else f"-{dtype}")
     return Stage(
         name=name,
         parts=ALL,
-        windows=windows,
+        windows=FULL_WINDOWS,
         derive=partial(
-            _variation, seed=recipe.seed + number, dtype=None if own else dtype, windows=windows
+            _variation, seed=recipe.seed + number, dtype=None if own else dtype, stress=stress
         ),
         twins=twins,
+        stress=stress,
     )
 
 
-def _variation(recipe: Recipe, seed: int, dtype: str | None, windows: int) -> Recipe:
-    found = _seeded(recipe, seed, windows)
+def _variation(recipe: Recipe, seed: int, dtype: str | None, stress: bool) -> Recipe:
+    found = _seeded(recipe, seed, FULL_WINDOWS, stress)
     return with_dtype(found, dtype) if dtype else found
 
 
-def _seeded(recipe: Recipe, seed: int, windows: int) -> Recipe:
-    return with_seed(_small(recipe, windows), seed)
+def _seeded(recipe: Recipe, seed: int, windows: int, stress: bool) -> Recipe:
+    return with_seed(_small(recipe, windows, stress), seed)

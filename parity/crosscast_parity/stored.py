@@ -161,6 +161,21 @@ def stored_contestant(folder: Path, taken: Container[str]) -> Contestant:
     return Contestant(name=name, target=stored.target, recipe=stored.recipe, stored=stored)
 
 
+def check_seeds(contestants: Iterable[Contestant]) -> None:
+    """Refuse to compare with stored runs of another seed: rows and weights are drawn from it.
+
+    Raises:
+        DiagnosticError: CC714.
+    """
+    programs = list(contestants)
+    for kept in (one for one in programs if one.stored):
+        for other in programs:
+            ours, theirs = other.recipe.seed, kept.recipe.seed
+            if ours != theirs:
+                message = f"{other.name} has seed {ours}, the stored reference {theirs}"
+                raise _unfit(message)
+
+
 def _damaged(path: Path, problem: str) -> DiagnosticError:
     hint = "write one with: crosscast parity ... --save-reference DIR"
     return DiagnosticError(Diagnostic(code="CC714", message=f"{path} {problem}", hint=hint))

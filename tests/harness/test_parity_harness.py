@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,79 +9,11 @@ import pytest
 
 from crosscast.diagnostics import DiagnosticError
 from crosscast.recipe import Recipe
-from crosscast_parity.cli import parity_command
-from crosscast_parity.contestants import Contestant
 from crosscast_parity.half import choose_execution
-from crosscast_parity.harness import Progress, compare
+from crosscast_parity.harness import compare
 from crosscast_parity.options import make_options
-from crosscast_parity.records import Pair, ParityReport, Run
-from crosscast_parity.stored import stored_contestant
-from parity_fakes import make_recipe, write_fakes
-
-
-def contestants(bugs: Mapping[str, str], recipe: Recipe) -> list[Contestant]:
-    """Programs of no framework; the name of the target says which bug is in it."""
-    return [Contestant(name=n, target=f"fake-{bug}", recipe=recipe) for n, bug in bugs.items()]
-
-
-def compile_fakes(recipe: Recipe, targets: Sequence[str], folder: Path) -> None:
-    """Write a program; it follows some fields of the recipe, and has the bug of its name."""
-    (target,) = targets
-    scaling = recipe.loss_scaling
-    bug = target.removeprefix("fake-")
-    if recipe.schedule.tick == "attempt":
-        bug = "tick_on_skip"
-    if recipe.accumulation.tail == "drop":
-        bug = "tail_dropped"
-    if scaling.mode != "dynamic":
-        write_fakes(folder, {target: bug}, scaled=False)
-        return
-    init, interval = scaling.init_scale, scaling.growth_interval
-    write_fakes(folder, {target: bug}, init=init, interval=interval)
-
-
-@dataclass
-class Lab:
-    """Runs the harness on fakes in a folder of its own."""
-
-    folder: Path
-
-    def compare(
-        self, bugs: Mapping[str, str], *, scaled: bool = True, windows: int = 24, **options: Any
-    ) -> ParityReport:
-        return compare(
-            contestants(bugs, make_recipe(scaled=scaled)),
-            options=make_options(self.folder, check="model", windows=windows, **options),
-            compile_to=compile_fakes,
-        )
-
-    def command(self, bugs: Mapping[str, str], **options: Any) -> int:
-        return parity_command(
-            contestants(bugs, make_recipe()),
-            options=make_options(self.folder, check="model", windows=24, **options),
-            compile_to=compile_fakes,
-        )
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(tmp_path)
-
-
-def pair(report: ParityReport, name: str = "paddle") -> Pair:
-    return next(pair for pair in report.pairs if pair.contestant == name)
-
-
-def failed(found: Pair) -> set[str]:
-    return {check.name for check in found.checks if check.result == "fail"}
-
-
-def run(report: ParityReport, contestant: str, name: str = "main") -> Run:
-    return report.runs_of("model", name)[contestant]
-
-
-def names(report: ParityReport) -> set[str]:
-    return {run.name for run in report.runs}
+from parity_fakes import make_recipe
+from parity_lab import Lab, compile_fakes, contestants, failed, names, pair, run
 
 
 def test_equal_and_nearly_equal_programs_are_equivalent(lab: Lab) -> None:
@@ -210,48 +139,6 @@ def test_another_reference_is_taken_when_the_wanted_one_fails(lab: Lab) -> None:
     assert "tensorflow" in twins
 
 
-def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None:
-    ended = []
-
-    def interrupt(progress: Progress) -> None:
-        ended.append(progress.title)
-        if progress.kind == "ended":
-            raise KeyboardInterrupt
-
-    bugs = {"torch": "", "paddle": "noise"}
-    options = make_options(lab.folder, check="model", windows=24, jobs=1)
-    programs = contestants(bugs, make_recipe())
-    code = parity_command(
-        programs, options=options, compile_to=compile_fakes, on_progress=interrupt
-    )
-    assert code == 130
-    document = json.loads((lab.folder / "report.json").read_text())
-    assert document["pairs"][0]["verdict"] == "NOT TESTED"
-    assert len(list(lab.folder.glob("runs/*/done.json"))) == 1
-
-    report = compare(programs, options=options, compile_to=compile_fakes)
-    assert [r.cached for r in report.runs].count(True) == 1
-    assert pair(report).verdict == "EQUIVALENT"
-    again = compare(programs, options=options, compile_to=compile_fakes)
-    assert all(r.cached for r in again.runs)
-    assert again.pairs == report.pairs
-    assert again.stages == report.stages
-
-
-def test_results_are_kept_by_what_they_depend_on(lab: Lab) -> None:
-    first = lab.compare({"torch": "", "paddle": ""}, faults=["none"], twins=0)
-    assert not any(r.cached for r in first.runs if r.contestant == "torch")
-    assert not list(lab.folder.glob("runs/*/checkpoint.safetensors"))
-    other = lab.compare({"torch": "", "paddle": "late_growth"}, faults=["none"], twins=0)
-    assert all(r.cached for r in other.runs if r.contestant == "torch")
-    assert not any(r.cached for r in other.runs if r.contestant == "paddle")
-    more = lab.compare({"torch": ""}, faults=["none"], twins=0, threads=2)
-    assert not any(r.cached for r in more.runs)
-    broken = lab.compare({"torch": "", "paddle": "missing"}, faults=["none"], twins=0)
-    assert pair(broken).verdict == "NOT TESTED"
-    assert run(broken, "paddle").rows == ()
-
-
 def test_a_program_over_its_memory_is_stopped(lab: Lab) -> None:
     report = lab.compare(
         {"torch": "", "paddle": "greedy"}, faults=["none"], memory=0.6, twins=0, jobs=2
@@ -259,35 +146,6 @@ def test_a_program_over_its_memory_is_stopped(lab: Lab) -> None:
     assert pair(report).verdict == "ERROR"
     assert "more than 0.6 GiB" in pair(report).wording
     assert run(report, "torch").outcome.complete
-
-
-def test_command_prints_and_writes_the_report(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    assert lab.command({"torch": "", "paddle": ""}) == 0
-    printed = capsys.readouterr().out
-    assert "paddle against torch: EQUIVALENT" in printed
-    first = (lab.folder / "report.json").read_text()
-    document = json.loads(first)
-    assert [p["verdict"] for p in document["pairs"]] == ["EQUIVALENT"]
-    assert len(document["stages"][0]["envelope"]["spread"]) == 24
-    assert str(lab.folder) not in first
-
-
-@pytest.mark.parametrize(
-    ("bugs", "code"),
-    [
-        ({"torch": "", "paddle": "late_growth"}, 1),
-        ({"torch": "", "paddle": "crash"}, 1),
-        ({"torch": "", "paddle": "cannot_run"}, 3),
-        ({"torch": "missing", "paddle": "cannot_run"}, 3),
-        ({"torch": ""}, 0),
-        ({"torch": "late_growth"}, 1),
-        ({"torch": "cannot_run"}, 3),
-        ({"torch": "crash"}, 1),
-    ],
-)
-def test_exit_codes(lab: Lab, bugs: dict[str, str], code: int) -> None:
-    assert lab.command(bugs, faults=["none"]) == code
-    assert (lab.folder / "report.html").is_file()
 
 
 def refused(recipe: Recipe, folder: Path, **options: Any) -> str:
@@ -350,71 +208,3 @@ def test_a_folder_that_cannot_be_used_is_a_diagnostic(tmp_path: Path) -> None:
             compile_to=compile_fakes,
         )
     assert caught.value.diagnostics[0].code == "CC708"
-
-
-@pytest.mark.parametrize(
-    ("bug", "field", "value"),
-    [
-        ("late_growth", "loss_scaling.growth_interval", "6"),
-        ("tick_on_skip", "schedule.tick", "attempt"),
-        ("tail_dropped", "accumulation.tail", "drop"),
-    ],
-)
-def test_bisection_names_the_field(lab: Lab, bug: str, field: str, value: str) -> None:
-    recipe = make_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
-    report = compare(
-        contestants({"torch": "", "paddle": bug}, recipe),
-        options=make_options(lab.folder, check="model", windows=24, bisect=True),
-        compile_to=compile_fakes,
-    )
-    (found,) = report.bisections
-    assert found.fields == (field,)
-    assert f"{field}: {value}" in found.wording
-    assert len(found.steps) > 1
-
-
-def test_without_a_difference_nothing_is_bisected(lab: Lab) -> None:
-    assert lab.compare({"torch": "", "paddle": "noise"}, bisect=True).bisections == ()
-
-
-def test_a_reference_is_kept_and_compared_with(lab: Lab, tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    lab.compare({"torch": "", "paddle": "noise"}, save_reference=kept)
-    stored = stored_contestant(kept, {"torch"})
-    assert stored.name == "stored-torch"
-    for bug, verdict in (("noise", "EQUIVALENT"), ("late_growth", "DIFFERENT")):
-        folder = tmp_path / bug
-        report = compare(
-            [stored, *contestants({"paddle": bug}, make_recipe())],
-            options=make_options(folder, check="model", windows=24, reference=stored.name),
-            compile_to=compile_fakes,
-        )
-        assert report.reference == "stored-torch"
-        assert pair(report).verdict == verdict
-        assert not list(folder.glob("scripts/stored-*"))
-
-
-@pytest.mark.parametrize("change", ["windows", "seed", "missing", "damaged", "outside"])
-def test_a_kept_reference_that_does_not_fit_is_refused(
-    lab: Lab, tmp_path: Path, change: str
-) -> None:
-    kept = tmp_path / "kept"
-    lab.compare({"torch": "", "paddle": "noise"}, save_reference=kept)
-    file, recipe, windows = kept / "reference.json", make_recipe(), 24
-    if change == "windows":
-        windows = 22
-    elif change == "seed":
-        recipe = recipe.model_copy(update={"seed": 5})
-    elif change == "missing":
-        file.unlink()
-    elif change == "damaged":
-        file.write_text(file.read_text()[:-20])
-    else:
-        file.write_text(file.read_text().replace('"folder": "runs', '"folder": "../runs'))
-    with pytest.raises(DiagnosticError) as caught:
-        compare(
-            [*contestants({"paddle": ""}, recipe), stored_contestant(kept, ())],
-            options=make_options(tmp_path / "new", check="model", windows=windows),
-            compile_to=compile_fakes,
-        )
-    assert caught.value.diagnostics[0].code == "CC714"

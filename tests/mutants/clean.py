@@ -21,7 +21,9 @@ from crosscast_parity.checks import Check
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.harness import compare
 from crosscast_parity.options import Options, make_options
+from crosscast_parity.planning import Stage
 from crosscast_parity.records import Pair, ParityReport
+from crosscast_parity.stages import make_stages
 from crosscast_parity.stored import stored_contestant
 from mutants.alarms_page import page
 from mutants.emitted import compile_to
@@ -101,11 +103,16 @@ class Bench:
         kept = replace(self._options, save_reference=self._folder / "kept")
         # A second program, without which nobody needs the perturbed runs.
         twice = [self._program("torch", name) for name in (REFERENCE, "again")]
-        compare(twice, options=kept, compile_to=compile_to)
+        compare(twice, options=kept, compile_to=compile_to, stages=self._stages(twice[0]))
         return self
 
     def __exit__(self, *exception: object) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _stages(self, program: Contestant) -> list[Stage]:
+        """Return the stage of the small model alone."""
+        twins = self._options.twins
+        return make_stages(program.recipe, "quick", windows=None, twins=twins, stress=True)[:1]
 
     def compare(self, setting: Setting) -> Iterator[Comparison]:
         """Compare the programs of a setting with the reference."""
@@ -115,6 +122,7 @@ class Bench:
             [reference, *programs],
             options=replace(setting.apply(self._options), reference=reference.name),
             compile_to=compile_to,
+            stages=self._stages(programs[0]),
         )
         if report.interrupted:
             raise KeyboardInterrupt

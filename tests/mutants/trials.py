@@ -18,7 +18,6 @@ from crosscast_parity.options import Options
 from crosscast_parity.planning import Stage
 from crosscast_parity.records import Pair, ParityReport, Run
 from crosscast_parity.stages import make_stages
-from crosscast_parity.stress import stress_recipe
 from crosscast_parity.variants import with_seed
 from crosscast_parity.workspace import CompileTo
 from mutants.practice import T_TEST, alarms, means_differ
@@ -76,8 +75,8 @@ class Laboratory:
         self._kept: set[str] = set()
 
     def _quick(self) -> list[Stage]:
-        recipe, _ = stress_recipe(self.recipe)
-        return make_stages(recipe, "quick", windows=None, twins=self._options.twins)
+        twins = self._options.twins
+        return make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)[:1]
 
     def clean(self) -> Trial:
         """Try the script as it was emitted; whatever sees a bug in it gives a false alarm."""

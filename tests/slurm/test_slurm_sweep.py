@@ -22,7 +22,12 @@ import pytest
 from frameworks.subprocesses import require
 from slurm.cluster import missing, two_nodes
 
-pytestmark = [pytest.mark.torch, pytest.mark.paddle, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.paddle,
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+]
 
 RECIPE: dict[str, Any] = {
     "version": 1,
@@ -51,7 +56,7 @@ RECIPE: dict[str, Any] = {
 }
 SAME = ("kind", "windows", "updates", "skipped", "train_loss_tail", "eval_loss", "eval_accuracy")
 EXACT = ("trace_sha256", "weights_sha256")
-LIMIT_SECONDS = 240.0
+LIMIT_SECONDS = 600.0
 
 
 def say(text: str) -> None:

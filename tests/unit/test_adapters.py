@@ -12,8 +12,8 @@ from crosscast.codes import CODES
 from crosscast.diagnostics import DiagnosticError, Severity
 from crosscast.readers.recipe_yaml import load
 from crosscast.recipe import Recipe
-from crosscast_parity.adapters import ADAPTERS
 from crosscast_parity.adapters.limits import EVERY, LIMITS
+from crosscast_parity.adapters.registry import ADAPTERS
 
 BASE = {
     "model": "{kind: bert, preset: tiny, vocab_size: 512, max_positions: 32, labels: 3}",

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 from crosscast.capability import Verdict
 from crosscast.codes import CODES
 from crosscast.target import Backend, load_backend
+from crosscast_parity.adapters.registry import ADAPTERS
 from named_tests import is_test
 from recipe_strategies import TARGETS
 from recipe_texts import FLOAT16, text_of
@@ -26,7 +27,18 @@ SOURCES = ("translator", "backends", "parity")
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle"}
 HEAVY = {"numpy", "matplotlib", "tokenizers", "safetensors", "scipy"}
 BACKENDS = [load_backend(name) for name in TARGETS]
-TEST_FOLDERS = ("unit", "frameworks", "probes", "package", "gotchas")
+INSIDE = {
+    path
+    for path in (ROOT / "parity/crosscast_parity/inside").glob("*_*.py")
+    if path.stem.endswith(("_torch", "_tensorflow", "_paddle"))
+}
+"""Loaded in the process of the one framework they name."""
+PROGRAMS = {
+    path
+    for folder in ("scripts", "probes")
+    for path in (ROOT / "parity/crosscast_parity/adapters" / folder).glob("*.py")
+}
+"""Third-party trainers and questions about them, run in processes of their own."""
 
 
 def modules(*folders: str) -> Iterator[Path]:
@@ -58,21 +70,58 @@ def imported(nodes: list[ast.stmt]) -> Iterator[str]:
 # imports
 
 
-@pytest.mark.parametrize("path", [*modules(*SOURCES)], ids=lambda path: "/".join(path.parts[-2:]))
+def top_names(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules(*SOURCES) if path not in INSIDE | PROGRAMS],
+    ids=lambda path: "/".join(path.parts[-2:]),
+)
 def test_no_module_imports_a_framework(path: Path) -> None:
-    """Two kinds run in a framework's own process: probes of `doctor`, and parity's hooks."""
+    """Nor does it import what does, which is loaded by name in a process of the framework."""
+    tree = tree_of(path)
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    # Some functions are called in a framework's own process only: probes of `doctor`, hooks.
+    shallow = path.name == "machine.py" or ROOT / "parity" in path.parents
+    assert not top_names(imported(tree.body if shallow else statements)) & FRAMEWORKS
+    names = set(imported(statements))
+    assert not names & {f"crosscast_parity.inside.{one.stem}" for one in INSIDE}
+    assert not [name for name in names if name.startswith("crosscast_parity.adapters.probes")]
+    assert not [name for name in names if name.startswith("crosscast_parity.adapters.scripts")]
+
+
+@pytest.mark.parametrize("path", sorted(INSIDE), ids=lambda path: path.stem)
+def test_what_works_inside_a_framework_imports_only_that(path: Path) -> None:
+    own = path.stem.rpartition("_")[2]
+    allowed = {own, "keras"} if own == "tensorflow" else {own}
     statements = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.stmt)]
-    if path.name == "machine.py" or ROOT / "parity" in path.parents:
-        statements = tree_of(path).body
-    found = {name.partition(".")[0] for name in imported(statements)} & FRAMEWORKS
-    # Emulation modules are loaded by the runner in the process of the one framework they name.
-    own = path.stem.removeprefix("emulate_")
-    assert found <= ({own, "keras"} if own == "tensorflow" else {own})
+    names = set(imported(statements))
+    assert own in top_names(names)
+    assert top_names(names) & FRAMEWORKS <= allowed
+    assert not names & {
+        f"crosscast_parity.inside.{one.stem}" for one in INSIDE if not one.stem.endswith(own)
+    }
 
 
-def test_only_the_runner_loads_emulation_and_only_when_asked() -> None:
-    for path in modules(*SOURCES):
-        assert not {n for n in imported(tree_of(path).body) if ".emulate_" in n}, path
+@pytest.mark.parametrize("path", sorted(PROGRAMS), ids=lambda path: "/".join(path.parts[-2:]))
+def test_programs_for_a_framework_import_one_at_most(path: Path) -> None:
+    names = top_names(imported([n for n in ast.walk(tree_of(path)) if isinstance(n, ast.stmt)]))
+    assert len({name.replace("keras", "tensorflow") for name in names & FRAMEWORKS}) <= 1
+    if path.parent.name == "scripts":  # copied into a folder of its own, without crosscast
+        assert not {name for name in names if name.startswith("crosscast")}
+
+
+def test_programs_for_frameworks_are_where_they_are_sought() -> None:
+    assert {path.stem for path in INSIDE} == {
+        f"{work}_{one}"
+        for work in ("emulate", "observe", "manifest")
+        for one in ("torch", "tensorflow", "paddle")
+    }
+    assert {path.parent.name for path in PROGRAMS} == {"scripts", "probes"}
+    files = {name for adapter in ADAPTERS.values() for name in adapter.files.values()}
+    assert {path.name for path in PROGRAMS if path.parent.name == "scripts"} == files | {"train.py"}
 
 
 PROBE = """
@@ -234,9 +283,7 @@ def lines(path: Path) -> int:
 
 
 def test_modules_and_templates_stay_small() -> None:
-    tests = [f"tests/{folder}" for folder in TEST_FOLDERS]
-    everything = [*modules(*SOURCES, *tests), *(ROOT / "tests").glob("*.py")]
-    assert [path.name for path in everything if lines(path) > 400] == []
+    assert [path.name for path in modules(*SOURCES, "tests") if lines(path) > 400] == []
     templates = (ROOT / "templates").rglob("*.j2")
     assert [path.name for path in templates if lines(path) > 120] == []
 

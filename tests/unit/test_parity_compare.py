@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from crosscast.canonical import canonical_plan
 from crosscast_parity.checks import Check, Deviation, judge, relative
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.exchange import Inputs
+from crosscast_parity.gathered import Made, StageResult
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.traces import (
@@ -25,35 +28,89 @@ from crosscast_parity.levels.traces import (
     measure_envelope,
     report_evaluation,
 )
+from crosscast_parity.options import make_options
+from crosscast_parity.planning import RunSpec
 from crosscast_parity.process import Outcome, OutcomeKind
-from crosscast_parity.records import Pair, Run
+from crosscast_parity.records import Pair, ParityReport, Run
+from crosscast_parity.reporting import Outcomes, report_of
+from crosscast_parity.stages import make_stages
 from crosscast_parity.status import Evaluation
 from crosscast_parity.traces import Row
-from crosscast_parity.verdict import judge_pair
+from crosscast_parity.workspace import Workspace
 from parity_fakes import good_rows, make_recipe
 
 PLAN = canonical_plan(make_recipe())
 TWINS = [good_rows(noise=size) for size in (1e-7, 1e-6, 2e-6)]
+FULL_WINDOWS = {"train_rows": 640}
+"""As the traces that are made up here: 16 rows in each of 40 windows."""
+NOWHERE = Path("nowhere")
+INPUTS = Inputs(train=NOWHERE, eval=NOWHERE, few=NOWHERE, weights=NOWHERE, stress=NOWHERE, twins=())
 
 
-def make_run(rows: list[Row], kind: OutcomeKind = "finished", **changes: Any) -> Run:
-    return Run(
-        name="run",
-        target="paddle",
-        role="main",
-        outcome=Outcome(kind=kind, **changes),
-        rows=tuple(rows),
-        checks=check_machine(PLAN, rows),
+def ended(kind: OutcomeKind = "finished", message: str = "") -> Outcome:
+    return Outcome(kind=kind, message=message)
+
+
+def reported(
+    ours: list[Row],
+    reference: list[Row],
+    twins: list[list[Row]],
+    *,
+    dtype: Dtype = "float32",
+    outcome: Outcome | None = None,
+    compared: bool = True,
+) -> ParityReport:
+    """Report on made-up traces of paddle and torch; only `outcome`, of paddle, is not good."""
+    recipe = make_recipe(data=FULL_WINDOWS, precision={"mode": "mixed", "compute_dtype": dtype})
+    (stage,) = make_stages(recipe, "model", windows=40, twins=3)
+    result = StageResult(stage, {"torch": recipe, "paddle": recipe}, ())
+    traces = {("torch", "main"): reference, ("paddle", "main"): ours}
+    traces |= {("torch", f"twin-{n}"): rows for n, rows in enumerate(twins, start=1)}
+    for (name, kind), rows in traces.items():
+        spec = RunSpec(
+            contestant=name,
+            stage=stage.name,
+            name=kind,
+            variant="main",
+            recipe=recipe,
+            inputs=INPUTS,
+            weights=NOWHERE,
+            windows=40,
+        )
+        how = (outcome if name == "paddle" else None) or ended()
+        run = Run(contestant=name, stage=stage.name, name=kind, outcome=how, rows=tuple(rows))
+        result.made[name, kind] = Made(spec=spec, run=run, folder=NOWHERE)
+    options = make_options(NOWHERE)
+    programs = {
+        name: Contestant(name=name, target=name, recipe=recipe, python="", script=NOWHERE)
+        for name in ("torch", "paddle")
+    }
+    outcomes = Outcomes(
+        options=options,
+        contestants=programs,
+        wanted="torch",
+        execution={"torch": "native", "paddle": "native"},
+        results=[result],
+        scripts=Workspace(options, lambda *_: None),
+        stressed=(),
     )
+    return report_of(outcomes, "torch" if compared else None)
+
+
+def paddle_of(report: ParityReport) -> Pair:
+    return next(pair for pair in report.pairs if pair.contestant == "paddle")
 
 
 def judged(
-    rows: list[Row], *, dtype: Dtype = "float32", twins: list[list[Row]] | None = None
+    rows: list[Row],
+    *,
+    dtype: Dtype = "float32",
+    twins: list[list[Row]] | None = None,
+    outcome: Outcome | None = None,
 ) -> Pair:
     """Judge a trace against the good one."""
-    reference = good_rows()
-    envelope = measure_envelope(reference, TWINS if twins is None else twins)
-    return judge_pair(make_run(rows), make_run(reference), envelope, dtype=dtype)
+    given = TWINS if twins is None else twins
+    return paddle_of(reported(rows, good_rows(), given, dtype=dtype, outcome=outcome))
 
 
 def failed(checks: tuple[Check, ...]) -> set[tuple[str, str]]:
@@ -102,11 +159,15 @@ DEVIATIONS: list[tuple[str, list[Row], set[tuple[str, str]]]] = [
         changed(range(20, 40), lambda r: replace(r, updates=r.updates + 1)),
         {("L0a", "updates"), ("L0b", "updates")},
     ),
-    ("rows missing", changed([6], lambda r: replace(r, rows=12)), {("L0a", "rows")}),
+    (
+        "rows missing",
+        changed([6], lambda r: replace(r, rows=12)),
+        {("L0a", "rows"), ("L0b", "rows of a window")},
+    ),
     (
         "a micro-batch missing",
         changed([6], lambda r: replace(r, n_micro=1)),
-        {("L0a", "micro-batches")},
+        {("L0a", "micro-batches"), ("L0b", "micro-batches of a window")},
     ),
     (
         "skipped for no reason",
@@ -123,7 +184,7 @@ DEVIATIONS: list[tuple[str, list[Row], set[tuple[str, str]]]] = [
         changed(range(40), lambda r: replace(r, grad_norm=2 * (r.grad_norm or 0))),
         {("L0c", "gradient norm")},
     ),
-    ("first loss", changed([0], lambda r: replace(r, loss=1.1 + 5e-5)), {("L1", "first loss")}),
+    ("first loss", changed([0], lambda r: replace(r, loss=1.1 + 5e-5)), {("L1a", "first loss")}),
     (
         "one loss off by 1e-4",
         changed([30], lambda r: replace(r, loss=(r.loss or 0) + 1.01e-4)),
@@ -150,7 +211,8 @@ def test_each_deviation_is_caught_by_its_check(
 def test_the_message_names_level_window_and_values() -> None:
     found = judged(changed([6], lambda r: replace(r, rows=12)))
     assert found.wording == (
-        "different at L0a rows: window 6: 12, expected 16 (1 window of 40 over the limit)"
+        "different at L0b rows of a window (model/main): window 6: 12, expected 16"
+        " (1 window of 40 over the limit)"
     )
     assert [(d.ours.window, d.ours.rows, d.reference.rows) for d in found.differences] == [
         (6, 12, 16)
@@ -253,16 +315,15 @@ def test_first_loss_is_that_of_the_first_update() -> None:
     ours = [replace(r, loss=9.9) if r.window == 0 else r for r in reference]
     envelope = measure_envelope(reference, [])
     checks = compare_traces(ours, reference, envelope, dtype="float32")
-    assert next(c for c in checks if c.level == "L1").result == "pass"
+    assert next(c for c in checks if c.level == "L1a").result == "pass"
     ours = [replace(r, loss=9.9) if r.window == 2 else r for r in reference]
     checks = compare_traces(ours, reference, envelope, dtype="float32")
-    assert next(c for c in checks if c.level == "L1").window == 2
+    assert next(c for c in checks if c.level == "L1a").window == 2
 
 
 def test_stopping_alone_is_a_difference() -> None:
-    envelope = measure_envelope(good_rows(), TWINS)
-    ours = make_run(good_rows(), "stopped", message="the loss scale collapsed")
-    found = judge_pair(ours, make_run(good_rows()), envelope, dtype="float32")
+    stopped = ended("stopped", "the loss scale collapsed")
+    found = judged(good_rows(), outcome=stopped)
     assert found.verdict == "DIFFERENT"
     assert "the loss scale collapsed" in found.wording
 
@@ -277,17 +338,15 @@ def test_stopping_alone_is_a_difference() -> None:
     ],
 )
 def test_unfinished_runs_are_never_a_difference(kind: OutcomeKind, verdict: str) -> None:
-    envelope = measure_envelope(good_rows(), TWINS)
     rows = changed([6], lambda r: replace(r, rows=12))[:9]
-    found = judge_pair(make_run(rows, kind), make_run(good_rows()), envelope, dtype="float32")
+    found = judged(rows, outcome=ended(kind))
     assert (found.verdict, found.checks) == (verdict, ())
-    alone = judge_pair(make_run(rows, kind), None, None, dtype="float32")
+    alone = paddle_of(reported(rows, good_rows(), [], outcome=ended(kind), compared=False))
     assert alone.verdict == verdict
 
 
 def test_empty_traces_are_inconclusive() -> None:
-    envelope = measure_envelope([], [[], [], []])
-    found = judge_pair(make_run([]), make_run([]), envelope, dtype="float32")
+    found = paddle_of(reported([], [], [[], [], []]))
     assert found.verdict == "INCONCLUSIVE"
 
 
@@ -310,5 +369,5 @@ def test_relative_is_zero_only_for_equal_values(a: float, b: float) -> None:
 
 def test_a_size_that_is_not_a_number_never_passes() -> None:
     deviation = Deviation(0, math.nan, 1.0, 1.0)
-    assert judge("L1", "x", [deviation], 1.0, nothing="").result == "fail"
-    assert judge("L1", "x", [deviation], 0, nothing="").result == "fail"
+    assert judge("L1a", "x", [deviation], 1.0, nothing="").result == "fail"
+    assert judge("L1a", "x", [deviation], 0, nothing="").result == "fail"

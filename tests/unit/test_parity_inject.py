@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from crosscast.diagnostics import DiagnosticError
+from crosscast_parity.contestants import check_names, of_targets
 from crosscast_parity.inside.inject import Fault, make_injector, parse_fault, poisoned_inputs
-from crosscast_parity.options import make_options
+from crosscast_parity.options import choose_reference_name, make_options, read_interpreters
 from crosscast_parity.workspace import place_runner
+from parity_fakes import make_recipe
 
 
 def test_faults_are_read_and_written() -> None:
@@ -170,30 +172,45 @@ def test_runner_refuses_what_it_does_not_understand(tmp_path: Path) -> None:
 
 def refused(**options: Any) -> str:
     with pytest.raises(DiagnosticError) as caught:
-        make_options(options.pop("targets", ["torch", "paddle"]), Path("x"), **options)
+        make_options(Path("x"), **options)
     return caught.value.diagnostics[0].code
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        {"targets": []},
-        {"targets": ["torch", "torch"]},
         {"windows": 0},
         {"threads": 0},
         {"jobs": 0},
         {"twins": -1},
         {"timeout": 0.0},
         {"timeout": math.nan},
-        {"reference": "tensorflow"},
+        {"memory": -1.0},
         {"half": "emulated", "device": "gpu"},
-        {"python": ["torch"]},
-        {"python": ["torch="]},
-        {"python": ["tensorflow=/bin/python"]},
     ],
 )
 def test_options_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
     assert refused(**bad) == "CC707"
+
+
+@pytest.mark.parametrize("names", [[], ["torch", "torch"]])
+def test_targets_are_named_once_and_at_least_one(names: list[str]) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        check_names(of_targets(names, make_recipe(), {}))
+    assert caught.value.diagnostics[0].code == "CC707"
+
+
+@pytest.mark.parametrize("text", ["torch", "torch=", "tensorflow=/bin/python"])
+def test_interpreters_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        read_interpreters([text], ["torch", "paddle"])
+    assert caught.value.diagnostics[0].code == "CC707"
+
+
+def test_a_reference_that_does_not_take_part_is_refused() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        choose_reference_name(["torch", "paddle"], "tensorflow")
+    assert caught.value.diagnostics[0].code == "CC707"
 
 
 def test_faults_on_the_command_line() -> None:
@@ -201,25 +218,29 @@ def test_faults_on_the_command_line() -> None:
     assert refused(faults=["none", "1:1=inf"]) == "CC705"
     assert refused(faults=["9999:1=inf"]) == "CC705"
     assert refused(faults=["1:1=inf@"]) == "CC705"
-    given = make_options(["torch"], Path("x"), faults=["1:1=inf"])
+    given = make_options(Path("x"), faults=["1:1=inf"])
     assert given.faults == (Fault(1, 1, "inf"),)
     both = ["1:1=-inf@*.bias", "1:1=nan@input:x"]
-    assert make_options(["torch"], Path("x"), faults=both).faults == (
+    assert make_options(Path("x"), faults=both).faults == (
         Fault(1, 1, "-inf", "*.bias"),
         Fault(1, 1, "nan", "input:x"),
     )
-    assert make_options(["torch"], Path("x"), faults=["none"]).faults == ()
-    assert make_options(["torch"], Path("x")).faults is None
+    assert make_options(Path("x"), faults=["none"]).faults == ()
+    assert make_options(Path("x")).faults is None
 
 
 def test_options_are_completed() -> None:
-    found = make_options(
-        ["paddle", "torch"], Path("x"), python=["paddle=some/python"], threads=1000
-    )
+    found = make_options(Path("x"), threads=1000)
     assert found.workdir.is_absolute()
-    assert found.reference == "torch"
     assert found.jobs == 1
-    assert found.interpreter("paddle") == str(Path.cwd() / "some/python")
-    assert found.interpreter("torch") == sys.executable
-    assert make_options(["paddle"], Path("x")).reference == "paddle"
-    assert make_options(["torch"], Path("x"), python=["torch=py3"]).interpreter("torch") == "py3"
+    assert choose_reference_name(["paddle", "torch"], found.reference) == "torch"
+    assert choose_reference_name(["paddle"], found.reference) == "paddle"
+
+
+def test_interpreters_are_found_from_here_or_on_the_path() -> None:
+    targets = ["paddle", "torch"]
+    python = read_interpreters(["paddle=some/python"], targets)
+    paddle, torch = of_targets(targets, make_recipe(), python)
+    assert paddle.python == str(Path.cwd() / "some/python")
+    assert torch.python == sys.executable
+    assert read_interpreters(["torch=py3"], targets) == {"torch": "py3"}

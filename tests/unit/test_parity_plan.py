@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,13 +33,14 @@ LARGE = {"layers": 4, "hidden_size": 256, "attention_heads": 4, "intermediate_si
 INPUTS = Inputs(
     train=Path("train"),
     eval=Path("eval"),
+    few=Path("few"),
     weights=Path("bert"),
     stress=Path("stress"),
     twins=(Path("twin-1"), Path("twin-2")),
 )
 
 
-def half_recipe(**changes: dict[str, object]) -> Recipe:
+def half_recipe(**changes: Any) -> Recipe:
     return make_recipe(precision=HALF, **changes)
 
 

@@ -99,6 +99,24 @@ def test_skipped_windows_are_replayed() -> None:
     assert set(results(replay_run(RECIPE, observed)).values()) == {"pass"}
 
 
+HALF_SUMS = {
+    "precision": "{mode: full, compute_dtype: bfloat16}",
+    "loss_scaling": "{mode: none}",
+    "accumulation": "{steps: 3, dtype: compute}",
+}
+
+
+@pytest.mark.parametrize("limit", [1e-3, 1e-2])
+def test_half_sums_that_cancel_are_not_accused_after_clipping_by_value(limit: float) -> None:
+    recipe = stress(**HALF_SUMS, clipping=f"{{kind: value, max_value: {limit}}}")
+    for seed in range(5):
+        observed = record(recipe, seed=seed, size=30.0)
+        assert "fail" not in results(replay_run(recipe, observed)).values()
+    wrong = change(canonical_plan(recipe), ops.Clip, limit=1.1 * limit)
+    checks = results(replay_run(recipe, record(recipe, plan=wrong, size=30.0)))
+    assert checks["applied gradients"] == "fail"
+
+
 def test_full_half_weights_with_half_sums_are_replayed() -> None:
     recipe = stress(
         precision="{mode: full, compute_dtype: float16}",

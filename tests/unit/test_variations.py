@@ -67,7 +67,8 @@ def test_every_variation_is_a_valid_recipe_that_differs_where_it_says(recipe: Re
         assert rules.check(one.recipe) == []
         assert one.recipe != recipe
         other = one.recipe.model_dump()
-        assert other == changed(data, dict(_whole_section(one.path, other)) or one.changes)
+        meant = changed(data, dict(_whole_section(one.path, other)) or one.changes)
+        assert one.recipe == Recipe.model_validate(meant)  # scales are rounded to float32
 
 
 def _whole_section(path: str, other: dict[str, Any]) -> list[tuple[str, Any]]:

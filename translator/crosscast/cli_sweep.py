@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from crosscast.cli_compile import JsonOption, ToOption, targets_of
-from crosscast.cli_parity import _compile_to
+from crosscast.cli_parity import compile_for_parity
 from crosscast.console import print_json, print_table
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 
@@ -117,7 +117,7 @@ def sweep(
         executor=executor,
         retries=retries,
     )
-    table = sweep_command(points, options, compile_to=_compile_to, watch=make_watch())
+    table = sweep_command(points, options, compile_to=compile_for_parity, watch=make_watch())
     if json:
         print_json(table.to_json())
         return exit_code(table)

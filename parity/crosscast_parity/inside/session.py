@@ -35,7 +35,8 @@ from crosscast_parity.inside.poison import CELLS
 from crosscast_parity.inside.script import loaded
 
 Adapt = Callable[[Any], None]
-INTERRUPTED = 130
+CANNOT_RUN, INTERRUPTED = 3, 130
+SEAMS = ("train_window", "micro_batch_loss")
 PARENT_POLL_SECONDS = 1.0
 
 
@@ -87,6 +88,8 @@ class Session:
         with loaded(script) as module, contextlib.ExitStack() as after:
             if self._adapt:
                 self._adapt(module)
+            if run.faults and not all(hasattr(module, name) for name in SEAMS):
+                return _cannot_inject(output)
             if run.faults:
                 faults = [parse_fault(text) for text in run.faults]
                 # A factor on the loss needs no framework, and more is not asked of unknown ones.
@@ -116,6 +119,13 @@ class Session:
     def _tell(self, run: Run, event: str) -> None:
         with self._events.open("a") as stream:
             stream.write(json.dumps({"run": run.name, "event": event}) + "\n")
+
+
+def _cannot_inject(output: Path) -> int:
+    message = f"faults need the functions {' and '.join(SEAMS)} in the script"
+    status = {"status": "cannot_run", "exit_code": CANNOT_RUN, "message": message}
+    _write_whole(output / "status.json", json.dumps(status))
+    return CANNOT_RUN
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -71,6 +71,8 @@ def _panel(
     places = {name: place for place, name in enumerate(order_of(report))}
     lines = []
     margin = 0.0
+    rows = next((s.eval_rows for s in report.stages if s.seed is not None), None)
+    step = 1.0 / rows if rows and metric == "accuracy" else 0.0
     for pair in report.pairs:
         check = next((c for c in pair.checks if (c.level, c.name) == ("L3", metric)), None)
         ours, reference = results.get(pair.contestant), results.get(pair.reference)
@@ -84,14 +86,19 @@ def _panel(
         pairs = [(a, b) for a, b in values if a is not None and b is not None]
         if pairs and check.result in _JUDGEMENTS:
             margin = check.limit
-            lines.append(_line(pair.contestant, places.get(pair.contestant, 0), pairs, check))
+            place = places.get(pair.contestant, 0)
+            lines.append(_line(pair.contestant, place, pairs, check, step))
     return SeedPanel(metric=metric, margin=margin, lines=lines)
 
 
 def _line(
-    contestant: str, place: int, pairs: Sequence[tuple[float, float]], check: Check
+    contestant: str,
+    place: int,
+    pairs: Sequence[tuple[float, float]],
+    check: Check,
+    step: float,
 ) -> SeedLine:
-    interval = paired_interval([a for a, _ in pairs], [b for _, b in pairs])
+    interval = paired_interval([a for a, _ in pairs], [b for _, b in pairs], step=step)
     return SeedLine(
         contestant=contestant,
         place=place,

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from crosscast.compiler import compile_recipe
 from crosscast.readers.recipe_yaml import load
-from crosscast_parity.adapters import ADAPTERS
+from crosscast_parity.adapters.registry import ADAPTERS
 from frameworks.subprocesses import require, start
 
 RECIPE = """
