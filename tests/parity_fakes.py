@@ -155,6 +155,17 @@ def main(argv=None):
     return 0
 
 
+if BUG == "no_seam":
+    step, own_loss = train_window, micro_batch_loss
+
+    def plain_main(argv=None, main=main):
+        globals().update(train_window=step, micro_batch_loss=own_loss)
+        return main(argv)
+
+    main = plain_main
+    del train_window, micro_batch_loss
+
+
 if __name__ == "__main__":
     sys.exit(main())
 '''

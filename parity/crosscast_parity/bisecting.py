@@ -43,7 +43,7 @@ def bisect_pairs(
 
 
 def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) -> Bisection:
-    result = outcomes.results[0]
+    result = _stage_of(outcomes, pair)
     ours = outcomes.contestants[pair.contestant]
     theirs = outcomes.contestants[pair.reference]
     mine = result.recipes[ours.name]
@@ -66,6 +66,13 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
     if mine != other and not any(failures(own)):
         return bisect_recipes(court, other)
     return bisect_script(court, list(_compared(pair.checks, result.stage.name)))
+
+
+def _stage_of(outcomes: Outcomes, pair: Pair) -> StageResult:
+    """Return the stage of the first check that fails; that of the results has no records."""
+    failed = [check.stage for check in failures(pair.checks)]
+    stages = {result.stage.name: result for result in outcomes.results}
+    return next((stages[name] for name in failed if name in stages), outcomes.results[0])
 
 
 def _compared(checks: Iterable[Check], stage: str) -> list[Check]:

@@ -9,14 +9,38 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
+import socket
 import subprocess
-from collections.abc import Mapping
+import uuid
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 KEY_LENGTH = 20
+LARGEST_FOLDER, MOST_FILES = 50 * 2**20, 5000
+"""Bytes and files of a user's folder that are still worth reading to know it again."""
+ENVIRONMENT = (
+    "NVIDIA_",
+    "CUDA_",
+    "CUBLAS_",
+    "FLAGS_",
+    "TF_",
+    "XLA_",
+    "KERAS_",
+    "TORCH",
+    "PYTORCH_",
+    "OMP_",
+    "MKL_",
+    "KMP_",
+    "OPENBLAS_",
+    "ONEDNN_",
+    "DNNL_",
+    "LD_",
+)
+"""How variables begin that can decide about the numbers of a run."""
 PACKAGES = (
     "torch",
     "tensorflow",
@@ -31,23 +55,22 @@ PACKAGES = (
     "transformers",
     "lightning",
 )
-"""Installed versions that decide about the numbers of a run."""
+"""Packages whose versions are shown."""
+
 
 _ASK = """
-import importlib.metadata, json, platform, sys
-found = {"python": platform.python_version(), "machine": platform.machine()}
-for name in sys.argv[1:]:
-    try:
-        found[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        pass
-print(json.dumps(found))
+import importlib.metadata, json, os, platform, sys
+every = [[str(d.metadata["Name"]), str(d.version)] for d in importlib.metadata.distributions()]
+versions = dict(every)
+found = {name: versions[name] for name in sys.argv[1:] if name in versions}
+found |= {"python": platform.python_version(), "machine": platform.machine()}
+place = [os.path.realpath(sys.executable), sys.prefix, sys.version]
+print(json.dumps({"versions": found, "identity": [place, sorted(every)]}))
 """
 
 
 @lru_cache(maxsize=64)
-def versions(python: str) -> tuple[tuple[str, str], ...]:
-    """Return what is installed for an interpreter; nothing if it cannot be asked."""
+def _ask(python: str) -> tuple[tuple[tuple[str, str], ...], str]:
     try:
         answer = subprocess.run(
             [python, "-c", _ASK, *PACKAGES],
@@ -58,12 +81,36 @@ def versions(python: str) -> tuple[tuple[str, str], ...]:
             stdin=subprocess.DEVNULL,
         )
         found = json.loads(answer.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return ()
-    return tuple(sorted((str(k), str(v)) for k, v in found.items()))
+        shown = sorted((str(k), str(v)) for k, v in found["versions"].items())
+        return tuple(shown), content_hash({"identity": found["identity"]})
+    except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError):
+        return (), ""
 
 
-@lru_cache(maxsize=1024)
+def versions(python: str) -> tuple[tuple[str, str], ...]:
+    """Return what is installed for an interpreter; nothing if it cannot be asked."""
+    return _ask(python)[0]
+
+
+def interpreter(python: str) -> str:
+    """Return a hash of where an interpreter is and of all that is installed for it.
+
+    One that cannot be asked is another one every time.
+    """
+    return _ask(python)[1] or unique()
+
+
+def unique() -> str:
+    """Return what makes a key that nothing else has, so that its result is not used again."""
+    return uuid.uuid4().hex
+
+
+def numeric_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that can decide about the numbers of a run."""
+    return {k: v for k, v in environment.items() if k.startswith(ENVIRONMENT)}
+
+
+@lru_cache(maxsize=8192)
 def _file_hash(path: Path, size: int, changed: int) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -75,16 +122,57 @@ def file_hash(path: Path) -> str:
     return _file_hash(path, found.st_size, found.st_mtime_ns)
 
 
-def folder_hash(folder: Path, pattern: str = "*.py") -> str:
-    """Return one hash of the names and the content of a folder's files."""
-    files = sorted(path for path in folder.glob(pattern) if path.is_file())
-    return content_hash({path.name: file_hash(path) for path in files})
+def folder_hash(folder: Path) -> str:
+    """Return one hash of the names and the content of all files of a folder."""
+    return _hash_of(folder, list(_files(folder)))
+
+
+def user_folder_hash(folder: Path, without: Collection[Path] = ()) -> str:
+    """Return the hash of a folder that can hold anything.
+
+    One that is too large to be read for this is another one every time. `without`: folders within
+    it that are not looked at, such as that of the results.
+    """
+    files, size = [], 0
+    for path in _files(folder, {one.resolve() for one in without}):
+        files.append(path)
+        size += path.stat().st_size
+        if size > LARGEST_FOLDER or len(files) > MOST_FILES:
+            return unique()
+    return _hash_of(folder, files)
+
+
+def _hash_of(folder: Path, files: list[Path]) -> str:
+    return content_hash({path.relative_to(folder).as_posix(): file_hash(path) for path in files})
+
+
+def _files(folder: Path, without: Collection[Path] = ()) -> Iterator[Path]:
+    """Yield regular files, but for hidden ones, caches of Python, and virtual environments."""
+    for root, folders, names in os.walk(folder, followlinks=True):
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name != "__pycache__"
+            and Path(root, name).resolve() not in without
+        ]
+        for name in names:
+            path = Path(root, name)
+            if not name.startswith(".") and path.is_file():
+                yield path
 
 
 def content_hash(content: Mapping[str, Any]) -> str:
     """Return a short hash of plain data."""
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9.]", "_", socket.gethostname())
 
 
 class Store:
@@ -97,13 +185,26 @@ class Store:
         self.root = root
 
     def find(self, key: str) -> Path | None:
-        """Return the folder of a finished run."""
+        """Return the folder of a finished run.
+
+        None if a file in it is not whole, or a module that it imported has changed since.
+        """
         folder = self.root / key
-        return folder if (folder / "done.json").is_file() else None
+        try:
+            done = json.loads((folder / "done.json").read_text())
+            whole = all((folder / n).stat().st_size == size for n, size in done["files"].items())
+            same = whole and all(file_hash(Path(p)) == h for p, h in done["modules"].items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        return folder if same else None
+
+    def drop(self, key: str) -> None:
+        """Remove a run that turned out to be damaged."""
+        shutil.rmtree(self.root / key, ignore_errors=True)
 
     def begin(self, key: str) -> Path:
         """Return an empty folder to make a run in."""
-        folder = self.root / f"partial-{os.getpid()}-{key}"
+        folder = self.root / f"partial-{_host()}-{os.getpid()}-{key}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return folder
@@ -115,16 +216,16 @@ class Store:
             partial.rename(folder)
         except OSError:
             if self.find(key) is None:
-                shutil.rmtree(folder, ignore_errors=True)
+                self.drop(key)
                 partial.rename(folder)
             else:
                 shutil.rmtree(partial, ignore_errors=True)
         return folder
 
     def sweep(self) -> None:
-        """Remove what processes left that are no longer there."""
-        for partial in self.root.glob("partial-*-*"):
-            owner = partial.name.split("-")[1]
+        """Remove what processes of this machine left that are no longer there."""
+        for partial in self.root.glob(f"partial-{_host()}-*-*"):
+            owner = partial.name.split("-")[2]
             if not owner.isdigit() or not _runs(int(owner)):
                 shutil.rmtree(partial, ignore_errors=True)
 

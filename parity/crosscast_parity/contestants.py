@@ -65,6 +65,11 @@ class Contestant:
         return name if name in FRAMEWORKS and not self.adapter else "none"
 
     @property
+    def emitted(self) -> bool:
+        """Whether its script was compiled here from the recipe, and is run as it came out."""
+        return not self.own and not self.adapter and self.framework != "none"
+
+    @property
     def own(self) -> bool:
         """Whether it is a user's script, of which no variants can be compiled."""
         return self.script is not None

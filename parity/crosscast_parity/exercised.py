@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import SyntheticData
 from crosscast_parity.evidence import Sighting
 from crosscast_parity.exercise import exercise
 from crosscast_parity.gathered import Made, StageResult
@@ -21,13 +20,12 @@ def sightings(result: StageResult, contestant: str) -> list[Sighting]:
 
 
 def _sighting(result: StageResult, made: Made) -> Sighting:
-    data = made.spec.recipe.data
     return Sighting(
         run=f"{made.spec.stage}/{made.spec.name}",
         recipe=made.spec.recipe,
         rows=made.run.rows,
         observation=result.observation(made) if made.spec.record else None,
-        train_rows=data.train_rows if isinstance(data, SyntheticData) else None,
+        train_rows=result.train_rows(made),
         weights="stress" if made.spec.name.endswith("stress") else "bert",
         emulated=made.run.execution == "emulated",
         derive=VARIANTS[made.spec.variant],

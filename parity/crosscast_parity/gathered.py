@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from crosscast.data.npz import Dataset
 from crosscast.diagnostics import DiagnosticError
-from crosscast.recipe import Recipe
+from crosscast.recipe import Recipe, SyntheticData
+from crosscast_parity.checks import windows
 from crosscast_parity.half import Execution
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.observed import Observation, read_observation
@@ -35,6 +37,7 @@ class StageResult:
     faults: tuple[Fault, ...]
     made: dict[tuple[str, str], Made] = field(default_factory=dict)
     _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)
+    _file_rows: dict[Path, int | None] = field(default_factory=dict)
 
     def of(self, contestant: str, name: str) -> Made | None:
         """Return a run, if it came to an end."""
@@ -57,6 +60,19 @@ class StageResult:
             if name == contestant and run.startswith("twin-") and made.run.outcome.complete
         }
 
+    def train_rows(self, made: Made) -> int | None:
+        """Return the rows that a run trained on, counted in the file if the recipe names one.
+
+        None if that cannot be read; what depends on it is not tested then.
+        """
+        data = made.spec.recipe.data
+        if isinstance(data, SyntheticData):
+            return data.train_rows
+        path = made.spec.inputs.train
+        if path not in self._file_rows:
+            self._file_rows[path] = _rows_of(path)
+        return self._file_rows[path]
+
     def observation(self, made: Made) -> Observation:
         """Read what was recorded of a run.
 
@@ -69,8 +85,19 @@ class StageResult:
         return self._observations[key]
 
 
+def _rows_of(path: Path) -> int | None:
+    try:
+        return len(Dataset.load(path))
+    except DiagnosticError:
+        return None
+
+
 def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: bool) -> Made:
-    """Read the trace that a run has left; one that contradicts its status is a failed run."""
+    """Read the trace that a run has left.
+
+    One that contradicts its status is that of a failed run, as is one that says it has finished
+    and is shorter or longer than asked. A run that stopped may be shorter.
+    """
     outcome = finished.outcome
     rows: tuple[Row, ...] = ()
     try:
@@ -78,6 +105,9 @@ def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: b
         stated = outcome.status.windows if outcome.status else None
         if outcome.complete and stated not in (None, len(rows)):
             message = f"the trace has {len(rows)} rows, status.json says {stated} windows"
+            outcome = replace(outcome, kind="failed", message=message)
+        elif outcome.kind == "finished" and len(rows) != spec.windows:
+            message = f"the trace has {len(rows)} rows, {windows(spec.windows)} were asked for"
             outcome = replace(outcome, kind="failed", message=message)
     except DiagnosticError as error:
         if outcome.complete:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,14 +9,15 @@ from pathlib import Path
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import Recipe
 from crosscast_parity.bisecting import bisect_pairs
-from crosscast_parity.contestants import Contestant, check_names
+from crosscast_parity.contestants import Contestant, check_names, refuse
+from crosscast_parity.dealing import Asked, deal
 from crosscast_parity.exchange import Inputs
 from crosscast_parity.faulting import choose_faults
 from crosscast_parity.gathered import StageResult, gather
 from crosscast_parity.half import Execution, choose_execution
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.options import Options, choose_reference_name
-from crosscast_parity.planning import RunSpec, Stage, in_sessions, plain_runs, twin_runs
+from crosscast_parity.planning import RunSpec, Stage, plain_runs, twin_runs
 from crosscast_parity.process import Outcome
 from crosscast_parity.records import Entrant, ParityReport
 from crosscast_parity.reporting import Outcomes, report_of
@@ -25,7 +25,6 @@ from crosscast_parity.sessions import (
     EventKind,
     Finished,
     Limits,
-    SessionJob,
     SessionPool,
     SessionRun,
     read_outcome,
@@ -36,9 +35,6 @@ from crosscast_parity.stress import stress_recipe
 from crosscast_parity.stress_scale import stress_faults
 from crosscast_parity.variants import is_half
 from crosscast_parity.workspace import CompileTo, Workspace
-
-SECONDS_OF_A_SESSION = 60.0
-"""Work is dealt to more processes beyond this, so that one core does not wait for the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +91,6 @@ def compare(
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A run that is wanted."""
-
-    contestant: Contestant
-    spec: RunSpec
-    run: SessionRun
-    stored: Path | None = None
-
-
-@dataclass(slots=True)
 class _Tally:
     """Adds up the work that is done, for the progress."""
 
@@ -136,18 +122,36 @@ class _Comparison:
         self.contestants = {one.name: one for one in contestants}
         self.recipe = self.contestants[self.wanted].recipe
         self.work = Workspace(options, compile_to)
-        self.tally = _Tally(on_progress)
-        self.stages = list(stages) if stages is not None else self._stages()
         self.inputs = inputs
         self.compile_to = compile_to
+        self.tally = _Tally(on_progress)
+        self.stages = list(stages) if stages is not None else self._stages()
         self.execution = {one.name: self._execution(one) for one in contestants}
         self.results = [self._result(stage) for stage in self.stages]
 
     def _stages(self) -> list[Stage]:
         options = self.options
-        if any(one.own for one in self.contestants.values()):
+        own = any(one.own for one in self.contestants.values())
+        if options.stress:
+            self._refuse_stress(own)
+        if own:
             return [own_stage(self.recipe, options.windows, options.twins)]
-        return make_stages(self.recipe, options.check, windows=options.windows, twins=options.twins)
+        return make_stages(
+            self.recipe,
+            options.check,
+            windows=options.windows,
+            twins=options.twins,
+            stress=options.stress,
+        )
+
+    def _refuse_stress(self, own: bool) -> None:
+        """A recipe made active cannot be given to a script that exists, nor to two recipes."""
+        if own:
+            raise refuse("--stress derives a recipe, which a script of one's own cannot follow")
+        if self.options.check == "model":
+            raise refuse("--stress is for the small model of --check quick, full and nightly")
+        if any(one.recipe != self.recipe for one in self.contestants.values()):
+            raise refuse("--stress would make one recipe of two that are to be compared")
 
     def _execution(self, contestant: Contestant) -> Execution:
         if contestant.stored:
@@ -165,14 +169,20 @@ class _Comparison:
         return StageResult(stage, recipes, faults)
 
     def _faults(self, recipe: Recipe, stage: Stage) -> tuple[Fault, ...]:
-        if not recipe.scaling_on and self.recipe.scaling_on:
+        if not recipe.scaling_on and (self.recipe.scaling_on or self.inputs is not None):
             return ()  # a stage in another type
         if stage.stress and self.options.faults is None:
             return stress_faults(recipe, stage.windows) if recipe.scaling_on else ()
         return choose_faults(recipe, self.options.faults)
 
     def run(self) -> ParityReport:
-        self.work.prepare()
+        try:
+            self.work.prepare()
+            return self._compare()
+        finally:
+            self.work.release()
+
+    def _compare(self) -> ParityReport:
         asked = [one for result in self.results for one in self._asked(result)]
         # Cores that wait for the slowest may as well make the twins of the likely reference.
         asked += self._twins(self.wanted)
@@ -205,7 +215,7 @@ class _Comparison:
             workdir=self.work.folder / "bisect",
             cache=self.work.store.root,
             reference=changed.name,
-            faults=result.faults or None,
+            faults=result.faults,
             bisect=False,
             stress=False,
             save_reference=None,
@@ -232,7 +242,7 @@ class _Comparison:
             made=[*(m for r in self.results for m in r.all_of(entrant.name)), *twins],
         )
 
-    def _asked(self, result: StageResult) -> list[_Asked]:
+    def _asked(self, result: StageResult) -> list[Asked]:
         inputs = self._inputs(result)
         found = []
         for name, contestant in self.contestants.items():
@@ -241,9 +251,9 @@ class _Comparison:
             found += [self._ask(contestant, spec) for spec in specs]
         return found
 
-    def _twins(self, name: str) -> list[_Asked]:
+    def _twins(self, name: str) -> list[Asked]:
         """Return the perturbed runs, if there will be somebody to compare with them."""
-        if len(self.contestants) < 2:
+        if len(self.contestants) < 2 and not self.options.save_reference:
             return []
         contestant, found = self.contestants[name], []
         for result in self.results:
@@ -258,19 +268,19 @@ class _Comparison:
             recipe = result.stage.derive(self.inputs)
         return self.work.inputs(result.stage, recipe)
 
-    def _ask(self, contestant: Contestant, spec: RunSpec) -> _Asked:
+    def _ask(self, contestant: Contestant, spec: RunSpec) -> Asked:
         if contestant.stored:
             folder = contestant.stored.find(spec)
-            return _Asked(contestant, spec, SessionRun(key=str(folder), title="", spec={}), folder)
+            return Asked(contestant, spec, SessionRun(key=str(folder), title="", spec={}), folder)
         emulate = self.execution[contestant.name] == "emulated"
-        return _Asked(contestant, spec, self.work.session_run(contestant, spec, emulate=emulate))
+        return Asked(contestant, spec, self.work.session_run(contestant, spec, emulate=emulate))
 
-    def _make(self, asked: Sequence[_Asked]) -> None:
+    def _make(self, asked: Sequence[Asked]) -> None:
         """Make the runs that no earlier comparison has made, and read what all have left."""
         finished: dict[str, Finished] = {}
         cached = set()
         for one in asked:
-            folder = one.stored or self.work.store.find(one.run.key)
+            folder = one.stored or self._kept(one)
             if folder:
                 finished[one.run.key] = Finished(read_outcome(folder), folder)
                 cached.add(one.run.key)
@@ -285,7 +295,7 @@ class _Comparison:
             limits=limits,
             on_event=self.tally,
         )
-        finished |= pool.run(self._jobs(missing))
+        finished |= pool.run(deal(missing, self.execution, self.work, self.options.jobs))
         for one in asked:
             made = gather(
                 one.spec,
@@ -295,34 +305,19 @@ class _Comparison:
             )
             self._of(one.spec.stage).made[(one.spec.contestant, one.spec.name)] = made
 
+    def _kept(self, one: Asked) -> Path | None:
+        """Return the folder of a run that was made before; a damaged one is removed."""
+        folder, execution = self.work.store.find(one.run.key), self.execution[one.contestant.name]
+        if folder is None:
+            return None
+        found = gather(one.spec, Finished(read_outcome(folder), folder), execution, cached=True)
+        if found.run.outcome.complete:
+            return folder
+        self.work.store.drop(one.run.key)
+        return None
+
     def _of(self, stage: str) -> StageResult:
         return next(result for result in self.results if result.stage.name == stage)
-
-    def _jobs(self, missing: Sequence[_Asked]) -> list[SessionJob]:
-        """Deal the runs to processes: of one interpreter each, twins apart, none too long."""
-        groups: dict[tuple[str, ...], list[_Asked]] = {}
-        for one in missing:
-            program = one.contestant
-            kind = "twins" if one.spec.name.startswith("twin-") else "runs"
-            key = (program.framework, program.python, self.execution[program.name], kind)
-            groups.setdefault(key, []).append(one)
-        kinds = len({key[:3] for key in groups})
-        jobs = []
-        for (framework, _, execution, kind), mine in groups.items():
-            costs = [one.run.cost for one in mine]
-            parts = max(self.options.jobs // kinds, math.ceil(sum(costs) / SECONDS_OF_A_SESSION))
-            runs = {one.spec.id: one for one in mine}
-            for number, chosen in enumerate(in_sessions([o.spec for o in mine], costs, parts)):
-                first = runs[chosen[0].id].contestant
-                jobs.append(
-                    self.work.session(
-                        first,
-                        f"{framework}-{execution}-{kind}-{number}",
-                        [runs[spec.id].run for spec in chosen],
-                        emulate=execution == "emulated",
-                    )
-                )
-        return jobs
 
     def _reference(self) -> str | None:
         """Return the program to compare with: the wanted one if all its runs are whole."""

@@ -9,7 +9,6 @@ from typing import Literal
 
 from crosscast.canonical import canonical_plan
 from crosscast.diagnostics import DiagnosticError
-from crosscast.recipe import SyntheticData
 from crosscast_parity.checks import Check, Level, relative
 from crosscast_parity.gathered import Made, StageResult
 from crosscast_parity.levels.dtypes import check_dtypes
@@ -59,8 +58,9 @@ def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
 def _machine(result: StageResult, made: Made) -> tuple[Check, ...]:
     recipe = made.spec.recipe
     checks = check_machine(canonical_plan(recipe), made.run.rows)
-    if isinstance(recipe.data, SyntheticData):
-        checks = (*checks, *check_counts(recipe, recipe.data.train_rows, made.run.rows))
+    rows = result.train_rows(made)
+    if rows is not None:
+        checks = (*checks, *check_counts(recipe, rows, made.run.rows))
     if made.spec.faults:
         checks = (*checks, check_faults(made.spec.faults, made.run.rows))
     return checks
@@ -89,9 +89,12 @@ def _stamped(checks: Iterable[Check], made: Made) -> list[Check]:
 
 
 def stage_envelope(result: StageResult, reference: str) -> Envelope | None:
-    """Measure the noise of the reference's own loss in a stage."""
+    """Measure the noise of the reference's own loss in a stage.
+
+    There is none where it was not asked for: of paired seeds only the ends are compared.
+    """
     main = result.of(reference, "main")
-    if main is None:
+    if main is None or result.stage.seed is not None:
         return None
     twins = result.twins(reference)
     exact = twins.pop("twin-float32", None)
@@ -107,9 +110,13 @@ def pair_checks(
 ) -> tuple[tuple[Check, ...], dict[str, TensorErrors], tuple[Difference, ...]]:
     """Compare a program with the reference: L0a, L0c, L1a, L1c, L2.
 
+    Of a stage that is a pair of L3 only L0a: nobody knows how far noise moves its losses.
+
     Returns:
         The checks, the errors of the first gradients by `stage/run`, the first differing rows.
     """
+    ends_only = result.stage.seed is not None
+    envelope = None if ends_only else envelope
     checks: list[Check] = []
     errors: dict[str, TensorErrors] = {}
     differences: list[Difference] = []
@@ -118,6 +125,8 @@ def pair_checks(
         if not made.run.outcome.complete or other is None or made.spec.repeat:
             continue
         found = _compared(made, other, envelope)
+        if ends_only:
+            found = tuple(check for check in found if check.level in ("L0a", "result"))
         differences += _differences(made, other, envelope)
         if made.spec.record and made.spec.recipe != other.spec.recipe:
             found = (*found, *_by_their_recipe(result, made, other))
@@ -145,8 +154,10 @@ def _compared(made: Made, other: Made, envelope: Envelope | None) -> tuple[Check
     plain = made.spec.name == "main"
     noise = envelope or Envelope((), 0, 0)
     if not plain:
-        # These have no perturbed runs. They are short: nothing has grown yet.
-        noise = Envelope((0.0,) * len(other.run.rows), len(other.run.rows), 0)
+        # These have no perturbed runs: noise grows in them as fast as in the main one.
+        length = len(other.run.rows)
+        horizon = min(length, envelope.horizon) if envelope else length
+        noise = Envelope((0.0,) * length, horizon, 0)
     end = _end(made, other)
     found = compare_traces(
         made.run.rows, other.run.rows, noise, dtype=dtype, trajectory=plain and bool(noise.spread)

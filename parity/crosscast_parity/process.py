@@ -77,6 +77,9 @@ def child_environment(
 ) -> dict[str, str]:
     """Return the environment of a run: fixed thread counts, no GPU in CPU mode, no hash seed."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CROSSCAST")}
+    if "PYTHONPATH" in environment:  # the run is made in another folder
+        entries = environment["PYTHONPATH"].split(os.pathsep)
+        environment["PYTHONPATH"] = os.pathsep.join(str(Path(one).absolute()) for one in entries)
     for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
         environment[f"{name}_NUM_THREADS"] = str(threads)
     environment |= {

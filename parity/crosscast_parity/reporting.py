@@ -12,6 +12,7 @@ from crosscast_parity.contestants import Contestant
 from crosscast_parity.exercised import fields_exercised
 from crosscast_parity.gathered import Made, StageResult
 from crosscast_parity.half import Execution
+from crosscast_parity.hidden import hidden_in
 from crosscast_parity.judge import own_checks, pair_checks, stage_envelope
 from crosscast_parity.levels.traces import Envelope
 from crosscast_parity.options import Options
@@ -73,9 +74,15 @@ def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
         runs=tuple(made.run for result in results for made in result.made.values()),
         pairs=pairs,
         stress=outcomes.stressed,
-        left_out=(*comparable(recipe)[1], *outcomes.scripts.notes),
+        left_out=(*_left_out(outcomes), *outcomes.scripts.notes),
         exercise=fields_exercised(results[0], reference) if reference else (),
     )
+
+
+def _left_out(outcomes: Outcomes) -> list[str]:
+    """Return what of any program's recipe was not run, in words, each once."""
+    words = [w for one in outcomes.contestants.values() for w in comparable(one.recipe)[1]]
+    return list(dict.fromkeys(words))
 
 
 def _entrant(outcomes: Outcomes, name: str) -> Entrant:
@@ -152,6 +159,8 @@ def _pair(
         checks += found
         errors |= sizes
         differences += rows
+    recipes = {name: one.recipe for name, one in outcomes.contestants.items()}
+    checks += hidden_in(outcomes.results, recipes, entrant.name, reference.name)
     checks += seed_checks(outcomes.results, entrant.name, reference.name)
     verdict, wording = conclude(entrant, reference, checks, runs, outcomes.runs(reference.name))
     return Pair(

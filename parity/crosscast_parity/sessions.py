@@ -137,6 +137,8 @@ class SessionPool:
         self._on_event = on_event
         self._done: dict[str, Finished] = {}
         self._count = 0
+        self._told: set[str] = set()
+        self._interrupted = False
 
     def run(self, jobs: Sequence[SessionJob]) -> dict[str, Finished]:
         """Make all runs; return them by key. Ctrl-C ends all: the rest is `interrupted`."""
@@ -157,6 +159,7 @@ class SessionPool:
                 if active:
                     time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
+            self._interrupted = True
             for session in active:
                 session.child.kill()
                 self._note_events(session)
@@ -215,6 +218,9 @@ class SessionPool:
         if self._too_large(session):
             session.child.kill()
             self._note_events(session)
+            if session.ended and session.current:
+                # What is too much may be left from earlier runs: it gets a process of its own.
+                session.current = None
             gib = self._limits.memory / 2**30
             return self._after(session, "failed", f"killed: it used more than {gib:g} GiB")
         return None
@@ -226,7 +232,9 @@ class SessionPool:
             if event.get("event") == "started":
                 session.current = key
                 session.started.add(key)
-                self._on_event("started", self._named(session, key), None)
+                if key not in self._told:
+                    self._told.add(key)
+                    self._on_event("started", self._named(session, key), None)
             elif event.get("event") == "ended" and key in session.started:
                 session.current = None
                 session.ended.add(key)
@@ -247,8 +255,6 @@ class SessionPool:
         guilty = [run for run in rest if run.key == session.current]
         if not session.started:  # it never came so far: no other process would
             guilty = rest
-        elif code == 130 and not guilty:
-            guilty, kind, message = rest, "interrupted", "interrupted"
         for run in guilty:
             folder = session.folders[run.key]
             own = log_tail(folder / "log.txt") or log_tail(log)
@@ -272,6 +278,8 @@ class SessionPool:
         )
 
     def _finish(self, run: SessionRun, outcome: Outcome, folder: Path) -> None:
+        if self._interrupted and not outcome.complete:
+            return  # killed by us, whatever it said last
         (folder / "checkpoint.safetensors").unlink(missing_ok=True)  # large, not looked at
         if outcome.complete:
             folder = self._store.keep(run.key, folder)
@@ -296,6 +304,8 @@ def read_outcome(folder: Path, job: Job | None = None) -> Outcome:
         return Outcome(kind="failed", message="done.json is missing or damaged", log_tail=tail)
     status, problem = read_job_status(folder)
     kind, message = judge_exit(code, status, problem, tail)
+    if kind == "interrupted":  # nobody but the pool interrupts: the script says so of itself
+        kind, message = "failed", f"exit code {code}: {message or 'interrupted'}"
     return Outcome(
         kind=kind,
         message=message,

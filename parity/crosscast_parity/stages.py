@@ -29,6 +29,8 @@ DTYPES = ("float32", "float16", "bfloat16")
 FULL_WINDOWS, NIGHTLY_WINDOWS, SEED_WINDOWS = 64, 200, 200
 """Windows of trajectories unless asked for others; the last is for paired results."""
 FULL_SEEDS, NIGHTLY_SEEDS = 5, 10
+SEEDS = 2**31
+"""Seeds lie below it; those of a check follow the recipe's."""
 SMALL_SEEDS = 3
 """Seeds of the small model that a full check goes through in every type."""
 
@@ -112,7 +114,7 @@ def _full(
         length = windows or (NIGHTLY_WINDOWS if nightly else FULL_WINDOWS)
         yield _model(recipe, ALL, length, twins)
     for number in range(NIGHTLY_SEEDS if nightly else FULL_SEEDS):
-        seed = recipe.seed + number
+        seed = (recipe.seed + number) % SEEDS
         yield Stage(
             name=f"seed-{seed}",
             parts=TRAJECTORY,
@@ -135,7 +137,10 @@ def _tiny(recipe: Recipe, number: int, dtype: str, twins: int, stress: bool) -> 
         parts=ALL,
         windows=FULL_WINDOWS,
         derive=partial(
-            _variation, seed=recipe.seed + number, dtype=None if own else dtype, stress=stress
+            _variation,
+            seed=(recipe.seed + number) % SEEDS,
+            dtype=None if own else dtype,
+            stress=stress,
         ),
         twins=twins,
         stress=stress,

@@ -18,6 +18,8 @@ TINY_MODEL = {
     "intermediate_size": 256,
     "vocab_size": 512,
     "max_positions": 32,
+    "labels": 3,
+    "type_vocab_size": 2,
 }
 TINY_TOKENS = 24
 TINY_MICRO_BATCH = 4

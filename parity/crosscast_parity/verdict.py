@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from crosscast_parity.checks import LEVELS, Check
 from crosscast_parity.half import in_words
@@ -63,6 +63,10 @@ def _conclude(
     for check in checks:
         if check.result == "unclear":
             return "INCONCLUSIVE", f"{place(check)}: {check.wording}"
+    idle = next((run for run in runs if run.needless), None)
+    if idle:
+        words = f"no overflow was tested: {idle.outcome.message}; --fault none compares without"
+        return "NOT TESTED", words
     passed = {check.level for check in checks if check.result == "pass"}
     if not passed >= NEEDED:
         missing = ", ".join(sorted(NEEDED - passed))
@@ -113,17 +117,17 @@ def summary(checks: Sequence[Check]) -> str:
             if found:
                 worst = max(found, key=lambda check: check.value or 0.0)
                 parts.append(f"{name} {worst.wording}")
-    left = sorted({c.level for c in checks if c.result == "not tested"}, key=lambda v: ORDER[v])
-    left = [level for level in left if all(c.result == "not tested" for c in _at(checks, level))]
+    left = untested(checks)
     if left:
         parts.append(f"not tested: {', '.join(left)}")
     return ", ".join(parts)
 
 
-def _at(checks: Iterable[Check], level: str) -> list[Check]:
-    return [check for check in checks if check.level == level]
-
-
-def counts(verdicts: Mapping[Verdict, int]) -> str:
-    """Return how many pairs got which verdict, in words."""
-    return ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+def untested(checks: Sequence[Check]) -> list[str]:
+    """Return the levels of which nothing was tested, and else the checks that were nowhere."""
+    passed = {(check.level, check.name) for check in checks if check.result == "pass"}
+    levels = {level for level, _ in passed}
+    idle = [c for c in checks if c.result == "not tested" and (c.level, c.name) not in passed]
+    return list(
+        dict.fromkeys(f"{c.level} {c.name}" if c.level in levels else c.level for c in idle)
+    )

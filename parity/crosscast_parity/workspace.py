@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
+from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import Recipe
 from crosscast_parity.adapters.registry import ADAPTERS
-from crosscast_parity.cache import Store, content_hash, file_hash, folder_hash, versions
+from crosscast_parity.cache import (
+    Store,
+    content_hash,
+    file_hash,
+    folder_hash,
+    interpreter,
+    numeric_environment,
+    user_folder_hash,
+)
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.exchange import Inputs, write_inputs
 from crosscast_parity.options import Options
@@ -23,6 +34,7 @@ CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 
 
 OWN_WAYS = ("CC737",)
+LOCK = "lock"
 
 
 class Workspace:
@@ -33,15 +45,27 @@ class Workspace:
         self.folder = options.workdir
         self.store = Store(options.cache or options.workdir / "runs")
         self._compile_to = compile_to
+        self._lock: IO[bytes] | None = None
         self._scripts: dict[tuple[str, str, str], Path] = {}
         self.notes: dict[str, None] = {}
         """What third-party trainers do in their own way, each once."""
 
     def prepare(self) -> None:
-        """Place the files that runs need in interpreters without crosscast."""
+        """Take the folder, and place the files that interpreters without crosscast need.
+
+        Raises:
+            DiagnosticError: CC708 if another comparison works in the folder.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _take(self.folder)
         self.store.root.mkdir(parents=True, exist_ok=True)
         self.store.sweep()
         place_runner(self.folder)
+
+    def release(self) -> None:
+        """Leave the folder to others."""
+        if self._lock:
+            self._lock.close()
 
     def inputs(self, stage: Stage, recipe: Recipe) -> Inputs:
         """Write the rows and weights of a stage."""
@@ -91,7 +115,7 @@ class Workspace:
         inside = Path(__file__).with_name("inside")
         key = content_hash(
             {
-                "script": folder_hash(script.parent),
+                "script": self._identity(contestant, script),
                 "files": {flag: file_hash(path) for flag, path in files.items()},
                 "settings": settings,
                 "faults": faults,
@@ -100,8 +124,8 @@ class Workspace:
                 "repeat": spec.repeat,
                 "framework": contestant.framework,
                 "emulate": emulate,
-                "versions": versions(contestant.python),
-                "environment": dict(options.environment),
+                "interpreter": interpreter(contestant.python),
+                "environment": self._numeric(),
                 "runner": folder_hash(inside),
             }
         )
@@ -119,11 +143,32 @@ class Workspace:
             },
         )
 
+    def _identity(self, contestant: Contestant, script: Path) -> tuple[str, str]:
+        """Return what a script and the files beside it are known by."""
+        if not contestant.own:
+            return script.name, folder_hash(script.parent)
+        # Where it lies, too: it may read files by a path from there.
+        without = (self.folder, self.store.root)
+        return str(script.resolve()), user_folder_hash(script.parent, without)
+
+    def _numeric(self) -> dict[str, str]:
+        """Return the variables that decide about numbers, without the folder's own path."""
+        found = self._environment({})
+        chosen = {"PYTHONPATH", *dict(self.options.environment)}
+        return numeric_environment(found) | {k: found[k] for k in chosen if k in found}
+
+    def _environment(self, extra: dict[str, str]) -> dict[str, str]:
+        return child_environment(
+            threads=self.options.threads,
+            device=self.options.device,
+            extra=extra | dict(self.options.environment),
+        )
+
     def session(
         self, contestant: Contestant, name: str, runs: Sequence[SessionRun], *, emulate: bool
     ) -> SessionJob:
         """Return the process that makes some runs of a contestant."""
-        found = os.environ.get("PYTHONPATH")
+        found = self._environment({}).get("PYTHONPATH")
         runner = str(self.folder / "runner")
         extra = {"PYTHONPATH": f"{runner}{os.pathsep}{found}" if found else runner}
         return SessionJob(
@@ -131,13 +176,24 @@ class Workspace:
             python=contestant.python,
             framework=contestant.framework,
             emulate=emulate,
-            environment=child_environment(
-                threads=self.options.threads,
-                device=self.options.device,
-                extra=extra | dict(self.options.environment),
-            ),
+            environment=self._environment(extra),
             runs=tuple(runs),
         )
+
+
+def _take(folder: Path) -> IO[bytes]:
+    """Return the open file whose lock says that a comparison works in a folder."""
+    lock = (folder / LOCK).open("a+b")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        message = f"{folder} is used by another comparison"
+        hint = "wait for its end, or name another folder with --output"
+        raise DiagnosticError(Diagnostic(code="CC708", message=message, hint=hint)) from None
+    except OSError:
+        pass  # a file system without locks
+    return lock
 
 
 def place_runner(workdir: Path) -> None:

@@ -194,10 +194,12 @@ def test_environment_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSCAST_ANYTHING", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(("/somewhere", "near")))
     found = child_environment(threads=2, device="cpu", extra={"MORE": "x"})
     assert not any(name.startswith("CROSSCAST") for name in found)
     assert {found[f"{n}_NUM_THREADS"] for n in ("OMP", "MKL", "OPENBLAS")} == {"2"}
     assert found["TF_NUM_INTRAOP_THREADS"] == "2"
+    assert found["PYTHONPATH"] == os.pathsep.join(("/somewhere", str(Path("near").absolute())))
     assert found["TF_ENABLE_ONEDNN_OPTS"] == "0"
     assert (found["PYTHONHASHSEED"], found["CUDA_VISIBLE_DEVICES"], found["MORE"]) == ("0", "", "x")
     assert child_environment(threads=1, device="gpu")["CUDA_VISIBLE_DEVICES"] == "0"

@@ -132,8 +132,9 @@ def test_a_cell_that_is_killed_every_time_is_given_up(tmp_path: Path) -> None:
 
 def test_a_hanging_cell_is_killed_and_may_go_on_later(tmp_path: Path) -> None:
     grid = points(tmp_path, seeds=(1,))
-    table, _ = run(tmp_path, grid, {"a": "hang"}, timeout=1.5)
+    table, watch = run(tmp_path, grid, {"a": "hang"}, timeout=1.5)
     assert kinds(table) == ["timeout"]
+    assert watch.ends == [("timeout", False)]
     assert table.rows[0][1].windows == 7
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -147,6 +147,74 @@ def test_weights_in_half_are_found(half: Dtype) -> None:
     check = by_name(recipe, record(recipe, after_window=rounded))["weight grid"]
     assert check.result == "fail"
     assert half in check.wording
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_weights_that_are_half_from_the_start_are_found(half: Dtype) -> None:
+    found = record(recipe_in(HALF))
+    windows = tuple(
+        replace(
+            window,
+            before={n: round_to(a, half) for n, a in window.before.items()},
+            after={n: round_to(a, half) for n, a in window.after.items()},
+        )
+        for window in found.windows
+    )
+    check = by_name(recipe_in(HALF), replace(found, windows=windows))["weight grid"]
+    assert check.result == "fail"
+    assert half in check.wording
+
+
+def with_vector(start: np.ndarray, steps: Sequence[np.ndarray]) -> Observation:
+    """A faithful run in which one more bias takes these steps, one a window."""
+    name, value = "bert.encoder.layer.0.output.dense.bias", start.astype("f4")
+    windows = []
+    for window, step in zip(record(recipe_in(HALF)).windows, steps, strict=True):
+        before, value = value, (value + step).astype("f4")
+        windows.append(
+            replace(
+                window, before={**window.before, name: before}, after={**window.after, name: value}
+            )
+        )
+    return Observation(windows=tuple(windows))
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0])
+@pytest.mark.parametrize("rate", [2.0**-10, 1e-3])
+def test_vectors_that_begin_on_the_grid_accuse_nobody(start: float, rate: float) -> None:
+    """Lion moves every entry by the rate alone, so sums of few steps have few bits."""
+    ways = ((1, 1, 1, 1), (1, 1, 1, -1), (-1, 1, 1, 1), (-1, -1, 1, 1))
+    for signs in ways:
+        steps = [np.full(64, sign * rate) for sign in signs]
+        found = with_vector(np.full(64, start), steps)
+        assert by_name(recipe_in(HALF), found)["weight grid"].result == "pass", signs
+        cut = replace(found, windows=found.windows[:3])
+        assert by_name(recipe_in(HALF), cut)["weight grid"].result == "pass", signs
+
+
+def test_gradients_of_few_bits_move_biases_on_the_grid() -> None:
+    """SGD with a rate of a quarter, gradients straight from bfloat16 products."""
+    steps = [
+        round_to(np.random.default_rng(n).standard_normal(64).astype("f4"), "bfloat16") / 4
+        for n in range(4)
+    ]
+    found = with_vector(np.zeros(64), [steps[0], *(0 * step for step in steps[1:])])
+    found = replace(found, windows=found.windows[:1])
+    assert by_name(recipe_in(HALF), found)["weight grid"].result == "pass"
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_vectors_that_begin_anywhere_are_judged(half: Dtype) -> None:
+    """As under the stress weights."""
+    start = np.random.default_rng(1).standard_normal(64).astype("f4")
+    fine = with_vector(start, [np.full(64, 2.0**-10)] * 4)
+    assert by_name(recipe_in(HALF), fine)["weight grid"].result == "pass"
+    rounded = round_to(start + np.float32(2.0**-6), half)
+    found = with_vector(start, [rounded - start, *[np.full(64, 2.0**-3)] * 3])
+    found = replace(found, windows=found.windows[:1])
+    check = by_name(recipe_in(HALF), found)["weight grid"]
+    assert check.result == "fail"
+    assert "output.dense.bias" in check.wording
 
 
 WRONG_TYPES: dict[str, tuple[str, dict[str, str]]] = {

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import json
 import os
 import resource
 import sys
+import sysconfig
 import threading
 import time
 import traceback
@@ -35,9 +37,11 @@ from crosscast_parity.inside.poison import CELLS
 from crosscast_parity.inside.script import loaded
 
 Adapt = Callable[[Any], None]
-CANNOT_RUN, INTERRUPTED = 3, 130
+CANNOT_RUN = 3
 SEAMS = ("train_window", "micro_batch_loss")
 PARENT_POLL_SECONDS = 1.0
+RUNNER = Path(__file__).resolve().parents[1]
+INSTALLED = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,11 @@ class Session:
         self._events = folder / "events.jsonl"
         self._framework = framework
         self._adapt = adapt
+        self._standard = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
+        self._hashes: dict[str, str] = {}
 
-    def make(self, run: Run) -> int:
-        """Make one run and return its exit code; an exception is written down, never raised."""
+    def make(self, run: Run) -> None:
+        """Make one run and write down how it ended, also by an exception."""
         self._tell(run, "started")
         output = Path(run.output)
         started, error = time.monotonic(), ""
@@ -70,16 +76,22 @@ class Session:
             try:
                 code = self._train(run, output)
             except SystemExit as end:
-                code = end.code if isinstance(end.code, int) else 1
-            except Exception as problem:
+                code = exit_code(end)
+            except (Exception, KeyboardInterrupt) as problem:
                 traceback.print_exc()
                 code, error = 1, repr(problem)[:2000]
         seconds = round(time.monotonic() - started, 3)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        done = {"exit_code": code, "error": error, "seconds": seconds, "peak_rss": peak * 1024}
+        done = {
+            "exit_code": code,
+            "error": error,
+            "seconds": seconds,
+            "peak_rss": peak * 1024,
+            "modules": self._modules(),
+            "files": sizes(output),
+        }
         _write_whole(output / "done.json", json.dumps(done))
         self._tell(run, "ended")
-        return code
 
     def _train(self, run: Run, output: Path) -> int:
         script = Path(run.script)
@@ -116,9 +128,46 @@ class Session:
             keras.utils.clear_session()
         gc.collect()
 
+    def _modules(self) -> dict[str, str]:
+        """Return the SHA-256 of loaded files that are neither installed nor beside the script.
+
+        Those beside it are forgotten by now. A file has the hash of when it was first seen: later
+        runs of this process do not import it again.
+        """
+        found: dict[str, str] = {}
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if not isinstance(file, str) or self._is_installed(file):
+                continue
+            path = Path(file).resolve()
+            if RUNNER in path.parents:
+                continue
+            if file not in self._hashes:
+                with contextlib.suppress(OSError):  # within an archive
+                    self._hashes[file] = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[str(path)] = self._hashes.get(file, "")
+        return found
+
+    def _is_installed(self, file: str) -> bool:
+        return file.startswith(self._standard) or any(name in file for name in INSTALLED)
+
     def _tell(self, run: Run, event: str) -> None:
         with self._events.open("a") as stream:
             stream.write(json.dumps({"run": run.name, "event": event}) + "\n")
+
+
+def sizes(output: Path) -> dict[str, int]:
+    """Return the bytes of the files that a comparison reads, to see later if they are whole."""
+    known = [output / name for name in ("trace.jsonl", "status.json", "model.safetensors")]
+    files = [path for path in (*known, *output.glob("observed/*")) if path.is_file()]
+    return {path.relative_to(output).as_posix(): path.stat().st_size for path in files}
+
+
+def exit_code(end: SystemExit) -> int:
+    """Return the code that a process would end with: 0 for nothing, 1 for a text."""
+    if end.code is None:
+        return 0
+    return end.code if isinstance(end.code, int) else 1
 
 
 def _cannot_inject(output: Path) -> int:
@@ -173,8 +222,7 @@ def main(argv: list[str]) -> int:
     adapt = emulate(spec["framework"]) if spec["emulate"] else None
     session = Session(spec_path.parent, spec["framework"], adapt)
     for run in spec["runs"]:
-        if session.make(Run(**run)) == INTERRUPTED:
-            return INTERRUPTED
+        session.make(Run(**run))
     return 0
 
 

@@ -198,11 +198,16 @@ def _grid_problem(dtype: str, share: Mapping[str, float]) -> str:
 
 
 def _weight_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
-    """Whether the weights that the optimizer updates are float32."""
+    """Whether the weights that the optimizer updates are float32.
+
+    Kernels and embeddings begin as random numbers, whatever the run. Biases and LayerNorms may
+    begin at 0 or 1, and correct float32 updates by a few powers of two then keep them on a half
+    grid: of those, only entries that were off the grid before the first window are judged.
+    """
     name = "weight grid"
     shares = []
     for window in reversed(windows):
-        shares = list(_changed_shares(window))
+        shares = list(_changed_shares(windows[0].before, window))
         if shares:
             break
     if not shares:
@@ -217,10 +222,12 @@ def _weight_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
     return _verdict(name, problems, f"at most {value:.3f} of the weights on a half grid", value)
 
 
-def _changed_shares(window: ObservedWindow) -> Iterator[tuple[str, Dtype, float]]:
+def _changed_shares(start: Tensors, window: ObservedWindow) -> Iterator[tuple[str, Dtype, float]]:
     for name in window.after:
         before, after = window.before[name], window.after[name]
-        used = after[(after != before) & np.isfinite(after) & (after != 0)]
-        if used.size >= ENOUGH_ENTRIES:
-            for half in reversed(HALVES):  # the coarser first, whose numbers lie on both
+        changed = (after != before) & np.isfinite(after) & (after != 0)
+        for half in reversed(HALVES):  # the coarser first, whose numbers lie on both
+            telling = after.ndim == 2 or round_to(start[name], half) != start[name]
+            used = after[changed & telling]
+            if used.size >= ENOUGH_ENTRIES:
                 yield name, half, on_grid(used, half)

@@ -102,7 +102,9 @@ def measure_envelope(
     length = min([len(reference), *(len(run) for run in (*twins, *kin))])
     noise = _running_worst(reference, twins, length)
     spread = _running_worst(reference, (*twins, *kin), length)
-    horizon = next((t for t, size in enumerate(noise) if size > CHAOS), length)
+    # A spread without end would let everything pass.
+    ends = (t for t in range(length) if noise[t] > CHAOS or math.isinf(spread[t]))
+    horizon = next(ends, length)
     return Envelope(tuple(spread), horizon, len(twins))
 
 
@@ -129,7 +131,8 @@ def compare_traces(
     """Compare two runs of the same recipe, weights and batches.
 
     In float16 an overflow of its own in one framework only shows different kernels, not different
-    programs: the check `skipped` is then unclear and later windows are not compared.
+    programs: the check `skipped` is then unclear and later windows are not compared. Neither are
+    losses and norms from where they are no numbers on both sides: that is no agreement.
 
     Args:
         ours: trace of the target.
@@ -143,15 +146,45 @@ def compare_traces(
     if skipped.result == "unclear" and skipped.window is not None:
         end = skipped.window
     pairs = list(zip(ours[:end], reference[:end], strict=True))
-    calm = pairs[: envelope.horizon]
-    losses = (_first_loss(pairs, dtype), _trajectory(calm, envelope, dtype))
+    sound, diverged = _sound(pairs)
+    calm = sound[: envelope.horizon]
+    held = replace(envelope, horizon=min(envelope.horizon, len(sound)))
+    losses = (_first_loss(sound, dtype), _trajectory(calm, held, dtype))
     return (
         _lengths(ours, reference),
         skipped,
         *(_column(column, pairs) for column in COLUMNS),
         _column(GRAD_NORM, calm),
+        *([diverged] if diverged else ()),
         *(losses if trajectory else ()),
     )
+
+
+def _sound(pairs: Pairs) -> tuple[Pairs, Check | None]:
+    """Return the windows up to the first update whose loss or norm is not finite.
+
+    That window itself is among them if only one side has no number there: then it is the
+    difference. If neither has, a check says so.
+    """
+    for count, (a, b) in enumerate(pairs):
+        lost = [
+            (name, ours is None, reference is None)
+            for name, ours, reference in (
+                ("loss", a.loss, b.loss),
+                ("gradient norm", a.grad_norm, b.grad_norm),
+            )
+            if ours is None or reference is None
+        ]
+        if a.skipped or b.skipped or not lost:
+            continue
+        if any(mine != theirs for _, mine, theirs in lost):
+            return pairs[: count + 1], None
+        words = f"both diverged in window {a.window}: {lost[0][0]} not finite"
+        check = Check(
+            level="L0c", name="divergence", result="unclear", wording=words, window=a.window
+        )
+        return pairs[:count], check
+    return pairs, None
 
 
 def _lengths(ours: Trace, reference: Trace) -> Check:

@@ -97,4 +97,6 @@ def _result(ended: Ended) -> CellResult:
 
 
 def _from_outside(ended: Ended, result: CellResult) -> bool:
+    if result.kind == "timeout":  # killed by the cell itself: it would need as long again
+        return False
     return result.kind == "interrupted" or result.exit_code in FROM_OUTSIDE

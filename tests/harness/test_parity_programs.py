@@ -1,0 +1,155 @@
+"""Programs that differ in more than their script: recipes, processes, what cannot be tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast import rules
+from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.recipe import Recipe
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.dealing import deal
+from crosscast_parity.harness import compare
+from crosscast_parity.hidden import hidden_differences
+from crosscast_parity.options import make_options
+from crosscast_parity.planning import RunSpec
+from crosscast_parity.records import ParityReport
+from crosscast_parity.stages import make_stages
+from crosscast_parity.variants import tiny
+from parity_fakes import make_recipe
+from parity_lab import Lab, compile_fakes, contestants, pair
+
+HALF = {"mode": "mixed", "compute_dtype": "float16"}
+
+
+def compared(folder: Path, *recipes: Recipe, **options: Any) -> ParityReport:
+    programs = [
+        Contestant(name=name, target="fake-", recipe=recipe)
+        for name, recipe in zip(("torch", "paddle"), recipes, strict=True)
+    ]
+    return compare(
+        programs,
+        options=make_options(folder, check="model", windows=24, **options),
+        compile_to=compile_fakes,
+    )
+
+
+def test_a_difference_that_no_run_keeps_is_not_agreement(tmp_path: Path) -> None:
+    report = compared(tmp_path, make_recipe(), make_recipe(model={"dropout": 0.5}))
+    assert pair(report).verdict == "INCONCLUSIVE"
+    assert "model.dropout" in pair(report).wording
+    assert [words.partition(":")[0] for words in report.left_out] == ["model.dropout"]
+
+
+def test_differences_are_hidden_only_if_no_stage_shows_them() -> None:
+    one = make_recipe()
+    other = make_recipe(model={"dropout": 0.5}, optimizer={"learning_rate": 0.1})
+    without = make_recipe(optimizer={"learning_rate": 0.1})
+    (check,) = hidden_differences(one, other, [(one, without)])
+    assert check.result == "unclear"
+    assert "model.dropout" in check.wording
+    assert "learning_rate" not in check.wording
+    assert hidden_differences(one, without, [(one, one), (one, without)]) == ()
+    assert hidden_differences(one, one, [(one, one)]) == ()
+
+
+def test_stress_is_passed_on_and_refused_where_it_makes_no_sense(tmp_path: Path) -> None:
+    def refused(programs: list[Contestant], **options: Any) -> str:
+        with pytest.raises(DiagnosticError) as caught:
+            compare(
+                programs,
+                options=make_options(tmp_path, stress=True, **options),
+                compile_to=compile_fakes,
+            )
+        return caught.value.diagnostics[0].code
+
+    recipe, other = make_recipe(), make_recipe(optimizer={"learning_rate": 0.1})
+    plain = contestants({"torch": "", "paddle": ""}, recipe)
+    assert refused(plain, check="model") == "CC707"
+    assert refused([plain[0], *contestants({"paddle": ""}, other)]) == "CC707"
+    script = tmp_path / "train.py"
+    script.touch()
+    own = Contestant(name="own", target="none", recipe=recipe, script=script)
+    assert refused([plain[0], own]) == "CC707"
+    half = make_recipe(precision=HALF, model={"layers": 2})
+    (stage,) = make_stages(half, "quick", windows=None, twins=3, stress=True)
+    assert stage.stress
+    assert stage.derive(half) != make_stages(half, "quick", windows=None, twins=3)[0].derive(half)
+
+
+def test_a_program_that_takes_no_faults_is_not_equivalent_on_that_account(lab: Lab) -> None:
+    # The function is called otherwise: there is nothing to wrap.
+    report = lab.compare({"torch": "", "paddle": "no_seam"})
+    assert pair(report).verdict == "NOT TESTED"
+    assert "no overflow was tested" in pair(report).wording
+    without = lab.compare({"torch": "", "paddle": "no_seam"}, faults=["none"])
+    assert pair(without).verdict == "EQUIVALENT"
+
+
+def test_programs_that_were_not_compiled_here_have_processes_of_their_own() -> None:
+    class Work:
+        def session(self, contestant: Contestant, name: str, runs: Any, *, emulate: bool) -> Any:
+            return name
+
+    def asked(name: str, target: str, **more: Any) -> Any:
+        recipe = make_recipe()
+        program = Contestant(name=name, target=target, recipe=recipe, **more)
+        spec = RunSpec(
+            contestant=name,
+            stage="tiny",
+            name="main",
+            variant="main",
+            recipe=recipe,
+            inputs=None,  # type: ignore[arg-type]
+            weights=Path("w"),
+            windows=4,
+        )
+        run = type("Run", (), {"cost": 1.0})()
+        return type("Asked", (), {"contestant": program, "spec": spec, "run": run})()
+
+    wanted = [
+        asked("a", "torch"),
+        asked("b", "torch"),
+        asked("own", "torch", script=Path("train.py")),
+        asked("acc", "torch", adapter="accelerate"),
+        asked("keras", "tensorflow", adapter="keras"),
+    ]
+    execution = dict.fromkeys(["a", "b", "own", "acc", "keras"], "native")
+    names = deal(wanted, execution, Work(), 2)  # type: ignore[arg-type]
+    assert sorted(str(name).partition("-")[0] for name in names) == [
+        "acc",
+        "keras",
+        "own",
+        "torch",
+    ]
+
+
+@pytest.mark.parametrize("labels", [2, 5])
+def test_the_small_model_fits_its_rows_whatever_the_recipe_trains_on(labels: int) -> None:
+    data = {"source": "npz", "train": "a.npz", "eval": "b.npz"}
+    document = make_recipe(precision=HALF, model={"labels": labels}).model_dump()
+    recipe = Recipe.model_validate(document | {"data": data})
+    for stress in (False, True):
+        stage = make_stages(recipe, "quick", windows=None, twins=0, stress=stress)[0]
+        small = stage.derive(recipe) if stress else tiny(recipe)
+        errors = [d for d in rules.check(small) if d.severity is Severity.ERROR]
+        assert errors == []
+
+
+def test_seeds_of_a_check_stay_in_their_range() -> None:
+    recipe = make_recipe(precision=HALF).model_copy(update={"seed": 2**31 - 1})
+    for stage in make_stages(recipe, "full", windows=None, twins=0):
+        assert 0 <= stage.derive(recipe).seed < 2**31
+
+
+def test_a_reference_may_be_kept_alone(lab: Lab, tmp_path: Path) -> None:
+    report = lab.compare({"torch": ""}, save_reference=tmp_path / "kept")
+    assert {"twin-1", "twin-2", "twin-3"} <= {run.name for run in report.runs}
+
+
+def test_a_bisection_looks_at_the_stage_that_fails(lab: Lab) -> None:
+    report = lab.compare({"torch": "", "paddle": "late_growth"}, bisect=True, faults=["none"])
+    assert "nothing to explain" not in report.bisections[0].wording
