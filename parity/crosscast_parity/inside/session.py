@@ -142,10 +142,10 @@ class Session:
             path = Path(file).resolve()
             if RUNNER in path.parents:
                 continue
-            if file not in self._hashes:
-                with contextlib.suppress(OSError):  # within an archive
+            with contextlib.suppress(OSError):  # a name only, as of modules made in memory
+                if file not in self._hashes:
                     self._hashes[file] = hashlib.sha256(path.read_bytes()).hexdigest()
-            found[str(path)] = self._hashes.get(file, "")
+                found[str(path)] = self._hashes[file]
         return found
 
     def _is_installed(self, file: str) -> bool:
