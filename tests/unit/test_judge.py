@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def spec_of(recipe: Recipe, run: str, train: Path = NOWHERE, **more: Any) -> Run
 
 
 def stage_of(
-    runs: dict[tuple[str, str], Sequence[Row]],
+    runs: Mapping[tuple[str, str], Sequence[Row]],
     *,
     recipe: Recipe | None = None,
     seed: int | None = None,
