@@ -157,7 +157,8 @@ def _compared(made: Made, other: Made, envelope: Envelope | None) -> tuple[Check
         # These have no perturbed runs: noise grows in them as fast as in the main one.
         length = len(other.run.rows)
         horizon = min(length, envelope.horizon) if envelope else length
-        noise = Envelope((0.0,) * length, horizon, 0)
+        norms = envelope.norms if envelope else ()
+        noise = Envelope((0.0,) * length, horizon, 0, norms)
     end = _end(made, other)
     found = compare_traces(
         made.run.rows, other.run.rows, noise, dtype=dtype, trajectory=plain and bool(noise.spread)

@@ -280,10 +280,35 @@ def test_envelope_is_the_running_maximum_and_ends_at_chaos() -> None:
     assert envelope.spread[3] == 0
     assert envelope.spread[4] == envelope.spread[11] == pytest.approx(3e-4)
     assert envelope.horizon == 12
-    assert measure_envelope(reference, []) == Envelope((0.0,) * 30, 30, 0)
+    assert measure_envelope(reference, []) == Envelope((0.0,) * 30, 30, 0, (0.0,) * 30)
     lost = [replace(r, loss=None) if r.window == 7 else r for r in reference]
     assert measure_envelope(reference, [lost]).horizon == 7
     assert measure_envelope([], []) == Envelope((), 0, 0)
+
+
+def test_the_limit_of_the_norm_follows_the_noise_of_the_reference() -> None:
+    reference = good_rows(30)
+
+    def moved(by: float, windows: range) -> list[Row]:
+        return [
+            replace(r, grad_norm=(r.grad_norm or 0) * (1 + by * (r.window in windows)))
+            for r in reference
+        ]
+
+    calm = measure_envelope(reference, [reference])
+    noisy = measure_envelope(reference, [moved(0.003, range(20, 30))])
+    assert noisy.norms[19] == 0
+    assert noisy.norms[20] == pytest.approx(0.003)
+    late, early = moved(0.05, range(20, 30)), moved(0.05, range(5, 6))
+
+    def verdict(ours: list[Row], envelope: Envelope) -> str:
+        checks = compare_traces(ours, reference, envelope, dtype="float32")
+        return next(c.result for c in checks if c.level == "L0c")
+
+    assert verdict(late, calm) == "fail"
+    assert verdict(late, noisy) == "pass"
+    assert verdict(early, noisy) == "fail"
+    assert verdict(moved(0.07, range(20, 30)), noisy) == "fail"
 
 
 def test_a_horizon_of_less_than_twenty_windows_is_inconclusive() -> None:

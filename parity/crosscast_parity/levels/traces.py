@@ -53,13 +53,12 @@ LIMITS: dict[Dtype, Limits] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the trace, compared in every window (`updates_only`: not in skipped ones)."""
+    """One column of the trace, compared in every window."""
 
     name: str
     level: Level
     limit: float
     value: Callable[[Row], float | None]
-    updates_only: bool = False
 
 
 COLUMNS = (
@@ -69,7 +68,7 @@ COLUMNS = (
     Column("updates", "L0a", 0, lambda row: row.updates),
     Column("learning rate", "L0a", LR_LIMIT, lambda row: row.lr),
 )
-GRAD_NORM = Column("gradient norm", "L0c", 2e-2, lambda row: row.grad_norm, updates_only=True)
+GRAD_NORM = Column("gradient norm", "L0c", 2e-2, lambda row: row.grad_norm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +77,22 @@ class Envelope:
 
     `spread[t]`: running maximum over the perturbed twins up to window t. `horizon`: windows
     before the first spread over `CHAOS`. `twins`: how many runs it was measured with.
+    `norms[t]`: the same for the gradient norm, relative; empty if it was not measured.
     """
 
     spread: tuple[float, ...]
     horizon: int
     twins: int
+    norms: tuple[float, ...] = ()
 
     def limit(self, window: int, floor: float) -> float:
         """Return the largest loss difference that passes in a window."""
         return FACTOR * max(self.spread[window], floor)
+
+    def norm_limit(self, window: int) -> float:
+        """Return the largest relative difference of the gradient norm that passes in a window."""
+        noise = self.norms[window] if window < len(self.norms) else 0.0
+        return max(GRAD_NORM.limit, FACTOR * noise)
 
 
 def measure_envelope(
@@ -100,22 +106,36 @@ def measure_envelope(
         kin: of runs that differ by rounding as well, as the same program in float32.
     """
     length = min([len(reference), *(len(run) for run in (*twins, *kin))])
-    noise = _running_worst(reference, twins, length)
-    spread = _running_worst(reference, (*twins, *kin), length)
+    noise = _running_worst(reference, twins, length, _loss_distance)
+    spread = _running_worst(reference, (*twins, *kin), length, _loss_distance)
+    norms = _running_worst(reference, (*twins, *kin), length, _norm_distance)
     # A spread without end would let everything pass.
     ends = (t for t in range(length) if noise[t] > CHAOS or math.isinf(spread[t]))
     horizon = next(ends, length)
-    return Envelope(tuple(spread), horizon, len(twins))
+    return Envelope(tuple(spread), horizon, len(twins), tuple(norms))
 
 
-def _running_worst(reference: Trace, runs: Sequence[Trace], length: int) -> list[float]:
-    """Return the largest distance of a loss so far, window by window."""
+def _running_worst(
+    reference: Trace, runs: Sequence[Trace], length: int, far: Callable[[Row, Row], float]
+) -> list[float]:
+    """Return the largest distance so far, window by window."""
     spread: list[float] = []
     worst = 0.0
     for t in range(length):
-        worst = max([worst, *(distance(run[t].loss, reference[t].loss) for run in runs)])
+        worst = max([worst, *(far(run[t], reference[t]) for run in runs)])
         spread.append(worst)
     return spread
+
+
+def _loss_distance(one: Row, other: Row) -> float:
+    return distance(one.loss, other.loss)
+
+
+def _norm_distance(one: Row, other: Row) -> float:
+    """Skipped windows and norms that are no numbers say nothing about noise."""
+    if one.skipped or other.skipped or one.grad_norm is None or other.grad_norm is None:
+        return 0.0
+    return relative(one.grad_norm, other.grad_norm)
 
 
 def distance(ours: float | None, reference: float | None) -> float:
@@ -154,7 +174,7 @@ def compare_traces(
         _lengths(ours, reference),
         skipped,
         *(_column(column, pairs) for column in COLUMNS),
-        _column(GRAD_NORM, calm),
+        _norms(calm, envelope),
         *([diverged] if diverged else ()),
         *(losses if trajectory else ()),
     )
@@ -247,8 +267,6 @@ def _beyond_kernels(pairs: Pairs) -> Iterator[tuple[Row, Row]]:
 def _column(column: Column, pairs: Pairs) -> Check:
     def deviations() -> Iterator[Deviation]:
         for a, b in pairs:
-            if column.updates_only and (a.skipped or b.skipped):
-                continue
             ours, expected = column.value(a), column.value(b)
             yield Deviation(
                 a.window,
@@ -258,6 +276,20 @@ def _column(column: Column, pairs: Pairs) -> Check:
             )
 
     return judge(column.level, column.name, deviations(), column.limit, nothing=NOTHING)
+
+
+def _norms(pairs: Pairs, envelope: Envelope) -> Check:
+    """L0c: relative differences; where the reference's own noise is larger, in units of that."""
+
+    def deviations() -> Iterator[Deviation]:
+        for a, b in pairs:
+            if a.skipped or b.skipped:
+                continue
+            share = GRAD_NORM.limit / envelope.norm_limit(a.window)
+            size = relative(a.grad_norm, b.grad_norm) * share
+            yield Deviation(a.window, size, a.grad_norm, b.grad_norm)
+
+    return judge(GRAD_NORM.level, GRAD_NORM.name, deviations(), GRAD_NORM.limit, nothing=NOTHING)
 
 
 def _first_loss(pairs: Pairs, dtype: Dtype) -> Check:
