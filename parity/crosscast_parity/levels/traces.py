@@ -20,6 +20,8 @@ FACTOR = 20.0
 CHAOS = 1e-3
 """The horizon is the first window in which a 1e-7 change of the weights moves the loss so far."""
 MIN_HORIZON = 20
+NORM_NOISE = 5e-3
+"""Gradient norms are compared while rounding moves them by no more, a quarter of their limit."""
 ENOUGH_TWINS = 3
 """An envelope of fewer perturbed runs is too narrow to accuse anybody."""
 
@@ -89,10 +91,11 @@ class Envelope:
         """Return the largest loss difference that passes in a window."""
         return FACTOR * max(self.spread[window], floor)
 
-    def norm_limit(self, window: int) -> float:
-        """Return the largest relative difference of the gradient norm that passes in a window."""
-        noise = self.norms[window] if window < len(self.norms) else 0.0
-        return max(GRAD_NORM.limit, FACTOR * noise)
+    @property
+    def calm_norms(self) -> int:
+        """Windows before the reference's own norm moves by more than `NORM_NOISE`."""
+        noisy = (t for t, size in enumerate(self.norms) if size > NORM_NOISE)
+        return next(noisy, max(self.horizon, len(self.norms)))
 
 
 def measure_envelope(
@@ -279,17 +282,12 @@ def _column(column: Column, pairs: Pairs) -> Check:
 
 
 def _norms(pairs: Pairs, envelope: Envelope) -> Check:
-    """L0c: relative differences; where the reference's own noise is larger, in units of that."""
-
-    def deviations() -> Iterator[Deviation]:
-        for a, b in pairs:
-            if a.skipped or b.skipped:
-                continue
-            share = GRAD_NORM.limit / envelope.norm_limit(a.window)
-            size = relative(a.grad_norm, b.grad_norm) * share
-            yield Deviation(a.window, size, a.grad_norm, b.grad_norm)
-
-    return judge(GRAD_NORM.level, GRAD_NORM.name, deviations(), GRAD_NORM.limit, nothing=NOTHING)
+    """L0c: up to where the reference's own norm is no longer sure."""
+    judged = pairs[: envelope.calm_norms]
+    if pairs and not judged:
+        words = "rounding moves the reference's own norm too far from the start"
+        return Check(level="L0c", name=GRAD_NORM.name, result="not tested", wording=words)
+    return _column(GRAD_NORM, [(a, b) for a, b in judged if not (a.skipped or b.skipped)])
 
 
 def _first_loss(pairs: Pairs, dtype: Dtype) -> Check:
