@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
 from crosscast.bert_shapes import bert_shapes
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import BertModel, Recipe, SyntheticData
+from crosscast_parity.changes import changed as with_values
 
 TINY_MODEL = {
     "preset": None,
@@ -40,14 +40,7 @@ def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     Raises:
         pydantic.ValidationError: a value is not allowed in its field.
     """
-    data = copy.deepcopy(recipe.model_dump())
-    for path, value in changes.items():
-        *sections, field = path.split(".")
-        place = data
-        for section in sections:
-            place = place[section]
-        place[field] = value
-    return Recipe.model_validate(data)
+    return Recipe.model_validate(with_values(recipe.model_dump(), changes))
 
 
 def bert_of(recipe: Recipe) -> BertModel:
