@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from crosscast_parity.cache import (
 )
 from crosscast_parity.contestants import Contestant, check_names, of_targets, parse_contestant
 from crosscast_parity.exchange import Inputs
+from crosscast_parity.inside.session import Session
 from crosscast_parity.planning import in_sessions, plain_runs, twin_runs
 from crosscast_parity.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.variants import (
@@ -355,3 +357,17 @@ def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
     assert elsewhere.exists()
     assert not dead.exists()
     assert (tmp_path / "finished").exists()
+
+
+def test_what_a_framework_generates_is_no_source_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("__autograph_generated_file7x", "my_rate"):
+        file = tmp_path / f"{name}.py"
+        file.touch()
+        module = ModuleType(name)
+        module.__file__ = str(file)
+        monkeypatch.setitem(sys.modules, name, module)
+    found = Session(tmp_path, "tensorflow", None)._modules()
+    assert str(tmp_path / "my_rate.py") in found
+    assert not [path for path in found if "autograph" in path]

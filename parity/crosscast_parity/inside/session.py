@@ -40,6 +40,8 @@ Adapt = Callable[[Any], None]
 CANNOT_RUN = 3
 SEAMS = ("train_window", "micro_batch_loss")
 PARENT_POLL_SECONDS = 1.0
+GENERATED = "__autograph_generated_file"
+"""What TensorFlow writes from a script while it runs: another temporary file every time."""
 RUNNER = Path(__file__).resolve().parents[1]
 INSTALLED = ("site-packages", "dist-packages")
 
@@ -135,9 +137,11 @@ class Session:
         runs of this process do not import it again.
         """
         found: dict[str, str] = {}
-        for module in list(sys.modules.values()):
+        for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if not isinstance(file, str) or self._is_installed(file):
+                continue
+            if name.startswith(GENERATED):
                 continue
             path = Path(file).resolve()
             if RUNNER in path.parents:
