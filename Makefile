@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 # Flags of tests/fuzz/run.py.
 FUZZ ?= --examples 300
-# Flags of tests/mutants/run.py and tests/mutants/clean.py.
+# Flags of run.py, clean.py and causes.py in tests/mutants.
 MUTANTS ?= --docs
 ALARMS ?= --docs
+CAUSES ?= --docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit frameworks probes fuzz mutants false-alarms nightly self-test \
+.PHONY: help demo test check unit frameworks probes fuzz mutants causes false-alarms nightly self-test \
   package generate bench slurm clean
 
 help: ## List the targets
@@ -63,6 +64,9 @@ fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the
 
 mutants: $(VENV)/.dev ## Plant translation bugs in the emitted files; which level catches which
 	PYTHONPATH=tests $(BIN)/python -m mutants.run --jobs $(JOBS) $(MUTANTS)
+
+causes: $(VENV)/.dev ## Does --bisect name the planted field? For every bug of one field
+	PYTHONPATH=tests $(BIN)/python -m mutants.causes --jobs $(JOBS) $(CAUSES)
 
 false-alarms: $(VENV)/.dev ## Compare over a hundred pairs of correct programs; none may be accused
 	PYTHONPATH=tests $(BIN)/python -m mutants.clean --jobs $(JOBS) $(ALARMS)

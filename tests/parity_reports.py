@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from crosscast.bert_shapes import bert_shapes
 from crosscast_parity.checks import Check, Level
+from crosscast_parity.levels.envelope import Envelope, measure_envelope
 from crosscast_parity.levels.seeds import judge_seeds
-from crosscast_parity.levels.traces import Envelope, measure_envelope
 from crosscast_parity.page.seeding import seed_results
 from crosscast_parity.process import Outcome
 from crosscast_parity.records import (

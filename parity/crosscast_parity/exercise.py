@@ -204,8 +204,3 @@ def _by_weights(sighting: Sighting, variation: Variation) -> Exercise | None:
 
 def _whole(sighting: Sighting) -> bool:
     return len(sighting.rows) == sighting.recipe.schedule.total_steps
-
-
-def unexercised(found: Sequence[Exercise]) -> list[Exercise]:
-    """Return the fields that the recipe uses and no run exercised."""
-    return [one for one in found if one.status == "not exercised"]

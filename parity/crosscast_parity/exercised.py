@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from crosscast_parity.evidence import Sighting
 from crosscast_parity.exercise import exercise
 from crosscast_parity.gathered import Made, StageResult
+from crosscast_parity.judgement_kinds import FIELDS
 from crosscast_parity.planning import VARIANTS
 from crosscast_parity.records import FieldExercise
 from crosscast_parity.variations import shown_path
@@ -12,8 +15,12 @@ from crosscast_parity.variations import shown_path
 
 def sightings(result: StageResult, contestant: str) -> list[Sighting]:
     """Return what the runs of a program in a stage have shown, the perturbed ones left out."""
+    return [_sighting(result, made) for made in _seen(result, contestant)]
+
+
+def _seen(result: StageResult, contestant: str) -> list[Made]:
     return [
-        _sighting(result, made)
+        made
         for made in result.all_of(contestant)
         if made.run.outcome.complete and not made.spec.repeat
     ]
@@ -34,11 +41,24 @@ def _sighting(result: StageResult, made: Made) -> Sighting:
 
 def fields_exercised(result: StageResult, contestant: str) -> tuple[FieldExercise, ...]:
     """Return for every field that the recipe uses whether a wrong value would have been seen."""
-    found = exercise(result.recipes[contestant], sightings(result, contestant))
-    return tuple(
-        FieldExercise(
-            field=shown_path(one.path), exercised=one.status == "exercised", why=one.wording
+    recipe, seen = result.recipes[contestant], _seen(result, contestant)
+    given = {"recipe": recipe, "runs": [_given(result, made) for made in seen]}
+    folders = [made.folder for made in seen]
+
+    def judged() -> tuple[FieldExercise, ...]:
+        return tuple(
+            FieldExercise(
+                field=shown_path(one.path), exercised=one.status == "exercised", why=one.wording
+            )
+            for one in exercise(recipe, sightings(result, contestant))
+            if one.status != "not used"
         )
-        for one in found
-        if one.status != "not used"
-    )
+
+    return result.judgements.recall(FIELDS, "exercise", folders, given, judged)
+
+
+def _given(result: StageResult, made: Made) -> list[Any]:
+    """Return what a sighting is made of beside the files of its run."""
+    spec = made.spec
+    rows, execution = result.train_rows(made), made.run.execution
+    return [spec.stage, spec.name, spec.variant, spec.recipe, spec.record, rows, execution]

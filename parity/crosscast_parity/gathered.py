@@ -12,6 +12,7 @@ from crosscast.recipe import Recipe, SyntheticData
 from crosscast_parity.checks import windows
 from crosscast_parity.half import Execution
 from crosscast_parity.inside.inject import Fault
+from crosscast_parity.judgements import Judgements
 from crosscast_parity.observed import Observation, read_observation
 from crosscast_parity.planning import RunSpec, Stage
 from crosscast_parity.records import Run
@@ -36,6 +37,7 @@ class StageResult:
     recipes: Mapping[str, Recipe]
     faults: tuple[Fault, ...]
     made: dict[tuple[str, str], Made] = field(default_factory=dict)
+    judgements: Judgements = field(default_factory=Judgements)
     _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)
     _file_rows: dict[Path, int | None] = field(default_factory=dict)
 

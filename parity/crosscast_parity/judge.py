@@ -9,23 +9,19 @@ from typing import Literal
 
 from crosscast.canonical import canonical_plan
 from crosscast.diagnostics import DiagnosticError
+from crosscast.recipe import Recipe
 from crosscast_parity.checks import Check, Level, relative
 from crosscast_parity.gathered import Made, StageResult
+from crosscast_parity.judgement_kinds import CHECKS, COMPARED
 from crosscast_parity.levels.dtypes import check_dtypes
+from crosscast_parity.levels.envelope import Envelope, measure_envelope
 from crosscast_parity.levels.gate import check_gate
+from crosscast_parity.levels.losses import Dtype, report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.model import compare_models
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.rows import check_counts
-from crosscast_parity.levels.traces import (
-    COLUMNS,
-    GRAD_NORM,
-    Dtype,
-    Envelope,
-    compare_traces,
-    measure_envelope,
-    report_evaluation,
-)
+from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning import repeated_by_gate
 from crosscast_parity.records import Difference, TensorErrors
 
@@ -68,10 +64,22 @@ def _machine(result: StageResult, made: Made) -> tuple[Check, ...]:
 
 def _recorded(result: StageResult, made: Made) -> tuple[Check, ...]:
     recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
-    dtypes = _guarded(
-        "L0d", lambda: check_dtypes(recipe, result.observation(made), emulated=emulated)
-    )
-    return (*dtypes, *_guarded("L1b", lambda: replay_run(recipe, result.observation(made))))
+
+    def judged() -> tuple[Check, ...]:
+        return check_dtypes(recipe, result.observation(made), emulated=emulated)
+
+    given = {"recipe": recipe, "emulated": emulated}
+    recall = result.judgements.recall
+    dtypes = _guarded("L0d", lambda: recall(CHECKS, "types", [made.folder], given, judged))
+    return (*dtypes, *_replayed(result, made, recipe))
+
+
+def _replayed(result: StageResult, made: Made, recipe: Recipe) -> tuple[Check, ...]:
+    def judged() -> tuple[Check, ...]:
+        return replay_run(recipe, result.observation(made))
+
+    recall, given = result.judgements.recall, {"recipe": recipe}
+    return _guarded("L1b", lambda: recall(CHECKS, "replay", [made.folder], given, judged))
 
 
 def _guarded(level: Level, check: Callable[[], tuple[Check, ...]]) -> tuple[Check, ...]:
@@ -145,7 +153,7 @@ def _by_their_recipe(result: StageResult, made: Made, other: Made) -> tuple[Chec
 
     Each program may keep its own recipe to the letter, and too few windows show the difference.
     """
-    found = _guarded("L1b", lambda: replay_run(other.spec.recipe, result.observation(made)))
+    found = _replayed(result, made, other.spec.recipe)
     return tuple(replace(c, name=f"{c.name}, by the reference's recipe") for c in found)
 
 
@@ -188,14 +196,14 @@ def _models(
     init: Literal["bert", "stress"] = "stress" if made.spec.name.endswith("stress") else "bert"
     sizes: TensorErrors = {}
 
+    def judged() -> tuple[tuple[Check, ...], TensorErrors]:
+        ours, theirs = result.observation(made), result.observation(other)
+        return compare_models(ours, theirs, dtype=dtype, init=init)
+
     def compared() -> tuple[Check, ...]:
         nonlocal sizes
-        checks, sizes = compare_models(
-            result.observation(made),
-            result.observation(other),
-            dtype=dtype,
-            init=init,
-        )
+        folders, given = [made.folder, other.folder], {"dtype": dtype, "init": init}
+        checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
         return checks
 
     return _guarded("L1a" if dtype == "float32" else "L1c", compared), sizes

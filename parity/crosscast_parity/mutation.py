@@ -8,7 +8,7 @@ script that no form fits stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,18 +76,6 @@ def apply(mutation: Mutation, folder: Path) -> bool:
     for name, text in changed.items():
         paths[name].write_text(text)
     return bool(changed)
-
-
-def apply_to_all(mutation: Mutation, folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Edit several variants of a script; return the folders in which the bug is now.
-
-    Raises:
-        DiagnosticError: CC734 if it fits in none of them.
-    """
-    changed = tuple(folder for folder in folders if apply(mutation, folder))
-    if not changed:
-        raise _misfit(mutation.name, mutation.forms[0][0], 0)
-    return changed
 
 
 def _found(edit: Edit, texts: Mapping[str, str]) -> int:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast_parity.manifest import Manifest, read_manifest
+from crosscast_parity.mapped import MappedFile
 from crosscast_parity.traces import Row, parse_row
 
 Tensors = Mapping[str, np.ndarray]
@@ -151,7 +152,7 @@ def _window(path: Path, number: int) -> ObservedWindow:
 
 def _open(path: Path) -> Any:
     try:
-        return safe_open(path, framework="numpy")
+        return MappedFile(path)
     except (OSError, SafetensorError, ValueError) as error:
         _refuse(path, f"cannot be read: {error}")
 

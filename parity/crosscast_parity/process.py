@@ -1,4 +1,4 @@
-"""Run emitted scripts as processes of their own, several side by side, and say how each ended."""
+"""Start processes, end them with all that they started, and say how each ended."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import re
 import signal
 import subprocess
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
@@ -29,7 +28,6 @@ EXITS: dict[int, tuple[StatusKind, OutcomeKind]] = {
 
 TAIL_BYTES = 8192
 GRACE_SECONDS = 3.0
-POLL_SECONDS = 0.05
 _MISSING = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[^\n\t -~\xa0-\U0010ffff]")
 
@@ -122,53 +120,6 @@ class Running:
         self.log.close()
 
 
-def run_jobs(
-    jobs: Sequence[Job],
-    *,
-    limit: int,
-    on_end: Callable[[Job, Outcome], None] = lambda job, outcome: None,
-) -> list[Outcome]:
-    """Run the jobs, at most `limit` at a time, started in order; outcomes in the same order.
-
-    Ctrl-C ends all processes; what had not finished has the outcome `interrupted`.
-    """
-    outcomes: dict[int, Outcome] = {}
-    waiting = deque(enumerate(jobs))
-    running: dict[int, Running] = {}
-
-    def settle(index: int, kind: OutcomeKind | None) -> None:
-        child = running.pop(index)
-        child.kill()
-        outcomes[index] = _outcome(child, kind)
-        on_end(child.job, outcomes[index])
-
-    try:
-        while waiting or running:
-            while waiting and len(running) < limit:
-                index, job = waiting.popleft()
-                started = start(job)
-                if isinstance(started, Outcome):
-                    outcomes[index] = started
-                    on_end(job, started)
-                else:
-                    running[index] = started
-            for index, child in list(running.items()):
-                if child.process.poll() is not None:
-                    settle(index, None)
-                elif child.seconds > child.job.timeout:
-                    settle(index, "timeout")
-            if running:
-                time.sleep(POLL_SECONDS)
-    except KeyboardInterrupt:
-        for index in list(running):
-            settle(index, "interrupted")
-    finally:
-        for child in running.values():
-            child.kill()
-    missing = Outcome(kind="interrupted", message="not started: interrupted")
-    return [outcomes.get(index, missing) for index in range(len(jobs))]
-
-
 def start(job: Job) -> Running | Outcome:
     """Start a process; an outcome says why there is none."""
     log = job.log.open("wb")
@@ -197,22 +148,6 @@ def _signal_group(group: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
-
-
-def _outcome(child: Running, kind: OutcomeKind | None) -> Outcome:
-    code, seconds, tail = child.process.returncode, child.seconds, log_tail(child.job.log)
-    if kind == "timeout":
-        message = f"killed after {child.job.timeout:g} s"
-        return Outcome(kind=kind, message=message, exit_code=code, seconds=seconds, log_tail=tail)
-    if kind == "interrupted":
-        return Outcome(
-            kind=kind, message="interrupted", exit_code=code, seconds=seconds, log_tail=tail
-        )
-    status, problem = read_job_status(child.job.output)
-    kind, message = judge_exit(code, status, problem, tail)
-    return Outcome(
-        kind=kind, message=message, exit_code=code, seconds=seconds, status=status, log_tail=tail
-    )
 
 
 def read_job_status(output: Path) -> tuple[Status | None, str]:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from crosscast_parity.checks import LEVELS, Check, Level, json_number
 from crosscast_parity.half import Execution
-from crosscast_parity.levels.traces import Dtype, Envelope
+from crosscast_parity.levels.envelope import Envelope
+from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.process import Outcome
 from crosscast_parity.traces import Row
 

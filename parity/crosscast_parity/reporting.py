@@ -14,7 +14,7 @@ from crosscast_parity.gathered import Made, StageResult
 from crosscast_parity.half import Execution
 from crosscast_parity.hidden import hidden_in
 from crosscast_parity.judge import own_checks, pair_checks, stage_envelope
-from crosscast_parity.levels.traces import Envelope
+from crosscast_parity.levels.envelope import Envelope
 from crosscast_parity.options import Options
 from crosscast_parity.pairing import seed_checks
 from crosscast_parity.records import (

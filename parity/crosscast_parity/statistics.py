@@ -29,8 +29,8 @@ class Interval:
     """A difference of means with its confidence interval of 1 - 2 alpha.
 
     `error` is the standard error of `mean`, `degrees` its degrees of freedom, `sd` the standard
-    deviation of one difference (unpaired: of one result) and `count` the number of pairs (unpaired:
-    of results on the smaller side). With fewer than two of them the interval is infinite.
+    deviation of one difference and `count` the number of pairs. With fewer than two of them the
+    interval is infinite.
 
     `step` is the step in which results move, such as 1/rows of an accuracy. Half of it widens the
     interval on both sides: without that, accuracies of 256 rows are called equivalent at the margin
@@ -91,31 +91,6 @@ def paired_interval(
     )
 
 
-def unpaired_interval(
-    ours: Sequence[float], reference: Sequence[float], *, alpha: float = ALPHA
-) -> Interval:
-    """Return the interval of `mean(ours) - mean(reference)` of independent results.
-
-    Unequal variances, degrees of freedom by Welch and Satterthwaite (Welch, Biometrika 34, 1947).
-    """
-    (mean_a, sd_a), (mean_b, sd_b) = _moments(ours), _moments(reference)
-    n_a, n_b = len(ours), len(reference)
-    part_a, part_b = sd_a**2 / n_a, sd_b**2 / n_b
-    smaller = min(n_a, n_b)
-    degrees = float(smaller - 1)
-    if smaller > 1 and part_a + part_b:
-        share = part_a / (part_a + part_b)
-        degrees = 1 / (share**2 / (n_a - 1) + (1 - share) ** 2 / (n_b - 1))
-    return Interval(
-        mean=mean_a - mean_b,
-        sd=math.sqrt((sd_a**2 + sd_b**2) / 2),
-        count=smaller,
-        error=math.sqrt(part_a + part_b),
-        degrees=degrees,
-        alpha=alpha,
-    )
-
-
 def _moments(values: Sequence[float]) -> tuple[float, float]:
     """Return mean and standard deviation (n - 1 in the denominator; 0 for a single value)."""
     if not values:
@@ -134,18 +109,6 @@ def decide(interval: Interval, margin: float) -> Decision:
     if interval.low > margin or interval.high < -margin:
         return "different"
     return "inconclusive"
-
-
-def tost_p(interval: Interval, margin: float) -> float:
-    """Return the p-value of the two one-sided tests: the larger of both; 1 without a spread."""
-    from scipy import special
-
-    if not interval.degrees:
-        return 1.0
-    nearest = margin - abs(interval.mean) - interval.step / 2
-    if not interval.error:
-        return 0.0 if nearest >= 0 else 1.0
-    return float(special.stdtr(interval.degrees, -nearest / interval.error))
 
 
 def quantile(alpha: float, degrees: float) -> float:

@@ -23,6 +23,7 @@ from crosscast_parity.cache import (
 )
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.exchange import Inputs, write_inputs
+from crosscast_parity.judgements import Judgements
 from crosscast_parity.options import Options
 from crosscast_parity.planning import RunSpec, Stage, cost
 from crosscast_parity.process import child_environment
@@ -44,6 +45,7 @@ class Workspace:
         self.options = options
         self.folder = options.workdir
         self.store = Store(options.cache or options.workdir / "runs")
+        self.judgements = Judgements(self.store.root)
         self._compile_to = compile_to
         self._lock: IO[bytes] | None = None
         self._scripts: dict[tuple[str, str, str], Path] = {}
@@ -60,6 +62,7 @@ class Workspace:
         self._lock = _take(self.folder)
         self.store.root.mkdir(parents=True, exist_ok=True)
         self.store.sweep()
+        self.judgements.sweep()
         place_runner(self.folder)
 
     def release(self) -> None:

@@ -3,41 +3,65 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from crosscast_parity import process
-from crosscast_parity.process import Job, Outcome, child_environment, log_tail, run_jobs
+from crosscast_parity.cache import Store
+from crosscast_parity.process import (
+    Job,
+    Outcome,
+    Running,
+    child_environment,
+    judge_exit,
+    log_tail,
+    read_job_status,
+    start,
+)
+from crosscast_parity.sessions import (
+    EventKind,
+    Finished,
+    Limits,
+    OnEvent,
+    SessionJob,
+    SessionPool,
+    SessionRun,
+    ignore,
+)
 
 STATUS = "import json, pathlib; pathlib.Path('status.json').write_text(json.dumps({'status': %r}))"
 
 
-def make_job(
-    folder: Path,
-    code: str,
-    *,
-    name: str = "run",
-    timeout: float = 30.0,
-    environment: Mapping[str, str] | None = None,
-) -> Job:
-    output = folder / name
+def begin(folder: Path, code: str) -> Running:
+    output = folder / "run"
     output.mkdir()
-    return Job(
-        name=name,
+    job = Job(
+        name="run",
         command=(sys.executable, "-c", code),
         folder=output,
         output=output,
-        timeout=timeout,
-        environment=child_environment(threads=1, device="cpu") | dict(environment or {}),
+        timeout=30.0,
+        environment=child_environment(threads=1, device="cpu"),
     )
+    running = start(job)
+    assert isinstance(running, Running)
+    return running
 
 
-def run_one(folder: Path, code: str, timeout: float = 30.0) -> Outcome:
-    return run_jobs([make_job(folder, code, timeout=timeout)], limit=1)[0]
+def run_one(folder: Path, code: str) -> Outcome:
+    """Run a program to its end, and judge that."""
+    child = begin(folder, code)
+    exit_code = child.process.wait(child.job.timeout)
+    child.kill()
+    tail = log_tail(child.job.log)
+    kind, message = judge_exit(exit_code, *read_job_status(child.job.output), tail)
+    return Outcome(kind=kind, message=message, exit_code=exit_code, log_tail=tail)
 
 
 @pytest.mark.parametrize(
@@ -84,20 +108,18 @@ def test_a_signal_is_named(tmp_path: Path) -> None:
 
 
 def test_an_interpreter_that_is_not_there_cannot_run(tmp_path: Path) -> None:
-    job = make_job(tmp_path, "")
-    absent = Job(
+    job = Job(
         name="run",
         command=("/nowhere/python", "x"),
-        folder=job.folder,
-        output=job.output,
+        folder=tmp_path,
+        output=tmp_path,
         timeout=9,
         environment={},
     )
-    good = make_job(tmp_path, STATUS % "finished", name="good")
-    first, second = run_jobs([absent, good], limit=1)
-    assert (first.kind, first.exit_code) == ("cannot_run", None)
-    assert "/nowhere/python" in first.message
-    assert second.kind == "finished"
+    outcome = start(job)
+    assert isinstance(outcome, Outcome)
+    assert (outcome.kind, outcome.exit_code) == ("cannot_run", None)
+    assert "/nowhere/python" in outcome.message
 
 
 def alive(pid: int) -> bool:
@@ -109,24 +131,30 @@ def alive(pid: int) -> bool:
 
 
 def gone(pid: int) -> bool:
-    end = time.monotonic() + 5
-    while alive(pid) and time.monotonic() < end:
+    return comes(lambda: not alive(pid))
+
+
+def comes(what: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 10
+    while not what() and time.monotonic() < end:
         time.sleep(0.02)
-    return not alive(pid)
+    return what()
 
 
 SPAWN = """
 import pathlib, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-pathlib.Path("child").write_text(str(child.pid))
+pathlib.Path("partial").write_text(str(child.pid))
+pathlib.Path("partial").rename("child")
 """
 
 
-def test_a_timeout_ends_the_whole_group(tmp_path: Path) -> None:
-    outcome = run_one(tmp_path, SPAWN + "print('started', flush=True); time.sleep(60)", timeout=1.0)
-    assert outcome.kind == "timeout"
-    assert outcome.message == "killed after 1 s"
-    assert "started" in outcome.log_tail
+def test_the_whole_group_is_ended(tmp_path: Path) -> None:
+    running = begin(tmp_path, "print('started', flush=True)" + SPAWN + "time.sleep(60)")
+    assert comes((tmp_path / "run" / "child").exists)
+    running.kill()
+    assert running.process.returncode == -signal.SIGTERM
+    assert "started" in log_tail(running.job.log)
     assert gone(int((tmp_path / "run" / "child").read_text()))
 
 
@@ -134,10 +162,12 @@ def test_a_script_that_ignores_the_request_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-    started = time.monotonic()
-    assert run_one(tmp_path, code, timeout=0.5).kind == "timeout"
-    assert time.monotonic() - started < 10
+    ignoring = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    running = begin(tmp_path, ignoring + SPAWN + "time.sleep(60)")
+    assert comes((tmp_path / "run" / "child").exists)
+    running.kill()
+    assert running.process.returncode == -signal.SIGKILL
+    assert gone(int((tmp_path / "run" / "child").read_text()))
 
 
 def test_workers_left_behind_by_a_clean_end_are_ended(tmp_path: Path) -> None:
@@ -145,49 +175,51 @@ def test_workers_left_behind_by_a_clean_end_are_ended(tmp_path: Path) -> None:
     assert gone(int((tmp_path / "run" / "child").read_text()))
 
 
-def test_interrupt_ends_all_and_says_so(tmp_path: Path) -> None:
-    quick = make_job(tmp_path, STATUS % "finished", name="quick")
-    slow = make_job(tmp_path, SPAWN + "time.sleep(60)", name="slow")
-    never = make_job(tmp_path, STATUS % "finished", name="never")
+def run_sessions(folder: Path, code: str, count: int, on_event: OnEvent = ignore) -> list[Finished]:
+    """Make runs of a script in as many processes, at most two of them at a time."""
+    script = folder / "train.py"
+    script.write_text(f"def main(argv):\n{textwrap.indent(code, '    ')}")
+    jobs = [
+        SessionJob(
+            name=str(n),
+            python=sys.executable,
+            framework="none",
+            emulate=False,
+            environment=child_environment(threads=1, device="cpu"),
+            runs=(SessionRun(key=str(n), title="", spec={"script": str(script), "arguments": []}),),
+        )
+        for n in range(count)
+    ]
+    (folder / "runs").mkdir()
+    pool = SessionPool(
+        Store(folder / "runs"), folder, jobs=2, limits=Limits(60.0), on_event=on_event
+    )
+    finished = pool.run(jobs)
+    return [finished[str(n)] for n in range(count)]
 
-    def interrupt(job: Job, outcome: Outcome) -> None:
-        if job.name == "quick":
-            while not (tmp_path / "slow" / "child").exists():
-                time.sleep(0.02)
-            time.sleep(0.1)
-            raise KeyboardInterrupt
 
-    outcomes = run_jobs([quick, slow, never], limit=2, on_end=interrupt)
-    assert [outcome.kind for outcome in outcomes] == ["finished", "interrupted", "interrupted"]
-    assert "not started" in outcomes[2].message
-    assert gone(int((tmp_path / "slow" / "child").read_text()))
+def test_an_error_in_the_harness_leaves_no_process_behind(tmp_path: Path) -> None:
+    started: list[str] = []
 
+    def explode(kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
+        started.append(run.key)
+        if len(started) == 2:
+            assert comes(lambda: len([*tmp_path.glob("pid-*")]) == 2)
+            raise RuntimeError("in the callback")
 
-def test_another_error_leaves_no_process_behind(tmp_path: Path) -> None:
-    quick = make_job(tmp_path, "", name="quick")
-    slow = make_job(tmp_path, SPAWN + "time.sleep(60)", name="slow")
-
-    def explode(job: Job, outcome: Outcome) -> None:
-        while not (tmp_path / "slow" / "child").exists():
-            time.sleep(0.02)
-        time.sleep(0.1)
-        raise RuntimeError("in the callback")
-
+    code = f"import os, pathlib, time\npathlib.Path(f'{tmp_path}/pid-{{os.getpid()}}').touch()\n"
     with pytest.raises(RuntimeError, match="in the callback"):
-        run_jobs([quick, slow], limit=2, on_end=explode)
-    assert gone(int((tmp_path / "slow" / "child").read_text()))
+        run_sessions(tmp_path, code + "time.sleep(60)\n", 2, explode)
+    assert all(gone(int(path.name[4:])) for path in tmp_path.glob("pid-*"))
 
 
-def test_at_most_limit_run_at_a_time_and_order_is_kept(tmp_path: Path) -> None:
-    code = "import pathlib, time; print(time.monotonic()); time.sleep(0.3); print(time.monotonic())"
-    jobs = [make_job(tmp_path, code, name=str(n)) for n in range(4)]
-    ended: list[str] = []
-    outcomes = run_jobs(jobs, limit=2, on_end=lambda job, _: ended.append(job.name))
-    spans = [[float(x) for x in outcome.log_tail.split()] for outcome in outcomes]
-    starts = [start for start, _ in spans]
-    assert max(sum(s <= t < e for s, e in spans) for t in starts) == 2
+def test_no_more_sessions_than_asked_for_run_side_by_side(tmp_path: Path) -> None:
+    code = "import time\nprint(time.monotonic())\ntime.sleep(0.3)\nprint(time.monotonic())\n"
+    finished = run_sessions(tmp_path, code, 4)
+    spans = [[float(x) for x in one.outcome.log_tail.split()] for one in finished]
+    starts = [begun for begun, _ in spans]
+    assert all(sum(s <= t < e for s, e in spans) <= 2 for t in starts)
     assert max(starts[:2]) < min(starts[2:])
-    assert sorted(ended) == ["0", "1", "2", "3"]
 
 
 def test_environment_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from crosscast.bert_shapes import bert_shapes
 from crosscast_parity.checks import Check
 from crosscast_parity.figures.style import Plot
-from crosscast_parity.levels.traces import measure_envelope
+from crosscast_parity.levels.envelope import measure_envelope
 from crosscast_parity.page.drawing import drawn_stages, fault_windows, stage_plots
 from crosscast_parity.page.evidence import margin
 from crosscast_parity.page.render import render_page

@@ -43,6 +43,11 @@ class Trial:
     seeds: str = ""
 
 
+def load_recipe() -> Recipe:
+    """Return the recipe that all bugs are planted in the scripts of."""
+    return load(str(RECIPE))
+
+
 class Plant:
     """Edits the emitted folders of a program and remembers whether a bug is in one of them."""
 
@@ -66,7 +71,7 @@ class Laboratory:
         seeds: int = 0,
         on_progress: OnProgress = ignore,
     ) -> None:
-        self.recipe: Recipe = load(str(RECIPE))
+        self.recipe = load_recipe()
         self.framework = framework
         self._options = replace(options, stress=True, reference=REFERENCE)
         self._compile_to = compile_to

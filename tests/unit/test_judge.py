@@ -18,11 +18,8 @@ from crosscast_parity.exercised import sightings
 from crosscast_parity.gathered import Made, StageResult, gather
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge import own_checks, pair_checks, stage_envelope
-from crosscast_parity.levels.traces import (
-    Envelope,
-    compare_traces,
-    measure_envelope,
-)
+from crosscast_parity.levels.envelope import Envelope, measure_envelope
+from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.planning import RunSpec
 from crosscast_parity.process import Outcome, OutcomeKind
 from crosscast_parity.records import Run

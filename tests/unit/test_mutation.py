@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.mutation import Edit, Mutation, apply, apply_to_all
+from crosscast_parity.mutation import Edit, Mutation, apply
 
 SCRIPT = "RATE = 1\nEPS = 2\nstep(RATE)\n"
 
@@ -61,10 +61,3 @@ def test_a_form_that_fits_in_part_is_refused_and_nothing_written(tmp_path: Path)
 def test_scripts_without_what_a_bug_needs_are_left_alone() -> None:
     assert not bug((Edit("EPS", "E"),), needs="SCALE").mutate({"train.py": SCRIPT})
     assert bug((Edit("EPS", "E"),), needs="RATE").mutate({"train.py": SCRIPT})
-
-
-def test_a_bug_must_be_in_one_of_the_variants(tmp_path: Path) -> None:
-    folders = [folder(tmp_path, "a", SCRIPT), folder(tmp_path, "b", "SCALE = 1\n")]
-    assert apply_to_all(bug((Edit("SCALE", "S"),)), folders) == (folders[1],)
-    with pytest.raises(DiagnosticError, match="CC734"):
-        apply_to_all(bug((Edit("missing", "S"),)), folders)

@@ -10,6 +10,8 @@ import pytest
 
 from mutants import journal
 from mutants.alarms_page import page as alarms_page
+from mutants.causes import Blamed
+from mutants.causes import page as causes_page
 from mutants.clean import Comparison
 from mutants.journal import Journal
 from mutants.score import page, survivors, to_json, unexpected
@@ -95,3 +97,19 @@ def test_the_journal_forgets_when_the_code_changes(
     assert Journal(path).find({"bug": "b"}) is None
     monkeypatch.setattr(journal, "code", lambda: "other")
     assert Journal(path).find({"bug": "a"}) is None
+
+
+def test_the_page_of_causes_counts_only_exact_names_as_right() -> None:
+    def blamed(name: str, fields: tuple[str, ...], *, late: bool) -> Blamed:
+        return Blamed(name=name, field="optimizer.eps", blamed=fields, late=late, wording="")
+
+    found = [
+        blamed("a", ("optimizer.eps",), late=True),
+        blamed("b", ("optimizer.eps", "clipping.max_norm"), late=True),
+        blamed("c", (), late=False),
+    ]
+    text = causes_page("torch", found)
+    assert "L2): 2 bugs, the planted field named for **1**." in text
+    assert "All: 3 bugs, the planted field named for 1." in text
+    assert "| `b` | `optimizer.eps` | `optimizer.eps`, `clipping.max_norm` | yes |" in text
+    assert "| `c` | `optimizer.eps` | nothing | no |" in text

@@ -17,18 +17,10 @@ from crosscast_parity.contestants import Contestant
 from crosscast_parity.exchange import Inputs
 from crosscast_parity.gathered import Made, StageResult
 from crosscast_parity.inside.inject import Fault
+from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
+from crosscast_parity.levels.losses import LIMITS, Dtype, report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
-from crosscast_parity.levels.traces import (
-    CHAOS,
-    FACTOR,
-    LIMITS,
-    NORM_NOISE,
-    Dtype,
-    Envelope,
-    compare_traces,
-    measure_envelope,
-    report_evaluation,
-)
+from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.options import make_options
 from crosscast_parity.planning import RunSpec
 from crosscast_parity.process import Outcome, OutcomeKind

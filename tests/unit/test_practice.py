@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from crosscast_parity.process import Outcome
 from crosscast_parity.records import Run
 from crosscast_parity.status import Evaluation, Status
@@ -62,3 +64,22 @@ def test_accuracies() -> None:
 def test_unpaired_means() -> None:
     assert not means_differ([0.30, 0.34, 0.29, 0.33], [0.31, 0.32, 0.30, 0.33])
     assert means_differ([0.40, 0.41, 0.42, 0.40], [0.30, 0.31, 0.32, 0.30])
+
+
+def test_unpaired_means_against_scipy() -> None:
+    from scipy import stats
+
+    rng = np.random.default_rng(4)
+    found = []
+    for _ in range(200):
+        ours, reference = rng.normal(1.0, 1.0, 8), rng.normal(0.0, 0.5, 5)
+        p = stats.ttest_ind(ours, reference, equal_var=False).pvalue
+        found.append(means_differ(ours.tolist(), reference.tolist()))
+        assert found[-1] == (p < 0.05)
+    assert 40 < sum(found) < 160
+
+
+def test_unpaired_means_without_a_spread() -> None:
+    assert not means_differ([0.3, 0.3], [0.3, 0.3])
+    assert means_differ([0.4, 0.4], [0.3, 0.3])
+    assert not means_differ([0.4], [0.3, 0.3])

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosscast_parity.checks import Check
-from crosscast_parity.levels.traces import compare_traces, measure_envelope
+from crosscast_parity.levels.envelope import measure_envelope
+from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.traces import Row
 from parity_fakes import good_rows
 

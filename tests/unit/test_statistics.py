@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast_parity.power import difference_power, equivalence_power, more_seeds, seeds_for
-from crosscast_parity.statistics import (
-    MIN_SEEDS,
-    Interval,
-    decide,
-    paired_interval,
-    tost_p,
-    unpaired_interval,
-)
+from crosscast_parity.statistics import MIN_SEEDS, Interval, decide, paired_interval
 
 MARGIN = 0.02
 DRAWS = 20_000
@@ -51,21 +44,6 @@ def test_the_simulated_interval_is_that_of_the_function() -> None:
 def test_the_paired_interval_covers_the_truth_nine_times_of_ten(count: int) -> None:
     low, high = intervals(np.random.default_rng(count).normal(0.3, 2.0, (DRAWS, count)))
     assert np.mean((low <= 0.3) & (high >= 0.3)) == pytest.approx(0.9, abs=0.01)
-
-
-@pytest.mark.parametrize(("sizes", "spreads"), [((5, 5), (1, 1)), ((4, 12), (3, 1))])
-def test_the_unpaired_interval_covers_the_truth(
-    sizes: tuple[int, int], spreads: tuple[float, float]
-) -> None:
-    rng = np.random.default_rng(1)
-    hits = 0
-    for _ in range(6000):
-        sides = (
-            rng.normal(m, s, n).tolist() for m, s, n in zip((1, 0), spreads, sizes, strict=True)
-        )
-        interval = unpaired_interval(*sides)
-        hits += interval.low <= 1 <= interval.high
-    assert hits / 6000 == pytest.approx(0.9, abs=0.02)  # an approximation, a little off
 
 
 @pytest.mark.parametrize("count", [3, 5, 10])
@@ -121,7 +99,6 @@ def test_decisions(differences: tuple[float, ...], decision: str) -> None:
 def test_a_single_pair_has_no_bounds() -> None:
     interval = paired_interval([1.0], [0.5])
     assert (interval.low, interval.high) == (-math.inf, math.inf)
-    assert tost_p(interval, 10.0) == 1.0
 
 
 def test_a_difference_within_half_a_step_of_the_margin_is_not_equivalent() -> None:
@@ -136,28 +113,12 @@ def test_what_cannot_be_paired_is_refused(ours: list[float], reference: list[flo
         paired_interval(ours, reference)
 
 
-@given(VALUES, st.floats(0.001, 5), st.floats(-3, 3))
-def test_decision_and_p_value_say_the_same(
-    differences: list[float], margin: float, shift: float
-) -> None:
-    interval = paired_interval([d + shift for d in differences], [0.0] * len(differences))
-    p = tost_p(interval, margin)
-    if abs(p - interval.alpha) > 1e-9:
-        assert (decide(interval, margin) == "equivalent") == (p < interval.alpha)
-
-
 @given(VALUES, st.floats(0.001, 5))
 def test_sides_may_be_swapped(differences: list[float], margin: float) -> None:
     zeros = [0.0] * len(differences)
     a, b = paired_interval(differences, zeros), paired_interval(zeros, differences)
     assert (a.low, a.high) == pytest.approx((-b.high, -b.low))
     assert decide(a, margin) == decide(b, margin)
-
-
-@given(VALUES, VALUES)
-def test_welch_is_between_the_smaller_sample_and_both(a: list[float], b: list[float]) -> None:
-    interval = unpaired_interval(a, b)
-    assert min(len(a), len(b)) - 1 - 1e-9 <= interval.degrees <= len(a) + len(b) - 2 + 1e-9
 
 
 def test_against_scipy() -> None:
@@ -168,12 +129,6 @@ def test_against_scipy() -> None:
     paired = paired_interval(a.tolist(), b.tolist())
     expected = stats.ttest_rel(a, b).confidence_interval(0.9)
     assert (paired.low, paired.high) == pytest.approx((expected.low, expected.high))
-    lower = stats.ttest_rel(a, b - 0.02, alternative="greater").pvalue
-    upper = stats.ttest_rel(a, b + 0.02, alternative="less").pvalue
-    assert tost_p(paired, 0.02) == pytest.approx(max(lower, upper))
-    unpaired = unpaired_interval(a.tolist(), b.tolist())
-    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.9)
-    assert (unpaired.low, unpaired.high) == pytest.approx((expected.low, expected.high))
 
 
 # power and planning

@@ -113,7 +113,12 @@ _TABLE = (
     Code("CC705", "fault not understood", "A fault is WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
     Code("CC706", "fault without loss scaling", "Only a scaled loss is checked for inf and nan."),
     Code("CC707", "parity option makes no sense", "See the message."),
-    Code("CC708", "parity folder cannot be used", "The system refused to read or write there."),
+    Code(
+        "CC708",
+        "parity folder cannot be used",
+        "The system refused to read or write there, or another comparison works in it: wait for its"
+        " end, or name another folder.",
+    ),
     Code("CC710", "weights cannot be read", "Weights are a safetensors file, as Hugging Face has."),
     Code("CC711", "weights do not fit", "Every tensor is finite float32 and one of the model's."),
     Code("CC712", "fault poisons nothing", "No parameter or float input has such a name."),

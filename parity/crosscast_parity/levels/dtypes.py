@@ -23,9 +23,9 @@ import numpy as np
 from crosscast.recipe import Recipe
 from crosscast.rounding import round_to
 from crosscast_parity.checks import Check, Level
+from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.tensor_checks import untested
-from crosscast_parity.levels.traces import Dtype
 from crosscast_parity.manifest import Manifest, Operation
 from crosscast_parity.observed import Observation, ObservedWindow, Tensors
 
@@ -226,8 +226,9 @@ def _changed_shares(start: Tensors, window: ObservedWindow) -> Iterator[tuple[st
     for name in window.after:
         before, after = window.before[name], window.after[name]
         changed = (after != before) & np.isfinite(after) & (after != 0)
+        used = after[changed]
         for half in reversed(HALVES):  # the coarser first, whose numbers lie on both
-            telling = after.ndim == 2 or round_to(start[name], half) != start[name]
-            used = after[changed & telling]
+            if after.ndim != 2:
+                used = after[changed & (round_to(start[name], half) != start[name])]
             if used.size >= ENOUGH_ENTRIES:
                 yield name, half, on_grid(used, half)

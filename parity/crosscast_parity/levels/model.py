@@ -15,9 +15,9 @@ import numpy as np
 
 from crosscast.reference_data import Array
 from crosscast_parity.checks import Check, Deviation, Level, judge, relative
+from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.recompute import norm, ratio
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
-from crosscast_parity.levels.traces import Dtype
 from crosscast_parity.levels.updates import same
 from crosscast_parity.observed import Observation, ObservedWindow
 
@@ -88,15 +88,25 @@ def compare_models(
 
 def gradient_errors(ours: ObservedWindow, reference: ObservedWindow) -> TensorErrors:
     """Return the relative difference of every gradient; empty if there are none to compare."""
-    if not _usable(ours, reference):
-        return {}
-    floor = FLOOR * norm(np.array([norm(array) for _, _, array in _both(ours, reference)]))
-    return {name: ratio(norm(a - b), max(norm(b), floor)) for name, a, b in _both(ours, reference)}
+    return _errors(_norms(ours, reference)) if _usable(ours, reference) else {}
 
 
-def _together(ours: ObservedWindow, reference: ObservedWindow) -> float:
-    parts = [(norm(a - b), norm(b)) for _, a, b in _both(ours, reference)]
-    return ratio(norm(np.array([off for off, _ in parts])), norm(np.array([b for _, b in parts])))
+Norms = Mapping[str, tuple[float, float]]
+"""Of the difference of two gradients, and of that of the reference, by parameter."""
+
+
+def _norms(ours: ObservedWindow, reference: ObservedWindow) -> Norms:
+    return {name: (norm(a - b), norm(b)) for name, a, b in _both(ours, reference)}
+
+
+def _errors(norms: Norms) -> TensorErrors:
+    floor = FLOOR * norm(np.array([whole for _, whole in norms.values()]))
+    return {name: ratio(off, max(whole, floor)) for name, (off, whole) in norms.items()}
+
+
+def _together(norms: Norms) -> float:
+    off, whole = (norm(np.array(sizes)) for sizes in zip(*norms.values(), strict=True))
+    return ratio(off, whole)
 
 
 def _both(ours: ObservedWindow, reference: ObservedWindow) -> Iterator[tuple[str, Array, Array]]:
@@ -173,10 +183,11 @@ def _gradients(
     if pair is None or not _usable(*pair):
         return [untested(level, name, _why(pair, later)) for name in names]
     window = pair[0].window
-    errors = gradient_errors(*pair)
+    norms = _norms(*pair)
+    errors = _errors(norms)
     found = [TensorError(window, name, error) for name, error in errors.items()]
     by_tensor = judge_tensors(level, names[1], found, tensor, nothing="")
-    whole = Deviation(window, _together(*pair), None, None)
+    whole = Deviation(window, _together(norms), None, None)
     check = judge(level, names[0], [whole], together, nothing="")
     if check.result == "fail":
         words = f"window {window}: off by {whole.size:.2g} (limit {together:g})"

@@ -9,7 +9,8 @@ from crosscast_parity.figures.evidence import Trial, bisection_plot
 from crosscast_parity.figures.heatmap import Column, heatmap_plot
 from crosscast_parity.figures.style import Plot, Series
 from crosscast_parity.figures.timeline import Timeline, timeline_plot
-from crosscast_parity.levels.traces import LIMITS, distance
+from crosscast_parity.levels.envelope import distance
+from crosscast_parity.levels.losses import LIMITS
 from crosscast_parity.page.tensors import model_order, tensor_limits
 from crosscast_parity.records import BisectionRecord, ParityReport, Run, StageRecord
 from crosscast_parity.traces import Row

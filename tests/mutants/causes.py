@@ -1,0 +1,162 @@
+"""Whether `--bisect` names the planted field, from the command line: `make causes`.
+
+Plants every bug of the catalogue that is another value of one recipe field, and looks at which
+fields the bisection blames. Finished bugs stay in the output folder, as those of `make mutants` do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from crosscast_parity.checks import Level, failures
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.harness import compare
+from crosscast_parity.mutation import Mutation
+from crosscast_parity.options import Options, make_options
+from crosscast_parity.planning import Stage
+from crosscast_parity.records import ParityReport
+from crosscast_parity.stages import make_stages
+from mutants.catalogue import BUGS
+from mutants.emitted import compile_to
+from mutants.journal import Journal
+from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "bisection-score.md"
+LATE: tuple[Level, ...] = ("L2", "L3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blamed:
+    """A bug, its field, the fields that were blamed, and whether L2 sees it."""
+
+    name: str
+    field: str
+    blamed: tuple[str, ...]
+    late: bool
+    wording: str
+
+    @property
+    def right(self) -> bool:
+        """Whether exactly the planted field was blamed."""
+        return self.blamed == (self.field,)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Bisect the bugs; return 1 if one that L2 sees is blamed on something else."""
+    parser = argparse.ArgumentParser(prog="make causes", description=__doc__)
+    add = parser.add_argument
+    add("--framework", default="torch", choices=("torch", "tensorflow", "paddle"))
+    add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
+    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--output", type=Path, default=Path("build/causes"))
+    add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    asked = parser.parse_args(argv)
+    asked.output.mkdir(parents=True, exist_ok=True)
+    found = list(_all(asked.framework, asked.only, asked.output, asked.jobs))
+    text = page(asked.framework, found)
+    if asked.docs:
+        PAGE.write_text(text, encoding="utf-8")
+    print(text)
+    return int(any(one.late and not one.right for one in found))
+
+
+def _all(framework: str, only: Sequence[str], output: Path, jobs: int) -> Iterator[Blamed]:
+    """Yield the bugs of one field with what was blamed for them."""
+    planted: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
+    bugs = [one for one in planted if BUGS[one.name].field and (not only or one.name in only)]
+    journal = Journal(output / f"{framework}.json")
+    about = {bug.name: {"bug": repr(bug)} for bug in bugs}
+    missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
+    options = make_options(output / "work", jobs=jobs, bisect=True)
+    for start in range(0, len(missing), AT_ONCE):
+        for one in _blamed(framework, missing[start : start + AT_ONCE], options):
+            journal.add(about[one.name], asdict(one))
+            _tell(one)
+    for key in about.values():
+        known = journal.find(key)
+        if known:
+            yield _of_plain(known)
+
+
+def _of_plain(plain: dict[str, Any]) -> Blamed:
+    return Blamed(**{**plain, "blamed": tuple(plain["blamed"])})
+
+
+def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Iterator[Blamed]:
+    recipe = load_recipe()
+    stages: list[Stage] = make_stages(recipe, "quick", windows=None, twins=3, stress=True)[:1]
+    report = compare(
+        [
+            Contestant(name=REFERENCE, target="torch", recipe=recipe),
+            *(
+                Contestant(name=bug.name, target=framework, recipe=recipe, edits=(Plant(bug),))
+                for bug in bugs
+            ),
+        ],
+        options=replace(options, stress=True, reference=REFERENCE),
+        compile_to=compile_to,
+        stages=stages,
+    )
+    if report.interrupted:
+        raise KeyboardInterrupt
+    for bug in bugs:
+        yield _record(report, bug.name)
+
+
+def _record(report: ParityReport, name: str) -> Blamed:
+    pair = next(one for one in report.pairs if one.contestant == name)
+    found = next((one for one in report.bisections if one.contestant == name), None)
+    return Blamed(
+        name=name,
+        field=BUGS[name].field,
+        blamed=found.fields if found else (),
+        late=any(check.level in LATE for check in failures(pair.checks)),
+        wording=found.wording if found else f"{pair.verdict}: {pair.wording}",
+    )
+
+
+def page(framework: str, found: Sequence[Blamed]) -> str:
+    """Return the page."""
+    late = [one for one in found if one.late]
+    return "\n".join(
+        [
+            "# Bisection score",
+            "",
+            "<!-- Written by `make causes`; do not edit. -->",
+            "",
+            "Bugs of the [catalogue](mutation-score.md) that are another value of one recipe field,"
+            f" planted in the script for {framework}, and the fields that `--bisect` blames.",
+            "",
+            f"- Seen by the trajectory (L2): {len(late)} bugs, the planted field named for"
+            f" **{sum(one.right for one in late)}**.",
+            f"- All: {len(found)} bugs, the planted field named for"
+            f" {sum(one.right for one in found)}.",
+            "",
+            "| bug | planted | blamed | L2 sees it |",
+            "|---|---|---|---|",
+            *(
+                f"| `{one.name}` | `{one.field}` | {_words(one)} | {'yes' if one.late else 'no'} |"
+                for one in found
+            ),
+            "",
+        ]
+    )
+
+
+def _words(one: Blamed) -> str:
+    return ", ".join(f"`{name}`" for name in one.blamed) or "nothing"
+
+
+def _tell(one: Blamed) -> None:
+    said = "right" if one.right else "WRONG"
+    print(f"{one.name}: {one.field} -> {', '.join(one.blamed)} {said}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
