@@ -21,7 +21,7 @@ from crosscast_parity.options import make_options
 from mutants.emitted import compile_to
 from mutants.journal import Journal
 from mutants.score import page, survivors, to_json, unexpected
-from mutants.trials import CLEAN, Laboratory, Trial
+from mutants.trials import CLEAN, REFERENCE, Laboratory, Trial
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutation-score.md"
@@ -48,7 +48,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--frameworks", type=_frameworks, default=FRAMEWORKS, metavar="F,...")
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
-    add("--seeds", type=int, default=0, help="paired seeds for the t-test and L3; many minutes")
+    add("--seeds", type=int, default=0, help="paired seeds of PyTorch, for t-test and L3; slow")
     add("--jobs", type=int, default=2, help="processes side by side")
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
@@ -71,10 +71,11 @@ def _score(framework: str, asked: argparse.Namespace) -> list[Trial]:
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal(folder / "trials.json")
     options = make_options(folder / "work", jobs=asked.jobs)
-    laboratory = Laboratory(framework, options, compile_to, seeds=asked.seeds)
+    seeds = asked.seeds if framework == REFERENCE else 0
+    laboratory = Laboratory(framework, options, compile_to, seeds=seeds)
     clean = laboratory.clean()
     _tell(framework, clean)
-    about = {bug.name: {"bug": repr(bug), "seeds": asked.seeds} for bug in bugs}
+    about = {bug.name: {"bug": repr(bug), "seeds": seeds} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
     for trial in laboratory.trials(missing, keep=asked.keep):
         journal.add(about[trial.name], asdict(trial))
