@@ -14,8 +14,8 @@ CAUSES ?= --docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit frameworks probes fuzz mutants causes false-alarms nightly self-test \
-  package generate bench slurm clean
+.PHONY: help demo test check unit frameworks probes fuzz mutants causes kills false-alarms nightly \
+  self-test package generate bench slurm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ mutants: $(VENV)/.dev ## Plant translation bugs in the emitted files; which leve
 
 causes: $(VENV)/.dev ## Does --bisect name the planted field? For every bug of one field
 	PYTHONPATH=tests $(BIN)/python -m mutants.causes --jobs $(JOBS) $(CAUSES)
+
+kills: $(VENV)/.dev ## Kill comparisons at random moments; resumed, they must come to the same report
+	PYTHONPATH=tests $(BIN)/python -m mutants.kills --jobs $(JOBS)
 
 false-alarms: $(VENV)/.dev ## Compare over a hundred pairs of correct programs; none may be accused
 	PYTHONPATH=tests $(BIN)/python -m mutants.clean --jobs $(JOBS) $(ALARMS)
