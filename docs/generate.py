@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 from crosscast.defaults_page import defaults_page
+from crosscast.lift.schema import schema_text as lift_schema_text
+from crosscast.lint.page import markdown as lint_page
+from crosscast.lint.registry import all_rules
 from crosscast.matrix import codes_page, markdown_page
 from crosscast.recipe_page import recipe_page
 from crosscast.schema import schema_text
@@ -23,10 +26,12 @@ def expected() -> dict[Path, str]:
     backends = [load_backend(name) for name in backend_names()]
     return {
         ROOT / "schema" / "recipe-v1.json": schema_text(),
+        ROOT / "schema" / "lift-v1.json": lift_schema_text(),
         ROOT / "docs" / "support-matrix.md": markdown_page(backends),
         ROOT / "docs" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "diagnostics.md": codes_page(backends),
         ROOT / "docs" / "recipe.md": recipe_page(),
+        ROOT / "docs" / "lint-rules.md": lint_page(all_rules().values()),
     }
 
 

@@ -15,8 +15,11 @@ import typer
 from crosscast import __version__
 from crosscast.cli_compile import check, compile_command, explain, show
 from crosscast.cli_data import data_app
+from crosscast.cli_diff import diff
 from crosscast.cli_guard import guarded
 from crosscast.cli_info import doctor, init, matrix, schema
+from crosscast.cli_lift import lift
+from crosscast.cli_lint import lint
 from crosscast.cli_parity import parity
 from crosscast.cli_sweep import sweep
 
@@ -48,6 +51,9 @@ app.command("compile")(guarded(compile_command))
 app.command()(guarded(check))
 app.command()(guarded(show))
 app.command()(guarded(explain))
+app.command()(guarded(lift))
+app.command()(guarded(lint))
+app.command()(guarded(diff))
 app.command()(guarded(parity))
 app.command()(guarded(sweep))
 app.command()(guarded(init))

@@ -197,7 +197,14 @@ def explain(
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Say for every field what was asked, how a target realises it, and how exactly."""
+    """Say for every field what was asked, how a target realises it, and how exactly.
+
+    For a program: its training step beside the neutral one.
+    """
+    from crosscast.lift.explained import explain_program, is_program
+
+    if is_program(recipe):
+        return explain_program(recipe, json=json)
     from crosscast import capability
     from crosscast.readers.recipe_yaml import load
     from crosscast.target import backend_names, find_target

@@ -2,7 +2,8 @@
 
 Ranges: CC0xx reading a file, CC1xx the recipe's fields, CC2xx fields against each other,
 CC3xx what a backend adapts or cannot express, CC4xx this machine, CC5xx writing files,
-CC6xx data sets, CC7xx parity, CC8xx plans. Backends bring their own CC3xx codes with their rows.
+CC6xx data sets, CC7xx parity, CC8xx plans, CC95x lint. Backends bring their own CC3xx codes with
+their rows.
 """
 
 from __future__ import annotations
@@ -142,6 +143,60 @@ _TABLE = (
     Code("CC737", "trainer does it its own way", "Known before the run; parity shows the effect."),
     Code("CC738", "trainer cannot run this recipe", "It has no way to say what a field asks for."),
     Code("CC739", "trainer could not be asked", "A probe of the conformance table failed."),
+    Code(
+        "CC950",
+        "part of crosscast failed",
+        "A rule or reader stopped at a fault of its own. Everything else was looked at. Please "
+        "report it.",
+    ),
+    Code("CC951", "lint option makes no sense", "See the message."),
+    Code(
+        "CC952",
+        "settings not understood",
+        "`[tool.crosscast.lint]` of pyproject.toml has select, ignore, exclude and "
+        "per-file-ignores.",
+    ),
+    Code("CC953", "repair refused", "The file was left alone: it would no longer be Python."),
+    Code("CC954", "not a baseline", "Write it anew: --baseline FILE --write-baseline."),
+    Code("CC955", "reader does not load", "Update or remove the package that brings it."),
+    Code("CC956", "process died", "Look at the named file alone, and report it."),
+    Code("CC901", "not Python 3", "Nothing of the file is read; the others are."),
+    Code("CC902", "Python 2", "Convert it to Python 3 first; the other files are read."),
+    Code("CC903", "Python file too large or too deep", "It is data rather than a program."),
+    Code("CC904", "not a notebook", "An .ipynb file is JSON with a list of cells."),
+    Code("CC905", "unsolved merge", "The first side was read; solve the merge."),
+    Code("CC910", "layers contradict", "Two files say different things; the outermost one counts."),
+    Code("CC911", "a recipe cannot say that", "It is left out of the recipe; see the message."),
+    Code("CC912", "left to you", "The source leaves it open; see the message."),
+    Code("CC913", "not understood", "It is there, but its value could not be read."),
+    Code("CC914", "what was read makes no recipe", "Mend the field named, in the lifted file."),
+    Code("CC915", "nothing trains here", "No reader found a training run."),
+    Code("CC917", "no recipe to compare", "See the messages about the source."),
+    Code("CC919", "lift option makes no sense", "See the message."),
+    Code("CC918", "file not given", "A source names it; give it, too, and more can be read."),
+    Code(
+        "CC920",
+        "flags lost to bash",
+        "A backslash joins lines only as the last character of its line. Flags after the end of the"
+        " command are tried as commands of their own, and the program runs without them.",
+    ),
+    Code("CC921", "source not understood", "It is not what its name says, or it is too large."),
+    Code("CC922", "not strict JSON", "Comments, trailing commas and Python words are read here."),
+    Code("CC923", "key given twice", "Most loaders keep the later one silently; delete the other."),
+    Code(
+        "CC924",
+        "text that looks like a number",
+        "Loaders of YAML 1.1 want a dot in the mantissa and a sign in the exponent: 1.0e-6.",
+    ),
+    Code("CC925", "two precisions at once", "Switch off one of float16 and bfloat16."),
+    Code("CC926", "warm-up without effect", "The schedule named ignores it."),
+    Code("CC927", "loss scale without effect", "Only float16 is scaled, and only if it is on."),
+    Code("CC928", "batch sizes do not fit", "global = micro x accumulation x processes."),
+    Code("CC929", "refused beside a DeepSpeed file", "Say it in one of the two files."),
+    Code("CC930", "settings exclude each other", "Keep one of them."),
+    Code("CC931", "words glued together", "A joined line end leaves no blank; write one."),
+    Code("CC933", "entry without effect", "The program that reads the file does not look at it."),
+    Code("CC932", "Windows line ends", "bash takes the carriage return for a part of a word."),
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _TABLE}

@@ -115,6 +115,32 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
         note="weights of layer norms and biases are spared from decay",
     ),
     Defaults(
+        api="mmcv.runner.Fp16OptimizerHook",
+        package="mmcv",
+        arguments={"loss_scale": 512.0},
+        source="open-mmlab/mmcv mmcv/runner/hooks/optimizer.py 1.x",
+        note="a number is a static scale, `dynamic` and a dictionary are torch's GradScaler",
+    ),
+    Defaults(
+        api="paddle ernie flags",
+        package="ernie",
+        arguments={
+            "use_fp16": False,
+            "loss_scaling": 1.0,
+            "weight_decay": 0.01,
+            "lr_scheduler": "linear_warmup_decay",
+        },
+        fixed={
+            "optimizer.name": "adamw",
+            "optimizer.eps": 1e-8,
+            "clipping.kind": "global_norm",
+            "clipping.max_norm": 1.0,
+        },
+        source="PaddlePaddle/ERNIE BERT/optimization.py and ernie/optimization.py, 0a9ad511 and "
+        "69a9e2fa",
+        note="Adam with a decoupled decay made by hand; these are scripts, not a library",
+    ),
+    Defaults(
         api="flax.training.dynamic_scale.DynamicScale",
         package="flax",
         arguments={

@@ -1,0 +1,78 @@
+"""Compare findings of lint with labelled defects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from codes import AUDITED, MEANS
+from corpus import Entry
+from predicted import Prediction
+
+SERIOUS = ("error", "warning")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One finding, as far as it is scored."""
+
+    code: str
+    severity: str
+    file: str
+    line: int
+    message: str
+
+
+@dataclass
+class Defects:
+    """Counts of one run."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    clean_files: int = 0
+    clean_alarms: int = 0
+    files: int = 0
+    alarmed: set[str] = field(default_factory=set)
+    shown: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def score_defects(entry: Entry, said: Prediction, into: Defects) -> None:
+    """Add the findings in one entry."""
+    into.files += 1
+    findings: Sequence[Found] = [f for f in said.findings if f.file == entry.path]
+    matched: set[Found] = set()
+    for bug in entry.data["bugs"]:
+        hits = [f for f in findings if _matches(f, bug["code"], bug["lines"])]
+        matched.update(hits)
+        severity = bug["severity"]
+        into.counts[f"{severity} total"] += 1
+        into.counts[f"{severity} found"] += bool(hits)
+        if not hits and severity != "info":
+            text = f"missed {severity} {bug['code']} at {bug['lines']}: {bug['note']}"
+            near = [f"{f.code}:{f.line}" for f in findings if bug["code"] in MEANS.get(f.code, ())]
+            into.shown.append((entry.id, "defect", f"{text} {near or ''}"))
+    serious = {b["severity"] for b in entry.data["bugs"]} & {"error", "warn"}
+    clean = not serious
+    into.clean_files += clean
+    tolerated = set(entry.data["tolerated"])
+    for one in findings:
+        if one in matched or one.severity not in SERIOUS:
+            continue
+        meant = set(MEANS.get(one.code, ()))
+        text = f"{one.code} {one.severity} line {one.line}: {one.message}"
+        if meant & tolerated:
+            continue
+        if meant & AUDITED:
+            into.counts["false alarms"] += 1
+            into.clean_alarms += clean
+            into.alarmed.add(entry.id)
+            into.shown.append((entry.id, "false alarm", text))
+        else:
+            into.counts["to be judged"] += 1
+            into.shown.append((entry.id, "to be judged", text))
+
+
+def _matches(found: Found, code: str, lines: Sequence[int]) -> bool:
+    if code not in MEANS.get(found.code, (found.code,)):
+        return False
+    return not lines or any(abs(found.line - line) <= 5 for line in lines)

@@ -1,0 +1,365 @@
+"""Compare readings with labels, entry by entry, and keep every disagreement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from corpus import Entry, default_steps
+from numbers_match import judge
+from predicted import FEATURES, MANY, SECTION, Prediction
+
+UNSCORED = ("elsewhere", "caller", "inherit", "unlabelled", "n/a", None)
+"""Labels that say nothing which a tool could get right."""
+VAGUE = (*UNSCORED, "library", "library_default")
+"""Readings that claim nothing."""
+DOCUMENTED: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("loss_scaling.mode", "framework_default"): ("dynamic",),
+    ("loss_scaling.mode", "library"): ("dynamic", "framework_default"),
+    ("clip.kind", "library_default"): ("global_norm",),
+    ("schedule.decay", "library_default"): ("linear",),
+    ("accumulation.loss_divided", "library"): ("yes",),
+    **{
+        (f"{section}.source", label): (f"{kind}_external", f"{kind}_{inside}")
+        for section in ("accumulation", "clip")
+        for kind, inside in (("arg", "default"), ("config", "dict"))
+        for label in (f"{kind}_external", f"{kind}_{inside}")
+    },
+}
+"""Readings that are as right as the label: default values where the label is the word for `the
+library does it`; a flag is a flag, whether its default stands in the file or in another."""
+WORDS = {
+    "precision.enabled": "mixed precision",
+    "precision.dtypes": "mixed precision",
+    "precision.default_dtype": "",
+    "loss_scaling.mode": "loss scaling",
+    "accumulation.source": "accumulation",
+    "accumulation.loss_divided": "accumulation",
+    "accumulation.tail": "accumulation",
+    "accumulation.no_sync": "accumulation",
+    "zero_grad.where": "",
+    "clip.kind": "clipping",
+    "clip.source": "clipping",
+    "clip.unscaled_first": "clipping",
+    "clip.per": "clipping",
+    "scaler_update.status": "",
+    "schedule.decay": "schedule",
+    "schedule.has_warmup": "schedule",
+    "schedule.stepped_per": "schedule",
+    "schedule.on_skip": "schedule",
+    "activation_checkpointing.mode": "checkpointing",
+    "parallel.kind": "data parallel",
+    "parallel.backend": "data parallel",
+}
+"""Fields with enumerated values, and the feature without which they are not scored."""
+NUMBERS = {
+    "accumulation.steps": "accumulation",
+    "clip.value": "clipping",
+    "loss_scaling.init": "loss scaling",
+    "loss_scaling.min": "loss scaling",
+    "loss_scaling.growth_interval": "loss scaling",
+    "loss_scaling.growth_factor": "loss scaling",
+    "loss_scaling.backoff_factor": "loss scaling",
+    "loss_scaling.hysteresis": "loss scaling",
+}
+OPTIMIZER = ("lr", "betas", "eps", "weight_decay", "l2", "momentum")
+
+
+@dataclass
+class Tally:
+    """Counts of one run over all entries, and what they count."""
+
+    presence: Counter[tuple[str, str]] = field(default_factory=Counter)
+    values: Counter[tuple[str, str]] = field(default_factory=Counter)
+    evidence: Counter[tuple[str, str]] = field(default_factory=Counter)
+    optimizers: Counter[str] = field(default_factory=Counter)
+    by_category: dict[str, Counter[str]] = field(default_factory=dict)
+    overclaims: int = 0
+    wrong_negatives: set[str] = field(default_factory=set)
+    shown: list[tuple[str, str, str, str, str]] = field(default_factory=list)
+
+    def show(self, entry: Entry, what: str, ours: Any, label: Any, lines: Any = "") -> None:
+        """Keep one disagreement."""
+        self.shown.append((entry.id, what, str(ours), str(label), str(lines)))
+
+
+def labelled(labels: Mapping[str, Any], name: str) -> Any:
+    """Return the label of a field, by its dotted name."""
+    section, key = name.split(".", 1)
+    return labels.get(section, {}).get(key)
+
+
+def present(labels: Mapping[str, Any], feature: str) -> bool:
+    """Whether the labels say that a feature is there."""
+    match feature:
+        case "mixed precision":
+            return bool(labels["precision"]["enabled"] != "never")
+        case "accumulation":
+            return bool(labels["accumulation"]["present"])
+        case "schedule":
+            schedule = labels["schedule"]
+            return bool(schedule["decay"] != "none" or schedule["has_warmup"])
+        case "data parallel":
+            return bool(labels["parallel"]["kind"] != ["none"])
+    name = FEATURES[feature][0]
+    return bool(labelled(labels, name) != "none")
+
+
+def score(entry: Entry, said: Prediction, tally: Tally, *, alone: bool) -> None:
+    """Add one entry to the tally."""
+    category = tally.by_category.setdefault(entry.data["category"], Counter())
+    both: dict[str, bool] = {"": True}
+    for feature in FEATURES:
+        ours, theirs = said.present(feature), present(entry.labels, feature)
+        kind = ("tn", "fn", "fp", "tp")[2 * ours + theirs]
+        tally.presence[feature, kind] += 1
+        category[kind] += 1
+        both[feature] = ours and theirs
+        lines = said.lines(*(f"{SECTION[feature]}.",)) if ours else ""
+        if ours != theirs:
+            label = entry.labels.get(SECTION[feature], {})
+            tally.show(entry, f"presence {feature}", ours, theirs, lines or label.get("lines"))
+            if ours and entry.data["difficulty"] == "hard_negative":
+                tally.wrong_negatives.add(entry.id)
+            if ours and entry.data["category"] == "negative":
+                tally.wrong_negatives.add(entry.id)
+    _words(entry, said, tally, both)
+    _numbers(entry, said, tally, both, alone)
+    _effective(entry, said, tally, alone)
+    _optimizers(entry, said, tally)
+    _evidence(entry, said, tally, both)
+    _lists(entry, said, tally)
+
+
+def _lists(entry: Entry, said: Prediction, tally: Tally) -> None:
+    ours, theirs = said.word("framework"), entry.labels["framework"]
+    _count(entry, tally, "framework", ours, theirs, right=ours == theirs, lines="")
+    mine = set(said.word("api") or ())
+    label = set(entry.labels["api"]) - {"none"}
+    for one in mine | label:
+        kind = "tp" if one in mine & label else "fp" if one in mine else "fn"
+        tally.presence["api", kind] += 1
+    if mine != label:
+        tally.show(entry, "api", sorted(mine), sorted(label))
+
+
+def _words(entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, bool]) -> None:
+    for name, feature in WORDS.items():
+        label = labelled(entry.labels, name)
+        ours = said.source(_owner(name)) if name.endswith(".source") else said.word(name)
+        if isinstance(ours, bool):
+            ours = "yes" if ours else "no"
+        if name == "schedule.has_warmup":
+            label = "yes" if label else "no"
+            ours = ours if ours is not None else "no"
+        lines = said.lines(name)
+        if name in MANY:
+            _set(entry, tally, name, ours, label, both[feature], lines)
+            continue
+        if name == "precision.default_dtype" and ours is None:
+            ours = "fp32" if not said.present("mixed precision") and said.settled else None
+        if label in UNSCORED:
+            if ours not in VAGUE and both[feature] and not name.endswith(".source"):
+                tally.overclaims += 1
+                tally.show(entry, f"overclaim {name}", ours, label, lines)
+            continue
+        if not both[feature]:
+            continue
+        right = ours == label or ours in DOCUMENTED.get((name, label), ())
+        _count(entry, tally, name, ours, label, right=right, lines=lines)
+
+
+def _owner(name: str) -> str:
+    return "accumulation.steps" if name.startswith("accumulation") else "clip.value"
+
+
+def _set(
+    entry: Entry, tally: Tally, name: str, ours: Any, label: Any, both: bool, lines: Any
+) -> None:
+    if not both or not label:
+        return
+    mine = frozenset(ours or ()) - {"fp32"}
+    theirs = frozenset(label or ()) - {"fp32"}
+    if theirs & {"caller", "inherit"}:
+        concrete = mine - set(VAGUE)
+        if concrete:
+            tally.overclaims += 1
+            tally.show(entry, f"overclaim {name}", sorted(concrete), label, lines)
+        return
+    shown = sorted(mine) or None
+    _count(entry, tally, name, shown, sorted(theirs), right=mine == theirs, lines=lines)
+
+
+def _count(
+    entry: Entry, tally: Tally, name: str, ours: Any, label: Any, *, right: bool, lines: Any
+) -> None:
+    tally.values[name, "decidable"] += 1
+    if ours is None:
+        tally.values[name, "missed"] += 1
+    else:
+        tally.values[name, "said"] += 1
+        tally.values[name, "right"] += right
+    category = tally.by_category.setdefault(entry.data["category"], Counter())
+    category["decidable"] += 1
+    category["right"] += bool(right and ours is not None)
+    if not right or ours is None:
+        tally.show(entry, name, ours, label, lines)
+
+
+def _numbers(
+    entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, bool], alone: bool
+) -> None:
+    for name, feature in NUMBERS.items():
+        section = entry.labels[name.split(".")[0]]
+        label = labelled(entry.labels, name)
+        if label is None or not both[feature] or (alone and external(section)):
+            continue
+        default = section.get("default") if name in ("accumulation.steps", "clip.value") else None
+        fact = said.fact(name)
+        if fact is None and name == "loss_scaling.init":
+            fact = said.fact("loss_scaling.scale")
+        _number(entry, tally, name, fact, label, default, said.lines(name))
+
+
+def external(section: Mapping[str, Any]) -> bool:
+    """Whether the value of a section is not in the file itself."""
+    return section.get("source") in ("arg_external", "config_external")
+
+
+def _number(
+    entry: Entry, tally: Tally, name: str, fact: Any, label: Any, default: Any, lines: Any
+) -> None:
+    value = fact.value if fact is not None and fact.known else None
+    expression = fact.expression if fact is not None else ""
+    verdict = judge(label, value, expression, default)
+    if not verdict:
+        return
+    ours = None if verdict == "missed" else value if value is not None else expression
+    right = verdict == "right"
+    _count(entry, tally, name, ours if not right else label, label, right=right, lines=lines)
+    if not right:
+        identity, what, _, theirs, where = tally.shown.pop()
+        mine = f"{value} ({expression})" if expression else str(value)
+        tally.shown.append((identity, what, mine, theirs, where))
+
+
+def _effective(entry: Entry, said: Prediction, tally: Tally, alone: bool) -> None:
+    section = entry.labels["accumulation"]
+    if alone and external(section):
+        return
+    label = default_steps(entry.labels)
+    fact = said.fact("accumulation.steps")
+    there = said.present("accumulation")
+    ours = fact.value if there and fact is not None and fact.known else None
+    if not there and not said.crashed:
+        ours = 1
+    if label is None:
+        if ours is not None:
+            tally.overclaims += 1
+            tally.show(entry, "overclaim effective_default", ours, None, said.lines("accumulation"))
+        return
+    right = judge(label, ours, "") == "right"
+    lines = said.lines("accumulation.steps")
+    _count(entry, tally, "effective_default", ours, label, right=right, lines=lines)
+    if section["present"]:
+        tally.values["effective_default where present", "decidable"] += 1
+        tally.values["effective_default where present", "said"] += ours is not None
+        tally.values["effective_default where present", "right"] += right
+
+
+def _optimizers(entry: Entry, said: Prediction, tally: Tally) -> None:
+    left = said.optimizers()
+    for label in sorted(entry.labels["optimizers"], key=lambda o: o["family"] in UNSCORED):
+        decidable = label["family"] not in UNSCORED
+        found = _match(said, left, label)
+        if found is None:
+            if decidable:
+                tally.optimizers["fn"] += 1
+                mine = [said.settled["optimizer.family", who].fact.value for who in left]
+                tally.show(entry, "optimizer", mine, label["family"], label.get("lines"))
+            continue
+        left.remove(found)
+        family = said.settled["optimizer.family", found].fact
+        if not decidable:
+            if family.known and family.value not in VAGUE:
+                tally.overclaims += 1
+                where = said.lines("optimizer.", subject=found)
+                tally.show(entry, "overclaim optimizer", family.value, label["family"], where)
+            continue
+        tally.optimizers["tp"] += 1
+        for name in OPTIMIZER:
+            _setting(entry, said, tally, found, name, label.get(name))
+    for who in left:
+        fact = said.settled["optimizer.family", who].fact
+        if fact.known and fact.value in VAGUE:
+            continue
+        tally.optimizers["fp"] += 1
+        lines = said.lines("optimizer.", subject=who)
+        tally.show(entry, "optimizer", f"{fact.value} {who}", "none such", lines)
+
+
+def _match(said: Prediction, left: list[str], label: Mapping[str, Any]) -> str | None:
+    families = {label["family"], *label.get("family_accept", ())}
+    wildcard = label["family"] in UNSCORED
+    best: tuple[int, str] | None = None
+    for who in left:
+        family = said.settled["optimizer.family", who].fact.value
+        if family not in families and not wildcard:
+            continue
+        role = said.fact("optimizer.role", who)
+        near = bool(set(label.get("lines", ())) & set(said.lines("optimizer.", subject=who)))
+        points = 2 * bool(role and role.value == label.get("role")) + near
+        if best is None or points > best[0]:
+            best = (points, who)
+    return best[1] if best else None
+
+
+def _setting(entry: Entry, said: Prediction, tally: Tally, who: str, name: str, label: Any) -> None:
+    if label is None:
+        return
+    lines = said.lines(f"optimizer.{name}", subject=who)
+    if name == "betas":
+        for index, one in enumerate(label):
+            fact = said.fact(f"optimizer.beta{index + 1}", who)
+            _number(entry, tally, f"optimizer.beta{index + 1}", fact, one, None, lines)
+        return
+    fact = said.fact(f"optimizer.{name}", who)
+    if fact is None and name in ("weight_decay", "l2"):
+        fact = said.fact(
+            "optimizer.l2" if name == "weight_decay" else "optimizer.weight_decay", who
+        )
+    _number(entry, tally, f"optimizer.{name}", fact, label, None, lines)
+
+
+def _evidence(entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, bool]) -> None:
+    for feature, section in SECTION.items():
+        wanted = entry.labels.get(section, {}).get("lines")
+        if not both[feature] or not wanted:
+            continue
+        ours = said.lines(f"{section}.")
+        right = any(abs(a - b) <= 2 for a in ours for b in wanted)
+        tally.evidence[section, "right" if right else "wrong"] += 1
+        if not right:
+            tally.show(entry, f"lines {section}", ours, wanted)
+
+
+def ratio(part: float, whole: float) -> float:
+    """Return a share; nothing of nothing is all of it."""
+    return part / whole if whole else 1.0
+
+
+def presence_rows(tally: Tally) -> Iterator[tuple[str, int, int, int, float, float, float]]:
+    """Yield feature, tp, fp, fn, precision, recall and F1; the last row is of all features."""
+    total: Counter[str] = Counter()
+    for feature in (*FEATURES, "all", "api"):
+        counts = {k: tally.presence[feature, k] for k in ("tp", "fp", "fn")}
+        if feature in FEATURES:
+            total.update(counts)
+        if feature == "all":
+            counts = dict(total)
+        tp, fp, fn = (counts.get(k, 0) for k in ("tp", "fp", "fn"))
+        precision, recall = ratio(tp, tp + fp), ratio(tp, tp + fn)
+        f1 = ratio(2 * precision * recall, precision + recall) if precision + recall else 0.0
+        yield feature, tp, fp, fn, precision, recall, f1

@@ -1,0 +1,46 @@
+"""Facts and analyses for tests, without any reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from crosscast.diagnostics import Span
+from crosscast.facts.fact import Fact
+from crosscast.facts.profile import profile_of
+from crosscast.lift.analyse import Analysis
+from crosscast.lift.settle import settle
+from crosscast.lint.subject import Subject
+from crosscast.source import Source
+
+
+def fact(field: str, value: Any = None, line: int = 1, **more: Any) -> Fact:
+    file = more.pop("file", "train.py")
+    return Fact(field=field, value=value, places=(Span(file, line, 1),), **more)
+
+
+def open_fact(field: str, expression: str = "", line: int = 1, **more: Any) -> Fact:
+    """A fact whose value is not known."""
+    return fact(field, None, line, known=False, expression=expression, **more)
+
+
+def analysis(facts: Iterable[Fact], *names: str) -> Analysis:
+    profile = profile_of(facts)
+    sources = tuple(Source(name, "") for name in names or ("train.py",))
+    subject = Subject(sources=sources, program=None, steps=(), profile=profile, commands=())
+    return Analysis(subject=subject, settled=settle(profile))
+
+
+PLAIN = (
+    fact("framework", "pytorch"),
+    fact("optimizer.family", "adamw", 40, subject="opt"),
+    fact("optimizer.name", "torch.optim.AdamW", 40, subject="opt"),
+    fact("optimizer.lr", 2e-5, 41, subject="opt"),
+)
+HALF = (
+    fact("api", ("torch.cuda.amp",), 5),
+    fact("precision.enabled", "always", 5),
+    fact("precision.dtypes", ("fp16",), 5),
+    fact("precision.default_dtype", "fp16", 5),
+    fact("loss_scaling.mode", "framework_default", 9),
+)

@@ -1,0 +1,71 @@
+"""What the readers of TensorFlow, Paddle and JAX programs say about small programs."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from crosscast.facts.fact import Fact
+from crosscast.facts.profile import profile_of
+from crosscast.lift.settle import settle
+from crosscast.pysource.project import read_program
+from crosscast.readers import (
+    py_frameworks,
+    py_jax,
+    py_keras,
+    py_keras_optimizers,
+    py_paddle_amp,
+    py_paddle_fleet,
+    py_paddle_optimizers,
+    py_paddle_static,
+    py_tf_garden,
+    py_tf_loops,
+    py_tf_optimizers,
+    py_tf_rewrite,
+)
+from crosscast.readers.protocol import Command
+from crosscast.source import Source
+
+READERS = (
+    py_frameworks.READER,
+    py_jax.READER,
+    py_keras.READER,
+    py_keras_optimizers.READER,
+    py_paddle_amp.READER,
+    py_paddle_fleet.READER,
+    py_paddle_optimizers.READER,
+    py_paddle_static.READER,
+    py_tf_garden.READER,
+    py_tf_loops.READER,
+    py_tf_optimizers.READER,
+    py_tf_rewrite.READER,
+)
+
+
+def facts(text: str, *others: tuple[str, str], launch: Command | None = None) -> list[Fact]:
+    """Return all facts about a program, with the files beside it (name, text)."""
+    sources = [Source("train.py", textwrap.dedent(text))]
+    sources += [Source(name, textwrap.dedent(more)) for name, more in others]
+    program, problems = read_program(sources, launch)
+    assert problems == ()
+    return [fact for reader in READERS for fact in reader.read(program)]
+
+
+def told(text: str, *others: tuple[str, str], launch: Command | None = None) -> dict[str, Any]:
+    """Return what counts: field, with `/subject` where there is one, and its value.
+
+    What is not known is the text of the expression with a question mark before it.
+    """
+    found: dict[str, Any] = {}
+    for (field, subject), settled in settle(
+        profile_of(facts(text, *others, launch=launch))
+    ).items():
+        fact = settled.fact
+        key = f"{field}/{subject}" if subject else field
+        found[key] = fact.value if fact.known else f"?{fact.expression}"
+    return found
+
+
+def lines(text: str, field: str) -> list[int]:
+    """Return the lines that a field is said to stand at."""
+    return sorted({p.line for f in facts(text) if f.field == field for p in f.places})

@@ -1,0 +1,44 @@
+"""Facts that the readers of PyTorch programs tell about texts."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from crosscast.facts.fact import Fact
+from crosscast.facts.profile import profile_of
+from crosscast.lift.settle import settle
+from crosscast.pysource.project import read_program
+from crosscast.source import Source
+
+STEP = """
+for inputs, labels in loader:
+    loss = criterion(model(inputs), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def facts_of(reader: Any, text: str, *others: tuple[str, str], launch: Any = None) -> list[Fact]:
+    """Return what a reader tells about a program, with the files it imports."""
+    files = [("train.py", text), *others]
+    sources = [Source(name, textwrap.dedent(body)) for name, body in files]
+    program, problems = read_program(sources, launch=launch)
+    assert problems == ()
+    return list(reader.read(program))
+
+
+def said(reader: Any, text: str, *others: tuple[str, str], launch: Any = None) -> dict[str, Any]:
+    """Return value by field, `field of subject` where there is a subject; unknown ones are `?`."""
+    facts = facts_of(reader, text, *others, launch=launch)
+    found = settle(profile_of(facts))
+    return {
+        f"{field} of {who}" if who else field: one.fact.value if one.fact.known else "?"
+        for (field, who), one in found.items()
+    }
+
+
+def lines(facts: list[Fact], field: str) -> list[int]:
+    """Return the lines at which a field is said to stand."""
+    return [place.line for one in facts if one.field == field for place in one.places]

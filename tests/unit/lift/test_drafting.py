@@ -1,0 +1,244 @@
+"""Facts to recipes: what is said, what defaults fill in, what is left to the user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosscast.facts.fact import Fact
+from crosscast.lift.course import warmup_length
+from crosscast.lift.drafting import Lifted, lift, slug
+from crosscast.recipe import AdamW, DynamicLossScaling, GlobalNormClipping
+from lift_facts import HALF, PLAIN, analysis, fact, open_fact
+
+
+def lifted(*facts: Fact) -> Lifted:
+    return lift(analysis(facts))
+
+
+def codes(found: Lifted) -> set[str]:
+    return {one.code for one in found.diagnostics}
+
+
+def test_what_a_source_says_is_in_the_recipe_with_its_place() -> None:
+    found = lifted(
+        *PLAIN,
+        *HALF,
+        fact("accumulation.present", "yes", 20),
+        fact("accumulation.steps", 4, 20, origin="flag", expression="args.steps"),
+        fact("accumulation.loss_divided", "yes", 21),
+        fact("accumulation.tail", "stepped", 22),
+        fact("clip.kind", "global_norm", 30),
+        fact("clip.value", 2.5, 30),
+        fact("schedule.decay", "linear", 50),
+        fact("schedule.warmup", 100, 51),
+        fact("schedule.total_steps", 5000, 52),
+        fact("schedule.on_skip", "steps", 53),
+        fact("batch.micro_batch_size", 16, 60),
+        fact("run.seed", 7, 61),
+        fact("ema.decay", 0.999, 62),
+    )
+    recipe = found.recipe
+    assert recipe is not None
+    assert (recipe.precision.mode, recipe.precision.compute_dtype) == ("mixed", "float16")
+    assert isinstance(recipe.loss_scaling, DynamicLossScaling)
+    assert (recipe.accumulation.steps, recipe.accumulation.tail) == (4, "flush")
+    assert recipe.accumulation.normalize_by == "microbatch"
+    assert isinstance(recipe.clipping, GlobalNormClipping)
+    assert recipe.clipping.max_norm == 2.5
+    assert isinstance(recipe.optimizer, AdamW)
+    assert recipe.optimizer.learning_rate == 2e-5
+    assert (recipe.schedule.name, recipe.schedule.warmup_steps) == ("linear", 100)
+    assert (recipe.schedule.total_steps, recipe.schedule.tick) == (5000, "attempt")
+    assert recipe.batch.global_batch_size == 64
+    assert (recipe.seed, recipe.ema.decay) == (7, 0.999)
+    assert "steps: 4                          # train.py:20 (args.steps)" in found.text
+    assert "max_norm: 2.5                     # train.py:30" in found.text
+    assert found.fields["accumulation.steps"].places[0].line == 20
+
+
+def test_defaults_of_the_library_fill_what_is_not_said_and_say_so() -> None:
+    found = lifted(*PLAIN, *HALF)
+    scale = found.fields["loss_scaling.init_scale"]
+    assert (scale.value, scale.how) == (65536.0, "default")
+    assert scale.note.startswith("default of torch ")
+    assert found.fields["optimizer.eps"].value == 1e-8
+    assert found.fields["optimizer.weight_decay"].note.startswith("default of torch")
+
+
+def test_one_group_of_parameters_is_said_so() -> None:
+    recipe = lifted(*PLAIN).recipe
+    assert recipe is not None
+    assert recipe.optimizer.no_decay == ()
+
+
+def test_what_nobody_says_is_marked_and_listed() -> None:
+    found = lifted(*PLAIN)
+    assert found.recipe is not None
+    assert {"model.kind", "data.train", "schedule.total_steps"} <= set(found.unsaid)
+    assert "total_steps: 1000                 # FILL IN: not in the source" in found.text
+    assert "optimizer.learning_rate" not in found.unsaid
+
+
+def test_a_value_that_could_not_be_read_is_marked_with_its_text() -> None:
+    found = lifted(
+        fact("framework", "pytorch"),
+        fact("optimizer.family", "adamw", 4, subject="o"),
+        open_fact("optimizer.lr", "cfg.lr", 5, subject="o"),
+        fact("accumulation.present", "yes", 6),
+        open_fact("accumulation.steps", "total // micro", 6),
+    )
+    assert {"optimizer.learning_rate", "accumulation.steps"} <= set(found.unsaid)
+    assert "(cfg.lr is not known)" in found.text
+    assert "(total // micro is not known)" in found.text
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -1.0])
+def test_a_limit_that_is_not_positive_means_no_clipping(value: float) -> None:
+    facts = fact("clip.kind", "global_norm"), fact("clip.value", value)
+    recipe = lifted(*PLAIN, *facts).recipe
+    assert recipe is not None
+    assert recipe.clipping.kind == "none"
+
+
+def test_scaling_that_is_there_and_switched_off_is_off() -> None:
+    facts = (
+        fact("precision.enabled", "flag", 3, expression="args.amp"),
+        fact("precision.dtypes", ("fp16",), 3),
+        fact("precision.default_dtype", "fp32", 3),
+        fact("loss_scaling.mode", "framework_default", 4),
+    )
+    found = lifted(*PLAIN, *facts)
+    assert found.recipe is not None
+    assert (found.recipe.precision.mode, found.recipe.loss_scaling.mode) == ("none", "none")
+    assert "args.amp makes it float16" in found.text
+
+
+def test_who_starts_it_decides_is_left_to_the_user() -> None:
+    facts = (
+        fact("precision.enabled", "config", 3),
+        fact("precision.dtypes", ("fp16", "bf16"), 3),
+        fact("precision.default_dtype", "launcher_or_config", 3),
+    )
+    found = lifted(*PLAIN, *facts)
+    assert "CC912" in codes(found)
+    assert "precision.mode" in found.unsaid
+
+
+CANNOT: tuple[tuple[Any, ...], ...] = (
+    (fact("clip.kind", "layerwise"),),
+    (fact("schedule.decay", "step"),),
+    (fact("schedule.decay", "cosine"), fact("schedule.stepped_per", "epoch")),
+    (
+        fact("accumulation.present", "yes"),
+        fact("accumulation.steps", 2),
+        fact("accumulation.loss_divided", "no"),
+    ),
+    (
+        fact("accumulation.present", "yes"),
+        fact("accumulation.steps", 2),
+        fact("accumulation.tail", "leak"),
+    ),
+    (fact("parallel.kind", ("megatron",)),),
+    (fact("optimizer.family", "sgd", subject="discriminator"),),
+)
+
+
+@pytest.mark.parametrize("facts", CANNOT, ids=lambda facts: facts[-1].field)
+def test_what_a_recipe_cannot_say_is_a_diagnostic_and_not_dropped(facts: tuple[Fact, ...]) -> None:
+    found = lifted(*PLAIN, *facts)
+    assert "CC911" in codes(found)
+    assert found.recipe is not None
+    assert all(one.span is not None for one in found.diagnostics if one.code == "CC911")
+
+
+def test_an_optimizer_that_no_recipe_knows_is_said_and_not_taken_for_another() -> None:
+    found = lifted(fact("framework", "pytorch"), fact("optimizer.family", "rmsprop", 3))
+    assert "the optimizer is rmsprop" in " ".join(one.message for one in found.diagnostics)
+    assert "optimizer.name" in found.unsaid
+
+
+def test_two_optimizers_behind_a_switch_are_no_contradiction() -> None:
+    facts = (
+        fact("framework", "pytorch"),
+        fact("optimizer.family", "sgd", 3, subject="o", under=("args.sgd",)),
+        fact("optimizer.family", "adam", 5, subject="p", under=("not args.sgd",)),
+    )
+    found = lifted(*facts)
+    assert "CC911" not in codes(found)
+    assert "CC912" in codes(found)
+
+
+def test_a_recipe_that_would_contradict_itself_is_none_and_says_why() -> None:
+    facts = (
+        fact("recipe.clipping.kind", "global_norm", 4),
+        fact("recipe.clipping.max_norm", -1.0, 5),
+    )
+    found = lifted(*PLAIN, *facts)
+    assert found.recipe is None
+    (problem,) = [one for one in found.diagnostics if one.code == "CC914"]
+    assert problem.path == "clipping.max_norm"
+    assert problem.span is not None
+    assert problem.span.line == 5
+
+
+def test_facts_by_the_recipes_own_names_win_and_make_lists() -> None:
+    facts = (
+        fact("recipe.optimizer.name", "sgd", 4),
+        fact("recipe.optimizer.learning_rate", 0.5, 4),
+        fact("recipe.optimizer.groups.0.parameters", ("*.bias", "head.*"), 5),
+        fact("recipe.optimizer.groups.0.rate_factor", 2.0, 5),
+    )
+    recipe = lifted(*PLAIN, *facts).recipe
+    assert recipe is not None
+    assert recipe.optimizer.name == "sgd"
+    assert recipe.optimizer.groups[0].parameters == ("*.bias", "head.*")
+
+
+def test_sources_that_do_not_train_make_no_recipe() -> None:
+    found = lifted(fact("framework", "pytorch"))
+    assert (found.recipe, found.text, codes(found)) == (None, "", {"CC915"})
+
+
+def test_texts_of_a_source_cannot_break_out_of_a_comment() -> None:
+    facts = open_fact("accumulation.steps", "a\nsteps: 99\x1b[31m\u2028x", 6)
+    found = lifted(*PLAIN, fact("accumulation.present", "yes"), facts)
+    assert found.recipe is not None
+    assert found.recipe.accumulation.steps == 1
+    assert "\x1b" not in found.text
+    assert "\n  steps: 99" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("said", "steps", "share"),
+    [
+        (100, 100, None),
+        (0.1, None, 0.1),
+        ("100 steps", 100, None),
+        ("ratio 0.1", None, 0.1),
+        ("20 epochs", None, None),
+        ("args.warmup", None, None),
+        ("500 * n", None, None),
+        (True, None, None),
+        (-1, None, None),
+        (0, 0, None),
+        (None, None, None),
+    ],
+)
+def test_lengths_of_a_warm_up(said: object, steps: int | None, share: float | None) -> None:
+    assert warmup_length(said) == (steps, share)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("train.py", "train"),
+        ("nets/train.py", "nets-train"),
+        ("a b/fine tune.py", "fine-tune"),
+        ("<stdin>", "stdin"),
+        ("___.py", "lifted"),
+    ],
+)
+def test_names_of_recipes(name: str, expected: str) -> None:
+    assert slug(name) == expected

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crosscast.lift.many import groups_of, read_sources
+
+FILES = {
+    "launch/run.sh": "torchrun ../train.py --config conf/a.yaml\n",
+    "train.py": "import torch\nfrom steps import one\nfrom lib import (\n    two,\n)\n",
+    "steps.py": "from lib.two import three\nloss.backward()\n",
+    "lib/__init__.py": "",
+    "lib/two.py": "LR = 1\n",
+    "conf/a.yaml": "fp16: true\n",
+    "unrelated.py": "loss.backward()\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def names(folder: Path, *paths: str) -> set[str]:
+    sources, _ = read_sources([str(folder / path) for path in paths])
+    return {Path(one.name).resolve().relative_to(folder).as_posix() for one in sources}
+
+
+def test_a_launch_brings_its_program_and_what_that_imports(folder: Path) -> None:
+    wanted = {name for name in FILES if name != "unrelated.py"}
+    assert names(folder, "launch/run.sh") == wanted
+
+
+def test_a_program_brings_its_modules_only(folder: Path) -> None:
+    found = names(folder, "train.py")
+    assert found == {"train.py", "steps.py", "lib/__init__.py", "lib/two.py"}
+
+
+def test_a_folder_is_taken_as_it_is(folder: Path) -> None:
+    assert names(folder, "launch") == {"launch/run.sh"}
+
+
+def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text("# python old.py\npython src/train.py\n")
+    _, problems = read_sources([str(path)])
+    (found,) = problems
+    assert (found.code, "src/train.py" in found.message) == ("CC918", True)
+
+
+def test_a_file_that_was_named_is_never_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "hello.py"
+    path.write_text("print(1)\n")
+    sources, _ = read_sources([str(path)])
+    assert [[one.name for one in members] for members in groups_of(sources, [str(path)])] == [
+        [str(path)]
+    ]
+    assert groups_of(sources, []) == []

@@ -1,0 +1,67 @@
+"""What `lift --json` prints, against its schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from crosscast.diagnostics import Diagnostic
+from crosscast.lift.drafting import lift
+from crosscast.lift.report import lost, report
+from crosscast.lift.schema import lift_schema, schema_text
+from crosscast.source import Source
+from lift_facts import HALF, PLAIN, analysis, fact, open_fact
+
+COMMITTED = Path(__file__).parents[3] / "schema" / "lift-v1.json"
+
+
+def document(*groups: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps({"version": 1, "groups": groups, "diagnostics": []}))  # type: ignore[no-any-return]
+
+
+def test_the_schema_is_a_schema_and_the_committed_one_is_current() -> None:
+    jsonschema.Draft202012Validator.check_schema(lift_schema())
+    assert COMMITTED.read_text(encoding="utf-8") == schema_text(), "run: make generate"
+
+
+def test_reports_are_what_the_schema_says() -> None:
+    full = report(
+        lift(
+            analysis(
+                [
+                    *PLAIN,
+                    *HALF,
+                    open_fact("accumulation.steps", "n", 3),
+                    fact("clip.kind", "global_norm", 4, under=("args.clip",)),
+                    fact("clip.value", 1.0, 4),
+                    fact("clip.value", 2.0, 5),
+                ]
+            )
+        )
+    )
+    empty = report(lift(analysis([])))
+    gone = lost([Source("a.py", "")], Diagnostic(code="CC956", message="died"))
+    jsonschema.validate(document(full.data, empty.data, gone.data), lift_schema())
+
+
+def test_the_profile_is_nested_and_keeps_what_did_not_count() -> None:
+    found = report(
+        lift(analysis([*PLAIN, fact("clip.value", 1.0, 4), fact("clip.value", 2.0, 5)]))
+    ).data
+    clip = found["profile"]["clip"]["value"]
+    assert clip["value"] == 1.0
+    assert clip["others"][0]["value"] == 2.0
+    (optimizer,) = found["profile"]["optimizers"]
+    assert optimizer["subject"] == "opt"
+    assert optimizer["lr"]["places"] == [{"file": "train.py", "line": 41, "column": 1}]
+    assert found["recipe"]["optimizer"]["learning_rate"] == 2e-5
+
+
+def test_what_was_not_understood_is_listed() -> None:
+    found = report(lift(analysis([*PLAIN, open_fact("clip.value", "cfg.clip", 4)]))).data
+    (open_,) = found["not_understood"]
+    assert (open_["field"], open_["expression"]) == ("clip.value", "cfg.clip")
+    assert "value" not in open_

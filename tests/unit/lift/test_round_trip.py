@@ -1,0 +1,68 @@
+"""lift(compile(recipe)) == recipe: what a script was made of can be read from it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from crosscast.lift.analyse import analyse
+from crosscast.lift.drafting import lift
+from crosscast.lift.sides import flat
+from crosscast.recipe import Recipe
+from lift_round_trip import compared, emitted, read_back
+from recipe_strategies import recipes
+
+TARGETS = (
+    *("torch", "torch@2.1", "torch@1.8", "tensorflow", "tensorflow@2.10"),
+    *("tensorflow@graph-rewrite", "paddle", "paddle@2.6", "paddle@fleet"),
+)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(recipe=recipes())
+def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> None:
+    sources = emitted(recipe, target)
+    if sources is not None:
+        assert compared(recipe, read_back(sources), target) == {}
+
+
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+@settings(
+    max_examples=4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(recipe=recipes())
+def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:
+    sources = emitted(recipe, target)
+    if sources is None:
+        return
+    lifted = lift(analyse(sources))
+    assert lifted.recipe is not None, lifted.diagnostics
+    assert compared(recipe, flat(lifted.recipe), target) == {}
+
+
+def test_edits_of_a_script_are_read() -> None:
+    from recipe_texts import build, text_of
+
+    sources = emitted(build(text_of()), "torch")
+    assert sources is not None
+    before = read_back(sources)
+    steps = int(before["accumulation.steps"])
+    edited = [
+        type(one)(one.name, one.text.replace(f"STEPS = {steps}\n", f"STEPS = {steps + 3}\n"))
+        for one in sources
+    ]
+    assert read_back(edited)["accumulation.steps"] == steps + 3
+
+
+def test_other_programs_are_not_taken_for_emitted_ones() -> None:
+    from crosscast.source import Source
+
+    text = "MICRO_BATCH_SIZE = 1\n\n\ndef train_window():\n    pass\n"
+    assert read_back([Source("a.py", text)]) == {}

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from crosscast.facts.fact import Fact, Layer
+from crosscast.facts.profile import profile_of
+from crosscast.lift.settle import Settled, settle
+from lift_facts import fact, open_fact
+
+
+def settled(*facts: Fact, field: str = "clip.kind", subject: str = "") -> Settled:
+    return settle(profile_of(facts))[field, subject]
+
+
+def test_the_outermost_layer_counts_and_the_others_are_kept() -> None:
+    inner = fact("clip.value", 1.0, 3)
+    outer = fact("clip.value", 5.0, 1, layer=Layer.LAUNCHER, file="run.sh")
+    found = settled(inner, outer, field="clip.value")
+    assert found.fact.value == 5.0
+    assert found.others == (inner,)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_word_for_something_beats_a_word_for_nothing_of_the_same_layer(first: bool) -> None:
+    facts = [fact("clip.kind", "none", 1), fact("clip.kind", "global_norm", 2)]
+    assert settled(*(facts if first else facts[::-1])).fact.value == "global_norm"
+
+
+def test_nothing_said_outside_beats_something_inside() -> None:
+    facts = [
+        fact("precision.enabled", "flag", 1),
+        fact("precision.enabled", "never", 2, layer=Layer.LAUNCHER),
+    ]
+    assert settled(*facts, field="precision.enabled").fact.value == "never"
+
+
+def test_known_beats_unknown_and_certain_beats_likely() -> None:
+    facts = [
+        open_fact("accumulation.steps", "n"),
+        fact("accumulation.steps", 2, 2, confidence="likely"),
+        fact("accumulation.steps", 4, 3),
+    ]
+    assert settled(*facts, field="accumulation.steps").fact.value == 4
+
+
+def test_places_of_facts_that_agree_come_together_without_repeats() -> None:
+    facts = [fact("clip.value", 1.0, 3), fact("clip.value", 1.0, 9), fact("clip.value", 2.0, 5)]
+    found = settled(*facts, field="clip.value")
+    assert [place.line for place in found.places] == [3, 9]
+    assert [other.value for other in found.others] == [2.0]
+
+
+def test_words_under_different_conditions_are_selectable() -> None:
+    facts = [
+        fact("clip.kind", "global_norm", 1, under=("args.norm",)),
+        fact("clip.kind", "value", 2, under=("not args.norm",)),
+    ]
+    found = settled(*facts)
+    assert found.fact.value == "selectable"
+    assert [place.line for place in found.places] == [1, 2]
+
+
+def test_words_under_the_same_condition_are_not_selectable() -> None:
+    facts = [fact("clip.kind", "global_norm", 1), fact("clip.kind", "value", 2)]
+    assert settled(*facts).fact.value == "global_norm"
+
+
+def test_fields_that_may_have_several_words_have_all_of_them() -> None:
+    facts = [
+        fact("precision.dtypes", ("fp16",), 1),
+        fact("precision.dtypes", "bf16", 2),
+        fact("precision.dtypes", "fp32", 3),
+    ]
+    assert settled(*facts, field="precision.dtypes").fact.value == ("fp16", "bf16")
+
+
+def test_nothing_alone_stays_nothing() -> None:
+    assert settled(fact("parallel.kind", ("none",)), field="parallel.kind").fact.value == ("none",)
+
+
+def test_optimizers_are_kept_apart_and_other_fields_are_not() -> None:
+    facts = [
+        fact("optimizer.lr", 1.0, subject="a"),
+        fact("optimizer.lr", 2.0, subject="b"),
+        fact("clip.kind", "value", subject="a"),
+    ]
+    found = settle(profile_of(facts))
+    assert set(found) == {("optimizer.lr", "a"), ("optimizer.lr", "b"), ("clip.kind", "")}
+
+
+def test_fields_that_nobody_knows_are_left_out() -> None:
+    assert not settle(profile_of([fact("no.such", 1)]))

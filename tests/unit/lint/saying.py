@@ -1,0 +1,48 @@
+"""What lint says to a program, in short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.fix import repair
+from crosscast.lint.registry import all_rules
+from crosscast.lint.result import Result
+from crosscast.source import Source
+
+
+def said(text: str, *, outdated: bool = False) -> list[str]:
+    """Return code and line of every finding; those about outdated interfaces only if asked."""
+    found = lint_sources([Source("train.py", text)])
+    assert [one.message for one in found if not one.is_finding] == []
+    rules = all_rules()
+    return [
+        f"{one.code}:{one.span.line if one.span else 0}"
+        for one in found
+        if outdated or rules[one.code].topic != "outdated"
+    ]
+
+
+def codes(text: str) -> set[str]:
+    """Return the codes of the findings."""
+    return {one.partition(":")[0] for one in said(text)}
+
+
+def repaired(text: str, *wanted: str) -> str:
+    """Return a program with the repairs of some rules made."""
+    source = Source("train.py", text)
+
+    def look(sources: Sequence[Source]) -> list[Result]:
+        return [one for one in lint_sources(list(sources)) if one.code in wanted]
+
+    fixed = repair([source], look)
+    assert fixed.problems == []
+    return fixed.texts.get("train.py", text)
+
+
+def swap(text: str, *pairs: tuple[str, str]) -> str:
+    """Return a text with parts exchanged, each of which must be there."""
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text

@@ -1,0 +1,190 @@
+"""What is printed: text, JSON, SARIF, annotations of GitHub."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from crosscast.diagnostics import Severity, Span
+from crosscast.lint.formats.github import github
+from crosscast.lint.formats.paths import relative, uri
+from crosscast.lint.formats.plain import as_json
+from crosscast.lint.formats.sarif import sarif
+from crosscast.lint.formats.text import summary, text
+from crosscast.lint.registry import all_rules
+from crosscast.lint.result import Result
+from crosscast.lint.rule import Edit, Rule
+
+
+def result(**changes: Any) -> Result:
+    values: dict[str, Any] = {
+        "code": "CL001",
+        "name": "rule-cl001",
+        "severity": Severity.WARNING,
+        "message": "it is bad",
+        "span": Span("pkg/a b.py", 3, 5, 8, "x = BAD"),
+        "hint": "be good",
+    }
+    return Result(**(values | changes))
+
+
+FAILURE = result(code="CC950", name="", severity=Severity.ERROR, span=None, message="it failed")
+
+
+def test_text() -> None:
+    edit = Edit(file="a.py", line=1, column=1, end_line=1, end_column=2, text="x")
+    one = result(related=(Span("b.py", 9, 1),), edits=(edit,))
+    assert text([one]).splitlines() == [
+        "pkg/a b.py:3:5: warning CL001: it is bad",
+        "    x = BAD",
+        "        ^^^",
+        "  Hint: be good",
+        "  See also: b.py:9:1",
+        "  Repair: --fix does it, --diff shows it",
+    ]
+    assert text([]) == ""
+
+
+def test_text_cannot_steer_a_terminal() -> None:
+    shown = text([result(message="\x1b[31m", span=Span("a\x1b.py", 1, 1, 2, "\x1b[2J"))])
+    assert "\x1b" not in shown
+
+
+def test_summary() -> None:
+    assert summary([], 1) == "1 file with training looked at: nothing found"
+    found = [result(), result(severity=Severity.ERROR), result(span=Span("b.py", 1, 1))]
+    assert summary(found, 7) == ("3 findings (1 error, 2 warnings) in 2 of 7 files with training")
+
+
+def test_json() -> None:
+    data = json.loads(as_json([result(), FAILURE]))
+    assert [one["code"] for one in data["findings"]] == ["CL001"]
+    assert data["findings"][0]["span"]["column"] == 5
+    assert [one["code"] for one in data["diagnostics"]] == ["CC950"]
+
+
+# GitHub
+
+
+def test_github() -> None:
+    assert github([result()]) == (
+        "::warning title=crosscast CL001 rule-cl001,file=pkg/a b.py,line=3,col=5,endColumn=8"
+        "::it is bad%0Abe good\n"
+    )
+    assert github([FAILURE]).startswith("::error title=crosscast CC950::it failed")
+    note = github([result(severity=Severity.NOTE)])
+    assert note.startswith("::notice ")
+
+
+@pytest.mark.parametrize("name", ["a:b,c.py", "a%b.py", "a\nb.py", "a\r::error::x.py"])
+def test_github_escapes(name: str) -> None:
+    line = github([result(span=Span(name, 1, 1), message=f"100% of\r\n{name}: x")])
+    assert line.count("\n") == 1
+    said, _, message = line[2:].rstrip("\n").partition("::")
+    properties = dict(part.split("=", 1) for part in said.partition(" ")[2].split(","))
+    assert unquote(properties["file"]) == name
+    assert set(properties) == {"title", "file", "line", "col"}
+    assert unquote(message).startswith(f"100% of\r\n{name}: x")
+
+
+# paths
+
+
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert relative("./a/../b.py") == ("b.py", True)
+    assert relative(str(tmp_path / "x" / "a.py")) == ("x/a.py", True)
+    assert relative("../a.py") == (f"{tmp_path.parent.as_posix()}/a.py", False)
+    assert uri("a b/ü#?.py") == ("a%20b/%C3%BC%23%3F.py", True)
+    assert uri("c:d.py") == ("c%3Ad.py", True)
+    assert uri("a\udcff.py") == ("a%FF.py", True)
+    assert uri("/x y/a.py") == ("file:///x%20y/a.py", False)
+
+
+# SARIF: the shape that the schema of version 2.1.0 asks for
+
+
+def check_sarif(data: Any) -> None:
+    """Check what the schema demands of the parts that are used."""
+    assert set(data) == {"$schema", "version", "runs"}
+    assert data["version"] == "2.1.0"
+    (run,) = data["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "crosscast"
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", driver["semanticVersion"])
+    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    rules = driver["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    for rule in rules:
+        for field in ("shortDescription", "fullDescription", "help"):
+            assert rule[field]["text"]
+        assert rule["defaultConfiguration"]["level"] in ("note", "warning", "error")
+        assert all(isinstance(tag, str) for tag in rule["properties"]["tags"])
+    for one in run["results"]:
+        assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
+        assert one["level"] in ("note", "warning", "error")
+        assert one["message"]["text"]
+        assert all(isinstance(v, str) for v in one["partialFingerprints"].values())
+        for location in (*one["locations"], *one.get("relatedLocations", ())):
+            check_location(location)
+        for fix in one.get("fixes", ()):
+            assert fix["artifactChanges"]
+            for change in fix["artifactChanges"]:
+                check_artifact(change["artifactLocation"])
+                assert change["replacements"]
+                for replacement in change["replacements"]:
+                    check_region(replacement["deletedRegion"])
+                    assert isinstance(replacement["insertedContent"]["text"], str)
+    for invocation in run["invocations"]:
+        assert isinstance(invocation["executionSuccessful"], bool)
+        for said in invocation["toolExecutionNotifications"]:
+            assert said["message"]["text"]
+
+
+def check_location(location: Any) -> None:
+    assert set(location) == {"physicalLocation"}
+    check_artifact(location["physicalLocation"]["artifactLocation"])
+    check_region(location["physicalLocation"]["region"])
+
+
+def check_artifact(artifact: Any) -> None:
+    assert re.fullmatch(r"[!-~]+", artifact["uri"])
+    assert not re.search(r'[ "<>\\^`{|}]', artifact["uri"])
+    assert ("uriBaseId" in artifact) != artifact["uri"].startswith("file:///")
+
+
+def check_region(region: Any) -> None:
+    assert region["startLine"] >= 1
+    assert region["startColumn"] >= 1
+    assert region.get("endColumn", region["startColumn"]) >= 1
+    if region.get("endLine", region["startLine"]) == region["startLine"]:
+        assert region.get("endColumn", region["startColumn"]) >= region["startColumn"]
+
+
+def test_sarif(bad: Rule) -> None:
+    edit = Edit(file="pkg/a b.py", line=3, column=5, end_line=3, end_column=8, text="GOOD")
+    odd = Span("/else where/ü.py", 0, 0)
+    found = [result(edits=(edit,), related=(odd,)), result(span=odd), FAILURE]
+    data = json.loads(sarif(found))
+    check_sarif(data)
+    run = data["runs"][0]
+    assert len(run["tool"]["driver"]["rules"]) == len(all_rules())
+    assert run["invocations"][0]["executionSuccessful"] is False
+    first, second = run["results"]
+    assert first["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].startswith("file:")
+    assert second["fixes"][0]["artifactChanges"][0]["replacements"][0] == {
+        "deletedRegion": {"startLine": 3, "startColumn": 5, "endLine": 3, "endColumn": 8},
+        "insertedContent": {"text": "GOOD"},
+    }
+
+
+def test_an_empty_sarif() -> None:
+    data = json.loads(sarif([]))
+    check_sarif(data)
+    assert data["runs"][0]["results"] == []
+    assert data["runs"][0]["invocations"][0]["executionSuccessful"] is True

@@ -1,0 +1,131 @@
+"""Files that were never meant for lint: no failure, and nothing found where nothing trains."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.files import Text, read_text
+from crosscast.lint.words import may_train
+from crosscast.source import Source
+
+ROOT = Path(__file__).resolve().parents[3]
+NUMBER = 300
+LARGE = 60_000
+"""Characters; larger files are left to benchmarks/lint_installed.py, for the time they take."""
+TRAINERS = ("torch", "keras", "tf_keras", "tensorflow", "paddle", "transformers", "accelerate")
+"""Packages with loops that do train."""
+
+
+def installed() -> list[Path]:
+    """Return Python files of some packages, and of the standard library, in random order."""
+    chance = random.Random(0)
+    folders = sorted(Path(sysconfig.get_path("purelib")).iterdir())
+    chance.shuffle(folders)
+    files = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    for folder in folders:
+        if len(files) < NUMBER * 10:
+            files += sorted(folder.rglob("*.py"))
+    chance.shuffle(files)
+    return files
+
+
+def likely(paths: list[Path]) -> list[Source]:
+    """Return the texts that get past the pre-filter, and some that do not."""
+    kept: list[Source] = []
+    others = 0
+    for path in paths:
+        text = read_text(path, named=False)
+        if isinstance(text, Text):
+            if len(text.source.text) > LARGE:
+                continue
+            if may_train(text.source):
+                kept.append(text.source)
+            elif others < NUMBER // 3:
+                others += 1
+                kept.append(text.source)
+        if len(kept) >= NUMBER:
+            break
+    return kept
+
+
+def test_installed_files() -> None:
+    for source in likely(installed()):
+        found = lint_sources([source])
+        assert [one for one in found if not one.is_finding] == [], source.name
+        trains = any(f"/{name}/" in source.name for name in TRAINERS)
+        assert trains or found == [], (source.name, found)
+
+
+def test_the_project_itself() -> None:
+    """Sources of crosscast speak of training all the time, and do not train."""
+    paths = [*(ROOT / "translator").rglob("*.py"), *(ROOT / "parity").rglob("*.py")]
+    for path in random.Random(1).sample(sorted(paths), 60):
+        text = read_text(path)
+        assert isinstance(text, Text)
+        found = lint_sources([text.source])
+        assert [one for one in found if not one.is_finding] == [], path
+        if "/inside/" not in str(path) and "/adapters/" not in str(path):
+            assert [(one.code, one.span) for one in found if one.code[:3] != "CL9"] == [], path
+
+
+STRANGE = {
+    "null.py": "optimizer = 1\0",
+    "deep.py": "optimizer = " + "(" * 400 + ")" * 400,
+    "deeper.py": "optimizer = " + "-" * 20_000 + "1",
+    "long.py": "optimizer = [" + "1, " * 50_000 + "]",
+    "tabs.py": "if optimizer:\n\tx = 1\n        y = 2\n",
+    "cut.py": "def backward(optimizer",
+    "bom.py": "\ufeffoptimizer.step()\n",
+    "returns.py": "optimizer.step()\rloss.backward()\r",
+    "feeds.py": "\f\noptimizer.step()\f\nloss.backward()\n",
+    "lone.py": "optimizer = '\udcff'\n",
+    "emoji.py": "optimizer = '\U0001f600'; loss.backward(); optimizer.step()\n",
+    "circle.py": "optimizer = optimizer\nself = self.self\nloss = loss.backward()\n",
+    "star.py": "from torch.cuda.amp import *\noptimizer.step(*a, **b)\nGradScaler(*a)(**b)\n",
+    "async.py": "async def f():\n async for x in y:\n  loss.backward()\n  optimizer.step()\n",
+    "match.py": "match optimizer:\n    case {'fp16': x, **rest}:\n        loss.backward()\n",
+    "empty.ipynb": "",
+    "odd.ipynb": '{"cells": [{"cell_type": "code", "source": 1}, 2, {"source": ["optimizer"]}]}',
+    "odd.json": '{"fp16": {"enabled": [[[[]]]]}, "optimizer": null, "fp16": 1}',
+    "deep.json": '{"optimizer": ' + "[" * 5000 + "]" * 5000 + "}",
+    "odd.yaml": "optimizer: &a [*a]\n",
+    "list.yaml": "- fp16\n- optimizer\n",
+    "odd.sh": "python train.py ${x[@]:1:2} $(python --fp16 <<< `optimizer`) && {\n",
+    "cut.sh": "python train.py 'optimizer",
+    "crlf.sh": "python train.py \\\r\n  --fp16\r\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_strange_files(name: str) -> None:
+    for neighbours in ((), (Source("run.sh", f"python {name} --fp16\n"),)):
+        found = lint_sources([Source(name, STRANGE[name]), *neighbours])
+        assert [one for one in found if not one.is_finding] == []
+
+
+def test_strange_files_all_at_once(tmp_path: Path) -> None:
+    for name, text in STRANGE.items():
+        (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    done = subprocess.run(
+        [sys.executable, "-m", "crosscast", "lint", str(tmp_path), "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout)["diagnostics"] == []
+
+
+def test_the_hook_names_the_command() -> None:
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    assert "entry: crosscast lint" in text
+    assert "id: crosscast-lint" in text

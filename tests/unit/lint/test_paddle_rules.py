@@ -1,0 +1,191 @@
+"""Rules about Paddle: what they find beside their examples, and what they leave."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.rules._paddle import AMP
+from crosscast.source import Source
+
+
+def codes(text: str) -> list[str]:
+    """Return the codes of Paddle that are found."""
+    found = lint_sources([Source("train.py", textwrap.dedent(text))])
+    return sorted({one.code for one in found if one.code.startswith("CL8")})
+
+
+def test_the_usual_loop_is_right() -> None:
+    assert codes(AMP) == []
+
+
+TWO = AMP.replace("    scaler.step(optimizer)\n", "    scaler.step(optimizer)\n    {}\n")
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ("scaler.step(other)", ["CL801"]),
+        ("other_scaler.step(other)", []),
+        ("scaler.step(optimizer)", []),
+        ("other.step()", []),
+    ],
+)
+def test_shared_scalers(second: str, expected: list[str]) -> None:
+    text = TWO.format(second).replace(
+        "scaler = ", "other_scaler = paddle.amp.GradScaler(True, 64)\nscaler = "
+    )
+    assert codes(text) == expected
+
+
+def test_two_branches_share_no_scaler() -> None:
+    text = AMP.replace(
+        "    scaler.step(optimizer)\n",
+        "    if first:\n        scaler.step(optimizer)\n    else:\n        scaler.step(other)\n",
+    )
+    assert codes(text) == []
+
+
+EVALUATION = "    with paddle.amp.auto_cast({}):\n        evaluate(model)\n"
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("dtype='bfloat16'", ["CL802"]),
+        ("dtype='float16'", []),
+        ("dtype=args.kind", []),
+        ("enable=False", []),
+    ],
+)
+def test_types_of_the_process(argument: str, expected: list[str]) -> None:
+    assert codes(AMP + EVALUATION.format(argument)) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"), [("'cpu'", ["CL802"]), ("'gpu'", []), ("args.device", [])]
+)
+def test_scalers_on_processors(place: str, expected: list[str]) -> None:
+    text = AMP.replace("import paddle\n", f"import paddle\npaddle.set_device({place})\n", 1)
+    assert codes(text) == expected
+
+
+def test_scaled_before_it_is_cast() -> None:
+    text = """
+        import paddle
+        scaler = paddle.amp.GradScaler()
+        optimizer = paddle.optimizer.SGD(0.1)
+        for x in loader:
+            scaled = scaler.scale(model(x))
+            with paddle.amp.auto_cast():
+                other = model(x)
+            scaled.backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.clear_grad()
+    """
+    assert codes(text) == ["CL803"]
+
+
+REGION = """\
+    with paddle.amp.auto_cast():
+        loss = paddle.nn.functional.mse_loss(model(inputs), targets)
+"""
+BARE = "    loss = paddle.nn.functional.mse_loss(model(inputs), targets)\n"
+
+
+def test_one_without_the_other() -> None:
+    assert codes(AMP.replace(REGION, BARE)) == ["CL804"]
+    helper = "from ours import auto_cast_region\n"
+    assert codes(helper + AMP.replace(REGION, BARE)) == []
+    decorated = "model = paddle.amp.decorate(model, level='O2')\nfor "
+    assert codes(AMP.replace(REGION, BARE).replace("for ", decorated, 1)) == []
+
+
+PLAIN = """
+import paddle
+optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+for x in loader:
+    with paddle.amp.auto_cast({cast}):
+        loss = model(x)
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cast", "expected"),
+    [("", ["CL804"]), ("dtype='bfloat16'", []), ("enable=args.amp", []), ("enable=False", [])],
+)
+def test_float16_without_a_scaler(cast: str, expected: list[str]) -> None:
+    assert codes(PLAIN.format(cast=cast)) == expected
+
+
+CALL = """
+import paddle.fluid as fluid
+from ours import optimization
+optimizer = optimization(loss, warmup_steps=10, learning_rate=0.1, {})
+optimizer.minimize(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("use_fp16=True, loss_scaling=1.0", ["CL805"]),
+        ("use_fp16=True, loss_scaling=128.0", []),
+        ("use_fp16=False, loss_scaling=1.0", []),
+        ("use_fp16=args.use_fp16, loss_scaling=1.0", []),
+        ("use_fp16=True, init_loss_scaling=1.0, use_dynamic_loss_scaling=True", []),
+        ("use_fp16=True, init_loss_scaling=1.0, use_dynamic_loss_scaling=False", ["CL805"]),
+    ],
+)
+def test_half_precision_without_a_scale(arguments: str, expected: list[str]) -> None:
+    assert codes(CALL.format(arguments)) == expected
+
+
+FILTER = """
+import paddle
+KEYS = ["bias", "LayerNorm"]
+GENERATED = ["b_0", "layer_norm"]
+decayed = {{p.name for n, p in model.named_parameters() if "bias" not in n}}
+optimizer = paddle.optimizer.AdamW(
+    0.1, parameters=model.parameters(), weight_decay=0.01, apply_decay_param_fun={})
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ('lambda n: "bias" not in n', ["CL806"]),
+        ("lambda n: not any(k in n for k in KEYS)", ["CL806"]),
+        ("lambda n: not any(k in n for k in GENERATED)", []),
+        ("lambda n: n in decayed", []),
+        ('lambda n: ".b_0" not in n', []),
+        ('lambda n: not ("bias" in n or "norm" in n)', []),
+    ],
+)
+def test_filters_of_the_decay(function: str, expected: list[str]) -> None:
+    assert codes(FILTER.format(function)) == expected
+
+
+def test_names_of_a_programs_own() -> None:
+    text = FILTER.format('lambda n: "bias" not in n')
+    assert codes(f"{text}attr = paddle.ParamAttr(name='fc_bias')\n") == []
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("paddle.nn.ClipGradByNorm(1.0)", ["CL807"]),
+        ("paddle.fluid.clip.GradientClipByNorm(clip_norm=1.0)", ["CL807"]),
+        ("paddle.nn.ClipGradByGlobalNorm(1.0)", []),
+        ("ours.ClipGradByNorm(1.0)", []),
+    ],
+)
+def test_clips_of_single_tensors(call: str, expected: list[str]) -> None:
+    text = f"import paddle, ours\nopt = paddle.optimizer.SGD(0.1, grad_clip={call})\nopt.step()\n"
+    assert codes(text) == expected

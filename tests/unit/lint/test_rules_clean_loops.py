@@ -1,0 +1,32 @@
+"""Nothing is said about training loops that are right, however they are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.registry import all_rules
+from crosscast.source import Source
+
+from .clean_loops import LOOPS
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_nothing_is_found(name: str) -> None:
+    found = lint_sources([Source("train.py", LOOPS[name])])
+    rules = all_rules()
+    said = [
+        f"{one.code}:{one.span.line if one.span else 0} {one.message}"
+        for one in found
+        if not one.is_finding or rules[one.code].topic != "outdated"
+    ]
+    assert said == []
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_they_are_programs_that_train(name: str) -> None:
+    from crosscast.lint.subjects import subject_of
+
+    subject, failures = subject_of([Source("train.py", LOOPS[name])])
+    assert failures == []
+    assert subject.steps or "first_step" in LOOPS[name]

@@ -1,0 +1,57 @@
+"""The words that a program gets here are those that bash passes."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reader_texts import flags
+
+SCRIPTS = (
+    "python t.py --a 1 \\\n --b '2 3'\\\n --c",
+    "A=1\npython t.py --a ${A}\\\n--b x",
+    "X='p  q'\npython t.py --a $X --b \"$X\"",
+    "ARGS=(--a 'x y' --b)\npython t.py ${ARGS[@]} --c \"${ARGS[@]}\"",
+    'A=(1 2 3)\npython t.py --a ${A[1]} --n ${#A[@]} --s ${A[*]} --q "${A[*]}"',
+    "F=dir/name.tar.gz\npython t.py --a ${F##*/} --b ${F%.*} --c ${F%%.*} --d ${F#*/}",
+    "F=dir/name.tar.gz\npython t.py --e ${F/name/x} --f ${F//a/b} --g ${F/[a-m]/}",
+    "N=5\npython t.py --a $((N * 2 - 3 % 2)) --b $(( N / 2 )) --c $((-7 / 2)) --d $((2**3+1))",
+    "python t.py --a 1 --b 2 \\ #junk word\n",
+    "python t.py --a 1 \\ \n",
+    "E=\nU=1\npython t.py --a ${E:-d} --b ${E-d}x --c ${U:+alt} --d ${E:+alt}x",
+    "python t.py --a \"quote \\\" \\$X \\\\\" --b 'single \\n' --c $'tab\\x' --d a\\ b",
+    "f() { python t.py --n $# --a \"$@\" --b $2; }\nf 1 '2 3' 4",
+    "X='--a 1 --b \"2 3\"'\neval python t.py $X",
+    "if [ 3 -gt 2 ]; then V=yes; else V=no; fi\npython t.py --a $V",
+    "V=yes\n[[ $V == yes && -n x ]] && W=w\n[[ $V != yes || -z x ]] || Y=y\npython t.py $W $Y",
+    "V=abc\nV+=def\npython t.py --a ${V:1:3} --b ${#V} --c ${V^^}",
+    'set -- x y z\nshift\npython t.py --a $1 --b "$*"',
+    "case a.py in *.sh) M=1;; *) M=2;; esac\npython t.py --a $M",
+    'run() { local A=$1; shift; python t.py --x $A "$@"; }\nrun 1 --b 2 3',
+    "python t.py --a 1 2>/dev/null # --b 2",
+    "G=0,1,2\nN=$(echo $G | tr ',' '\\n' | wc -l)\npython t.py --n $N",
+    'export LIST="--a 1 \\\n  --b 2 \\\n"\npython t.py $LIST',
+    'A=1 B=2; C="$A-${B}"\npython t.py --a=$C --b="$C x"',
+)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_bash_passes_the_same(script: str, tmp_path: Path) -> None:
+    stub = tmp_path / "python"
+    stub.write_text('#!/bin/bash\nfor one in "$@"; do printf "%s\\0" "$one"; done\n')
+    stub.chmod(0o755)
+    ran = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        check=False,
+        timeout=60,
+    )
+    words = ran.stdout.decode().split("\0")[:-1]
+    assert words[:1] == ["t.py"], ran.stderr
+    assert flags(script) == flags(f"python {shlex.join(words)}")

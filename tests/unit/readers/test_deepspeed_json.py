@@ -1,0 +1,175 @@
+"""DeepSpeed's configurations."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from crosscast.readers.deepspeed_json import READER
+from crosscast.readers.protocol import Reading
+from crosscast.source import Source
+from reader_texts import all_told, codes, line_of, read, shell, told
+
+BASE = {"train_micro_batch_size_per_gpu": 4}
+
+
+def ds(**config: Any) -> Reading:
+    return read(READER, json.dumps({**BASE, **config}, indent=1), "ds.json")
+
+
+def test_a_whole_configuration() -> None:
+    text = """{
+  "train_batch_size": 256,
+  "train_micro_batch_size_per_gpu": 8,
+  "gradient_accumulation_steps": 4,
+  "gradient_clipping": 0.5,
+  "fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 12,
+           "loss_scale_window": 500, "hysteresis": 3, "min_loss_scale": 2},
+  "optimizer": {"type": "AdamW", "params": {"lr": 3e-4, "betas": [0.8, 0.99], "eps": 1e-7,
+                "weight_decay": 0.1}},
+  "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "total_num_steps": 99}},
+  "zero_optimization": {"stage": 2}
+}"""
+    found = read(READER, text, "ds.json")
+    expected = {
+        "framework": "pytorch",
+        "precision.enabled": "always",
+        "precision.default_dtype": "fp16",
+        "loss_scaling.mode": "dynamic",
+        "loss_scaling.init": 4096.0,
+        "loss_scaling.growth_interval": 500,
+        "loss_scaling.hysteresis": 3,
+        "loss_scaling.min": 2,
+        "accumulation.steps": 4,
+        "accumulation.present": "yes",
+        "batch.micro_batch_size": 8,
+        "batch.global_batch_size": 256,
+        "clip.kind": "global_norm",
+        "clip.value": 0.5,
+        "optimizer.family": "adamw",
+        "optimizer.lr": 3e-4,
+        "optimizer.beta1": 0.8,
+        "optimizer.beta2": 0.99,
+        "optimizer.eps": 1e-7,
+        "optimizer.weight_decay": 0.1,
+        "schedule.decay": "linear",
+        "schedule.warmup": "10 steps",
+        "schedule.total_steps": 99,
+        "schedule.on_skip": "guarded",
+        "parallel.kind": "deepspeed_zero2",
+    }
+    assert {field: told(found, field) for field in expected} == expected
+    assert line_of(found, "loss_scaling.growth_interval") == 7
+    assert codes(found) == []
+
+
+def test_defaults_come_from_the_library() -> None:
+    found = ds(fp16={"enabled": True})
+    assert told(found, "loss_scaling.mode") == "framework_default"
+    assert told(found, "loss_scaling.init") == 65536.0
+    assert told(found, "loss_scaling.growth_interval") == 1000
+    layers = {f.layer.value for f in found.facts if f.field == "loss_scaling.init"}
+    assert layers == {"library"}
+    assert told(found, "clip.kind") == "none"
+
+
+def test_static_scale() -> None:
+    found = ds(fp16={"enabled": True, "loss_scale": 128})
+    assert told(found, "loss_scaling.mode") == "static"
+    assert told(found, "loss_scaling.scale") == 128
+
+
+@pytest.mark.parametrize("section", [{"enabled": "auto"}, {"enabled": "auto", "loss_scale": 0}])
+def test_auto_is_unknown_with_a_reason(section: dict[str, Any]) -> None:
+    found = ds(fp16=section, gradient_accumulation_steps="auto", gradient_clipping="auto")
+    assert told(found, "precision.enabled") == "config"
+    for field in ("precision.default_dtype", "accumulation.steps", "clip.value"):
+        assert str(told(found, field)).startswith("? auto")
+
+
+def test_bf16_has_no_scale() -> None:
+    found = ds(bf16={"enabled": True}, fp16={"enabled": False, "loss_scale": 64})
+    assert told(found, "precision.default_dtype") == "bf16"
+    assert told(found, "loss_scaling.mode") == "none"
+    assert codes(found) == ["CC927"]
+
+
+def test_both_at_once_contradict() -> None:
+    assert "CC925" in codes(ds(bf16={"enabled": True}, fp16={"enabled": True}))
+
+
+def test_nothing_about_precision_is_float32() -> None:
+    found = ds()
+    assert told(found, "precision.enabled") == "never"
+    assert told(found, "precision.default_dtype") == "fp32"
+
+
+def test_accumulation_from_the_batch_sizes() -> None:
+    found = read(READER, '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8}', "ds.json")
+    assert told(found, "accumulation.steps") == 8
+    assert "processes" in next(f for f in found.facts if f.field == "accumulation.steps").expression
+
+
+def test_batch_sizes_that_do_not_fit() -> None:
+    found = ds(train_batch_size=30, gradient_accumulation_steps=4)
+    assert codes(found) == ["CC928"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "family", "decay"),
+    [
+        ("Adam", "adamw", "weight_decay"),
+        ("OneBitAdam", "adam", "weight_decay"),
+        ("Lamb", "lamb", "weight_decay"),
+        ("SGD", "sgd", "l2"),
+    ],
+)
+def test_families(kind: str, family: str, decay: str) -> None:
+    found = ds(optimizer={"type": kind, "params": {"weight_decay": 0.1}})
+    assert told(found, "optimizer.family") == family
+    assert told(found, f"optimizer.{decay}") == 0.1
+
+
+def test_adam_with_coupled_decay() -> None:
+    params = {"weight_decay": 0.1, "adam_w_mode": False}
+    found = ds(optimizer={"type": "Adam", "params": params})
+    assert told(found, "optimizer.family") == "adam"
+    assert told(found, "optimizer.l2") == 0.1
+
+
+def test_what_deepspeed_refuses_is_an_error() -> None:
+    text = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1,},}'
+    found = read(READER, text, "ds.json")
+    assert codes(found) == ["CC922"]
+    assert told(found, "parallel.kind") == "deepspeed_zero1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"train_batch_size": 32, "max_seq_length": 128, "learning_rate": 1e-5}',
+        '{"optimizer": {"type": "Adam"}, "epochs": 3}',
+        '{"fp16": true, "lr": 0.1}',
+        '{"name": "x", "dependencies": {}}',
+        "[1, 2]",
+        "{",
+        "train_batch_size = 3",
+    ],
+)
+def test_other_json_is_nobodys(text: str) -> None:
+    assert not READER.sniff(Source("c.json", text))
+
+
+def test_a_configuration_in_a_here_document() -> None:
+    text = (
+        "MICRO=4\nSTAGE=$1\ncat <<EOT > ds.json\n{\n"
+        '  "train_micro_batch_size_per_gpu": $MICRO,\n  "zero_optimization": {"stage": $STAGE},\n'
+        '  "fp16": {"enabled": true, "loss_scale": 64}\n}\nEOT\ndeepspeed t.py\n'
+    )
+    found = shell(text)
+    assert told(found, "batch.micro_batch_size") == 4
+    assert told(found, "loss_scaling.scale") == 64
+    assert line_of(found, "loss_scaling.scale") == 7
+    assert all_told(found, "parallel.kind") >= {"deepspeed"}

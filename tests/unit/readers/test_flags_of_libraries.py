@@ -1,0 +1,237 @@
+"""Flags of libraries in launch commands, read without the script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reader_texts import all_told, codes, shell, shown
+
+TRAINER = "--do_train --overwrite_output_dir --per_device_train_batch_size 4 --save_steps 10 "
+MEGATRON = (
+    "--num-layers 2 --num-attention-heads 2 --max-position-embeddings 128 --micro-batch-size 4 "
+    "--global-batch-size 64 --train-iters 100 --lr 1e-4 --lr-decay-style cosine "
+)
+FAIRSEQ = "--arch a --task t --criterion c --max-tokens 100 --optimizer adam "
+LIGHTNING = "--accumulate_grad_batches 4 --max_epochs 3 --gpus 2 "
+PADDLE = "--use_cuda true --init_pretraining_params x --num_iteration_per_drop_scope 1 "
+
+
+def best(text: str) -> dict[str, Any]:
+    """Return what is told of every field; what the command says wins over defaults."""
+    found: dict[str, Any] = {}
+    for fact in shell(text).facts:
+        if fact.field not in found or fact.layer.value != "library":
+            found[fact.field] = shown(fact)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"python t.py {TRAINER} --fp16 --gradient_accumulation_steps 8 --learning_rate 3e-5 "
+            "--lr_scheduler_type cosine --warmup_steps 10 --max_grad_norm 0.3 --bf16 false",
+            {
+                "framework": "pytorch",
+                "api": "hf_trainer",
+                "precision.default_dtype": "fp16",
+                "loss_scaling.mode": "library",
+                "accumulation.steps": 8,
+                "batch.micro_batch_size": 4,
+                "clip.value": 0.3,
+                "optimizer.family": "adamw",
+                "optimizer.lr": 3e-5,
+                "schedule.decay": "cosine",
+                "schedule.warmup": "10 steps",
+            },
+        ),
+        (
+            f"python t.py {TRAINER}",
+            {
+                "precision.enabled": "never",
+                "clip.value": 1.0,
+                "schedule.decay": "linear",
+                "optimizer.lr": 5e-5,
+                "accumulation.present": None,
+            },
+        ),
+        (
+            f"deepspeed --num_gpus 2 t.py --deepspeed c.json {TRAINER} --bf16",
+            {
+                "precision.default_dtype": "bf16",
+                "loss_scaling.mode": "none",
+                "parallel.kind": "deepspeed",
+                "parallel.world_size": 2,
+            },
+        ),
+        (
+            f"torchrun --nproc_per_node 8 t.py {MEGATRON} --fp16 --clip-grad 0.5 "
+            "--tensor-model-parallel-size 2 --loss-scale-window 500 --lr-warmup-fraction .01",
+            {
+                "api": "megatron",
+                "precision.default_dtype": "fp16",
+                "loss_scaling.mode": "dynamic",
+                "loss_scaling.growth_interval": 500,
+                "loss_scaling.init": 2.0**32,
+                "accumulation.steps": 4,
+                "clip.value": 0.5,
+                "parallel.kind": "megatron",
+                "schedule.warmup": "0.01 of all",
+                "optimizer.family": "adamw",
+            },
+        ),
+        (
+            f"python t.py {MEGATRON} --fp16 --loss-scale 1024",
+            {"loss_scaling.mode": "static", "loss_scaling.scale": 1024},
+        ),
+        (
+            f"fairseq-train d {FAIRSEQ} --fp16 --fp16-init-scale 4 --update-freq 16 "
+            "--clip-norm 0.0 --lr-scheduler inverse_sqrt --warmup-updates 4000 --lr 5e-4",
+            {
+                "precision.default_dtype": "fp16",
+                "loss_scaling.mode": "dynamic",
+                "loss_scaling.init": 4,
+                "accumulation.steps": 16,
+                "accumulation.loss_divided": "token_normalised",
+                "clip.kind": "none",
+                "schedule.decay": "rsqrt",
+                "schedule.warmup": "4000 steps",
+                "optimizer.lr": 5e-4,
+            },
+        ),
+        (
+            f"python t.py {LIGHTNING} --precision=16 --gradient_clip_val 0.5 --strategy ddp",
+            {
+                "api": "lightning",
+                "precision.default_dtype": "fp16",
+                "accumulation.steps": 4,
+                "clip.value": 0.5,
+                "parallel.kind": "ddp",
+                "parallel.world_size": 2,
+                "optimizer.family": "elsewhere",
+            },
+        ),
+        (
+            "accelerate launch --mixed_precision fp16 --num_processes 2 t.py "
+            "--gradient_accumulation_steps 4 --max_grad_norm 1.0",
+            {
+                "api": "accelerate",
+                "precision.default_dtype": "fp16",
+                "accumulation.steps": 4,
+                "clip.value": 1.0,
+                "parallel.kind": "ddp",
+            },
+        ),
+        (
+            f"python t.py {PADDLE} --use_fp16 false --loss_scaling 8.0",
+            {
+                "framework": "paddle",
+                "api": "paddle_cli_flags",
+                "precision.enabled": "never",
+                "loss_scaling.mode": "none",
+                "precision.flag": "--use_fp16",
+            },
+        ),
+        (
+            f"python t.py {PADDLE} --use_fp16=true --loss_scaling 128.0 --learning_rate 5e-5",
+            {
+                "precision.default_dtype": "fp16",
+                "loss_scaling.mode": "static",
+                "loss_scaling.scale": 128.0,
+                "optimizer.lr": 5e-5,
+            },
+        ),
+        (
+            f"python t.py {PADDLE} --use_fp16 true --use_dynamic_loss_scaling true "
+            "--init_loss_scaling 1024 --incr_every_n_steps 100 --decr_ratio 0.8",
+            {
+                "loss_scaling.mode": "dynamic",
+                "loss_scaling.init": 1024,
+                "loss_scaling.growth_interval": 100,
+                "loss_scaling.backoff_factor": 0.8,
+            },
+        ),
+        (
+            "python -m paddle.distributed.launch --gpus 0,1 t.py --use_amp --use_recompute true "
+            "--use_fleet true",
+            {
+                "framework": "paddle",
+                "precision.default_dtype": "fp16",
+                "activation_checkpointing.mode": "yes",
+                "parallel.kind": "fleet",
+                "parallel.world_size": 2,
+            },
+        ),
+        (
+            "export TF_ENABLE_AUTO_MIXED_PRECISION=1\npython t.py",
+            {
+                "framework": "tensorflow",
+                "api": "tf_env_amp",
+                "precision.enabled": "always",
+                "loss_scaling.mode": "env_default",
+            },
+        ),
+        (
+            "TF_ENABLE_AUTO_MIXED_PRECISION=0 NVIDIA_TF32_OVERRIDE=0 python t.py",
+            {"precision.enabled": None, "precision.tf32": "no"},
+        ),
+        ("CUDA_VISIBLE_DEVICES=3 python t.py " + TRAINER, {"parallel.kind": "none"}),
+        ("torchrun --nproc_per_node 2 t.py", {"parallel.kind": "ddp", "framework": "pytorch"}),
+        ("horovodrun -np 2 python t.py", {"parallel.kind": "horovod", "framework": None}),
+    ],
+)
+def test_what_a_command_says(text: str, expected: dict[str, Any]) -> None:
+    found = best(text)
+    assert {field: found.get(field) for field in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python t.py --lr 0.1 --epochs 3 --batch_size 4",
+        "python t.py --learning_rate 0.1 --seed 1",
+        "python t.py --use_fp16 --use_xla --horovod",
+        "python t.py --precision high --output x",
+        "python e.py --num_warmup_steps 3 --lr_scheduler_type linear --save_steps 1 --do_train",
+        "python convert.py --arch x --task y",
+    ],
+)
+def test_flags_that_belong_to_nobody(text: str) -> None:
+    assert not any(f.field.startswith(("precision", "accumulation")) for f in shell(text).facts)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"python t.py {TRAINER} --fp16 --bf16", "CC925"),
+        (f"python t.py {MEGATRON} --bf16 --loss-scale 8", "CC927"),
+        (f"python t.py {PADDLE} --use_fp16 false --loss_scaling 8.0", "CC927"),
+        (f"python t.py {TRAINER} --lr_scheduler_type constant --warmup_ratio 0.1", "CC926"),
+        (
+            f"torchrun --nproc_per_node 8 t.py {MEGATRON} --tensor-model-parallel-size 16",
+            "CC928",
+        ),
+    ],
+)
+def test_contradictions(text: str, code: str) -> None:
+    assert codes(shell(text)) == [code]
+
+
+def test_an_unknown_switch_is_no_certainty() -> None:
+    found = best(f"python t.py {PADDLE} --use_fp16 $FP16")
+    assert found["precision.default_dtype"].startswith("? ")
+    assert "precision.enabled" not in found
+
+
+def test_two_launches_with_two_libraries() -> None:
+    found = shell(f"python a.py {TRAINER}\nfairseq-train d {FAIRSEQ}\n")
+    assert all_told(found, "framework") == {"pytorch"}
+    assert len(found.commands) == 2
+
+
+def test_facts_of_flags_are_likely_and_the_launchers() -> None:
+    found = shell(f"python t.py {TRAINER} --fp16")
+    enabled = next(f for f in found.facts if f.field == "precision.enabled")
+    assert (enabled.layer.value, enabled.confidence) == ("launcher", "likely")

@@ -1,0 +1,143 @@
+"""apex and half precision by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.readers.py_apex import READER
+from crosscast.readers.py_manual_fp16 import READER as BY_HAND
+from torch_programs import STEP, facts_of, lines, said
+
+START = """
+import argparse
+import torch
+from apex import amp
+parser = argparse.ArgumentParser()
+parser.add_argument("--fp16", action="store_true")
+parser.add_argument("--opt-level", default="O1")
+parser.add_argument("--loss-scale", default=0.0, type=float)
+args = parser.parse_args()
+"""
+LOOP = """
+for x in loader:
+    with amp.scale_loss(model(x), optimizer) as scaled:
+        scaled.backward()
+    optimizer.step()
+"""
+
+
+def test_initialize_under_a_flag() -> None:
+    text = START + "if args.fp16:\n    model, optimizer = amp.initialize(model, optimizer)\n" + LOOP
+    found = said(READER, text)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.default_dtype"] == "fp32"
+    assert found["precision.level"] == "O1"
+    assert found["precision.mode"] == "mixed"
+    assert found["loss_scaling.mode"] == "framework_default"
+    assert lines(facts_of(READER, text), "precision.enabled") == [11]
+
+
+@pytest.mark.parametrize(
+    ("argument", "mode"),
+    [
+        ("loss_scale='dynamic'", "dynamic"),
+        ("loss_scale=128.0", "static"),
+        ("loss_scale=args.loss_scale", "selectable"),
+        ("loss_scale='dynamic' if args.loss_scale == 0 else args.loss_scale", "selectable"),
+        ("loss_scale=None", "framework_default"),
+        ("num_losses=3", "framework_default"),
+    ],
+)
+def test_loss_scale(argument: str, mode: str) -> None:
+    text = START + f"model, optimizer = amp.initialize(model, optimizer, 'O2', {argument})\n" + LOOP
+    text = text.replace("optimizer, 'O2'", "optimizer, opt_level='O2'")
+    found = said(READER, text)
+    assert found["loss_scaling.mode"] == mode
+    assert found["precision.enabled"] == "always"
+    assert found["precision.mode"] == "full"
+    assert found.get("loss_scaling.scale") == (128.0 if mode == "static" else None)
+
+
+def test_levels_that_do_not_scale() -> None:
+    zero = START + "model, optimizer = amp.initialize(model, optimizer, opt_level='O0')\n" + LOOP
+    assert "precision.enabled" not in said(READER, zero)
+    three = zero.replace("O0", "O3")
+    assert said(READER, three)["loss_scaling.mode"] == "none"
+
+
+def test_a_level_by_a_flag() -> None:
+    text = START + (
+        "if args.opt_level != 'O0':\n"
+        "    model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)\n"
+    )
+    found = said(READER, text + LOOP)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.default_dtype"] == "fp16"
+    assert found["precision.level"] == "O1"
+
+
+def test_a_step_alone_leaves_it_to_its_caller() -> None:
+    text = "from apex import amp\ndef step(loss, optimizer):\n"
+    text += "    with amp.scale_loss(loss, optimizer) as scaled:\n        scaled.backward()\n"
+    found = said(READER, text)
+    assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("caller", "caller")
+
+
+def test_master_weights_of_apex() -> None:
+    text = (
+        "import torch\nfrom apex.fp16_utils import FP16_Optimizer\n"
+        "optimizer = FP16_Optimizer(torch.optim.SGD(model.parameters(), 0.1),"
+        " dynamic_loss_scale=True, dynamic_loss_args={'init_scale': 2 ** 12})\n" + STEP
+    )
+    found = said(READER, text)
+    assert found["precision.mode"] == "full"
+    assert found["loss_scaling.mode"] == "dynamic"
+    assert found["loss_scaling.init"] == 4096
+
+
+def test_what_is_no_apex() -> None:
+    text = "import torch\nfrom apex import amp\nfrom apex.parallel import convert_syncbn_model\n"
+    assert said(READER, text + "model = convert_syncbn_model(model)\n" + STEP) == {}
+
+
+def test_half_weights_with_copies() -> None:
+    text = (
+        "import argparse\nimport torch\nfrom fp16util import network_to_half, prep_param_lists\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--fp16', action='store_true')\n"
+        "args = parser.parse_args()\n"
+        "if args.fp16:\n    model = network_to_half(model)\n"
+        "    params, masters = prep_param_lists(model)\n"
+    )
+    found = said(BY_HAND, text + STEP)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.mode"] == "full"
+    assert found["api"] == ("custom_fp16",)
+
+
+def test_an_optimizer_that_scales_the_loss_itself() -> None:
+    text = (
+        "def main(args):\n"
+        "    if args.fp16:\n        model.half()\n"
+        "    optimizer = make_optimizer(model, args)\n"
+        "    for x in loader:\n"
+        "        optimizer.backward(model(x))\n"
+        "        optimizer.step()\n"
+    )
+    found = said(BY_HAND, text)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.dtypes"] == ("fp16",)
+    assert found["loss_scaling.mode"] == "library"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "teacher_model.half()\n" + STEP,
+        "import torch\nvae_model.to(torch.float16)\n" + STEP,
+        "model.half()\nprint(model(x))\n",
+        "def evaluate(args, model):\n    if args.fp16:\n        model.half()\n" + STEP,
+        "x = inputs.half()\n" + STEP,
+    ],
+)
+def test_half_weights_that_are_not_trained(text: str) -> None:
+    assert said(BY_HAND, text) == {}

@@ -1,0 +1,217 @@
+"""autocast and GradScaler."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.readers.py_torch_amp import READER
+from torch_programs import facts_of, lines, said
+
+ARGS = """
+import argparse
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16"])
+args = parser.parse_args()
+"""
+LOOP = """
+for x, y in loader:
+    with torch.{cast}:
+        loss = model(x, y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+def test_a_flag_switches_both() -> None:
+    text = (
+        ARGS
+        + "scaler = torch.cuda.amp.GradScaler(enabled=args.amp)\n"
+        + LOOP.format(cast="cuda.amp.autocast(enabled=args.amp)")
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.default_dtype"] == "fp32"
+    assert found["precision.flag"] == "args.amp"
+    assert found["loss_scaling.mode"] == "framework_default"
+    assert found["api"] == ("torch.cuda.amp",)
+    assert lines(facts_of(READER, text), "loss_scaling.mode") == [8]
+
+
+def test_without_any_switch_it_is_always_on() -> None:
+    text = "import torch\nscaler = torch.amp.GradScaler('cuda', init_scale=1024.0)\n" + LOOP.format(
+        cast="autocast('cuda', dtype=torch.float16)"
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "always"
+    assert found["precision.default_dtype"] == "fp16"
+    assert found["loss_scaling.mode"] == "dynamic"
+    assert found["loss_scaling.init"] == 1024.0
+    assert found["api"] == ("torch.amp",)
+
+
+def test_types_by_a_table_of_types() -> None:
+    text = (
+        ARGS
+        + "kind = {'float16': torch.float16, 'bfloat16': torch.bfloat16}[args.dtype]\n"
+        + "scaler = torch.cuda.amp.GradScaler(enabled=kind == torch.float16)\n"
+        + LOOP.format(cast="autocast(device_type='cuda', dtype=kind)")
+    )
+    found = said(READER, text)
+    assert set(found["precision.dtypes"]) == {"fp16", "bf16"}
+    assert found["precision.default_dtype"] == "fp16"
+
+
+def test_the_device_chooses_the_type() -> None:
+    text = (
+        "import torch\n"
+        "kind = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16\n"
+        "scaler = torch.cuda.amp.GradScaler()\n"
+    ) + LOOP.format(cast="autocast(device_type='cuda', dtype=kind)")
+    assert said(READER, text)["precision.default_dtype"] == "bf16_or_fp16"
+
+
+def test_autocast_of_a_cpu_is_bfloat16() -> None:
+    text = "import torch\n" + (
+        "for x in loader:\n"
+        "    with torch.autocast('cpu'):\n"
+        "        loss = model(x)\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+    )
+    found = said(READER, text)
+    assert found["precision.dtypes"] == ("bf16",)
+    assert "loss_scaling.mode" not in found
+
+
+def test_a_branch_decides() -> None:
+    text = ARGS + (
+        "scaler = torch.cuda.amp.GradScaler() if args.amp else None\n"
+        "def step(x):\n"
+        "    with torch.cuda.amp.autocast():\n"
+        "        loss = model(x)\n"
+        "    scaler.scale(loss).backward()\n"
+        "    scaler.step(optimizer)\n"
+        "    scaler.update()\n"
+        "for x in loader:\n"
+        "    if args.amp:\n"
+        "        step(x)\n"
+        "    else:\n"
+        "        model(x).backward()\n"
+        "        optimizer.step()\n"
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.default_dtype"] == "fp32"
+
+
+def test_a_context_kept_in_a_variable() -> None:
+    text = ARGS + (
+        "from contextlib import nullcontext\n"
+        "from functools import partial\n"
+        "cast = nullcontext\n"
+        "if args.amp:\n"
+        "    cast = partial(torch.autocast, device_type='cuda', dtype=torch.bfloat16)\n"
+        "for x in loader:\n"
+        "    with cast():\n"
+        "        loss = model(x)\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.dtypes"] == ("bf16",)
+    assert "loss_scaling.mode" not in found
+
+
+def test_a_helper_class_leaves_it_to_its_caller() -> None:
+    text = (
+        "import torch\n"
+        "class Scaler:\n"
+        "    def __init__(self):\n"
+        "        self._scaler = torch.cuda.amp.GradScaler()\n"
+        "    def __call__(self, loss, optimizer):\n"
+        "        self._scaler.scale(loss).backward()\n"
+        "        self._scaler.step(optimizer)\n"
+        "        self._scaler.update()\n"
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "caller"
+    assert found["loss_scaling.mode"] == "framework_default"
+
+
+def test_a_scaler_that_is_handed_in() -> None:
+    text = (
+        "import torch\n"
+        "def train(model, loader, optimizer, scaler):\n"
+        "    for x in loader:\n"
+        "        with torch.cuda.amp.autocast(enabled=scaler is not None):\n"
+        "            loss = model(x)\n"
+        "        scaler.scale(loss).backward()\n"
+        "        scaler.step(optimizer)\n"
+        "        scaler.update()\n"
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "caller"
+    assert found["loss_scaling.mode"] == "caller"
+
+
+def test_a_setting_of_a_configuration() -> None:
+    text = (
+        "import torch\n"
+        "from settings import get_config\n"
+        "config = get_config()\n"
+        "scaler = torch.cuda.amp.GradScaler(enabled=config.TRAIN.AMP)\n"
+    ) + LOOP.format(cast="cuda.amp.autocast(enabled=config.TRAIN.AMP)")
+    found = said(READER, text)
+    assert found["precision.enabled"] == "config"
+    assert found["precision.default_dtype"] == "?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "import torch\nfrom torch.cuda.amp import autocast, GradScaler\n"
+            "for x in loader:\n    model(x).backward()\n    optimizer.step()\n",
+            id="imported and never used",
+        ),
+        pytest.param(
+            "import torch\n# with torch.cuda.amp.autocast():\n"
+            "'''scaler = torch.cuda.amp.GradScaler()'''\n"
+            "for x in loader:\n    model(x).backward()\n    optimizer.step()\n",
+            id="comment and text",
+        ),
+        pytest.param(
+            "import torch\nfor x in loader:\n    with torch.cuda.amp.autocast(enabled=False):\n"
+            "        loss = model(x)\n    loss.backward()\n    optimizer.step()\n",
+            id="an island of float32",
+        ),
+        pytest.param(
+            "import torch\nscaler = torch.cuda.amp.GradScaler(enabled=False)\n"
+            "for x in loader:\n    scaler.scale(model(x)).backward()\n    scaler.step(optimizer)\n",
+            id="a scaler that is off",
+        ),
+        pytest.param(
+            "import torch\ndef generate(x):\n    with torch.autocast('cuda'):\n"
+            "        return model(x)\n",
+            id="predictions only",
+        ),
+        pytest.param(
+            "import torch\nif False:\n    scaler = torch.cuda.amp.GradScaler()\n"
+            "for x in loader:\n    model(x).backward()\n    optimizer.step()\n",
+            id="dead code",
+        ),
+        pytest.param(
+            "import torch\nloss_scale = 0.5\nfor x in loader:\n"
+            "    (model(x) * loss_scale).backward()\n    optimizer.step()\n",
+            id="the weight of a loss",
+        ),
+    ],
+)
+def test_what_is_no_mixed_precision(text: str) -> None:
+    found = said(READER, text)
+    assert not {"precision.enabled", "precision.dtypes", "loss_scaling.mode"} & set(found)

@@ -1,0 +1,162 @@
+"""Schedules of the learning rate in PyTorch programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.readers.py_torch_schedules import READER
+from torch_programs import STEP, facts_of, lines, said
+
+HEAD = "import math\nimport torch\nfrom torch.optim.lr_scheduler import *\n"
+
+
+def decay(text: str) -> object:
+    return said(READER, text).get("schedule.decay")
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        ("torch.optim.lr_scheduler.StepLR(optimizer, 30)", "step"),
+        ("torch.optim.lr_scheduler.MultiStepLR(optimizer, [30, 60])", "multistep"),
+        ("torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)", "exponential"),
+        ("torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)", "cosine"),
+        ("torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 100)", "cosine"),
+        ("torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)", "plateau"),
+        ("torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=10)", "onecycle"),
+        ("torch.optim.lr_scheduler.PolynomialLR(optimizer, 10)", "poly"),
+        ("torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, 10)", "linear"),
+        ("transformers.get_cosine_schedule_with_warmup(optimizer, 10, 100)", "cosine"),
+        ("transformers.get_linear_schedule_with_warmup(optimizer, 10, 100)", "linear"),
+        ("transformers.get_constant_schedule_with_warmup(optimizer, 10)", "none"),
+        ("transformers.get_scheduler('polynomial', optimizer, 10, 100)", "poly"),
+        ("transformers.optimization.get_scheduler('inverse_sqrt', optimizer)", "rsqrt"),
+        ("helpers.WarmupLinearSchedule(optimizer, warmup_steps=5, t_total=50)", "linear"),
+        ("helpers.PolyWarmUpScheduler(optimizer, warmup=0.1, total_steps=50)", "poly"),
+        ("timm.scheduler.create_scheduler_v2(optimizer)", "selectable"),
+    ],
+)
+def test_by_name(call: str, word: str) -> None:
+    package = call.partition(".")[0]
+    assert decay(f"import {package}\nscheduler = {call}\n" + STEP) == word
+
+
+def test_warm_up_and_length() -> None:
+    text = "from transformers import get_linear_schedule_with_warmup as warm\n"
+    text += "scheduler = warm(optimizer, num_warmup_steps=100, num_training_steps=1000)\n"
+    found = said(READER, text + STEP)
+    assert found["schedule.has_warmup"] == "yes"
+    assert found["schedule.warmup"] == 100
+    assert found["schedule.total_steps"] == 1000
+    found = said(READER, text.replace("=100,", "=0,") + STEP)
+    assert "schedule.has_warmup" not in found
+
+
+@pytest.mark.parametrize(
+    ("function", "word", "warms"),
+    [
+        ("lambda epoch: 0.95 ** epoch", "exponential", False),
+        ("lambda epoch: 0.1 ** (epoch // 30)", "step", False),
+        ("lambda step: 1 - step / 1000", "linear", False),
+        ("lambda step: 0.5 * (1 + math.cos(math.pi * step / 1000))", "cosine", False),
+        ("lambda step: (1 - step / 1000) ** 0.9", "poly", False),
+        ("lambda step: min((step + 1) ** -0.5, (step + 1) * warmup ** -1.5)", "noam", True),
+        ("lambda step: 1.0", "none", False),
+        ("lambda step: min(1.0, step / warmup_steps)", "none", True),
+    ],
+)
+def test_own_functions(function: str, word: str, warms: bool) -> None:
+    found = said(READER, HEAD + f"schedule = LambdaLR(optimizer, lr_lambda={function})\n" + STEP)
+    assert found["schedule.decay"] == word
+    assert found.get("schedule.has_warmup") == ("yes" if warms else None)
+
+
+def test_a_function_of_the_program() -> None:
+    text = HEAD + (
+        "def rate(step, warmup_steps, total):\n"
+        "    if step < warmup_steps:\n        return step / max(1, warmup_steps)\n"
+        "    return max(0.0, (total - step) / (total - warmup_steps))\n"
+        "from functools import partial\n"
+        "schedule = LambdaLR(optimizer, partial(rate, warmup_steps=10, total=100))\n"
+    )
+    found = said(READER, text + STEP)
+    assert found["schedule.decay"] == "linear"
+    assert found["schedule.has_warmup"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("rate = 0.1 * 0.1 ** (epoch // 30)", "step"),
+        ("rate = 0.5 * (1 + math.cos(math.pi * epoch / 90))", "cosine"),
+        ("rate = base * (1 - epoch / 90) ** 0.9", "poly"),
+        ("rate = base * (90 - epoch) / 90", "linear"),
+        ("rate = base * 0.97 ** epoch", "exponential"),
+        (
+            "rate = base\n    for m in milestones:\n        rate *= 0.1 if epoch >= m else 1",
+            "step_custom",
+        ),
+    ],
+)
+def test_rates_written_by_hand(body: str, word: str) -> None:
+    text = (
+        f"import math\ndef adjust_learning_rate(optimizer, epoch, base, milestones):\n    {body}\n"
+        "    for group in optimizer.param_groups:\n        group['lr'] = rate\n"
+        "for epoch in range(90):\n    adjust_learning_rate(optimizer, epoch, 0.1, [30])\n"
+    )
+    assert decay(text + "    " + STEP.replace("\n", "\n    ")) == word
+    assert {2, 7 + body.count("\n")} <= set(lines(facts_of(READER, text + STEP), "schedule.decay"))
+
+
+def test_a_warm_up_before_a_fall() -> None:
+    text = HEAD + (
+        "warm = LinearLR(optimizer, start_factor=0.01, total_iters=5)\n"
+        "fall = CosineAnnealingLR(optimizer, 95)\n"
+        "scheduler = SequentialLR(optimizer, [warm, fall], milestones=[5])\n"
+    )
+    found = said(READER, text + STEP)
+    assert found["schedule.decay"] == "cosine"
+    assert found["schedule.has_warmup"] == "yes"
+
+
+def test_a_flag_chooses() -> None:
+    text = HEAD + (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--sched', default='step')\nargs = parser.parse_args()\n"
+        "if args.sched == 'step':\n    scheduler = StepLR(optimizer, 30)\n"
+        "elif args.sched == 'cosine':\n    scheduler = CosineAnnealingLR(optimizer, 90)\n"
+    )
+    assert decay(text + STEP) == "step"
+    assert decay(text.replace("default='step'", "required=True") + STEP) == "selectable"
+
+
+def test_the_schedule_of_bert_own_adam() -> None:
+    text = (
+        "from optimization import BertAdam\n"
+        "optimizer = BertAdam(p, lr=1e-4, schedule='warmup_linear', warmup=0.1, t_total=100)\n"
+    )
+    found = said(READER, text + STEP)
+    assert found["schedule.decay"] == "linear"
+    assert found["schedule.has_warmup"] == "yes"
+
+
+def test_made_elsewhere_or_by_the_caller() -> None:
+    text = "from schedules import build_scheduler\nscheduler = build_scheduler(config, optimizer)\n"
+    assert decay(text + STEP) == "elsewhere"
+    text = "def fit(optimizer, scheduler_fn):\n    scheduler = scheduler_fn(optimizer)\n"
+    assert decay(text + "    loss.backward()\n") == "caller"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for group in optimizer.param_groups:\n    group['lr'] = 0.1\n",
+        "def restore(optimizer, lr):\n    for g in optimizer.param_groups:\n        g['lr'] = lr\n",
+        "from diffusers import DDPMScheduler\nnoise_scheduler = DDPMScheduler(1000)\n",
+        "from torch.optim.lr_scheduler import StepLR\n",
+        "rates = {'lr': 0.1}\nrates['lr'] = 0.2\n",
+        "import torch\nprof = torch.profiler.schedule(wait=1, warmup=1, active=3)\n",
+    ],
+)
+def test_what_is_no_schedule(text: str) -> None:
+    assert decay(text + STEP) is None

@@ -1,0 +1,154 @@
+"""No text makes a reader raise, and nothing heavy is imported before it is needed."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY
+from crosscast.pysource.project import read_program
+from crosscast.readers import py_config_dicts, py_mmengine
+from crosscast.readers.protocol import Reading, TextReader
+from crosscast.source import Source
+
+ROOT = Path(__file__).parents[3]
+POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+READERS: list[TextReader] = [
+    getattr(importlib.import_module(place.partition(":")[0]), place.partition(":")[2])
+    for name, place in POINTS["crosscast.readers"].items()
+    if name != "recipe"
+]
+TEXTS = [
+    path.read_text()
+    for path in sorted(Path(__file__).parent.glob("test_*.py"))
+    if path.name != Path(__file__).name
+]
+WORDS = st.sampled_from(
+    (
+        *("python t.py", "--lr", "$X", "${X:-", "}", "$((", "))", "(", ")", '"', "'", "\\", "\n"),
+        *("|", "&&", "if [ $1 ]; then", "fi", "for a in", "do", "done", "case x in", "esac", ";;"),
+        *(
+            "<<EOF",
+            "EOF",
+            "`",
+            "#",
+            " ",
+            "A=",
+            "A+=(",
+            "{",
+            "f() {",
+            "eval",
+            "bash -c",
+            "f",
+            "=",
+            "1",
+        ),
+        *(
+            "export ",
+            "torchrun",
+            "srun",
+            "-m",
+            "${A[@]}",
+            "$@",
+            ">",
+            "&",
+            "function",
+            "[[",
+            "]]",
+            "é",
+        ),
+    )
+)
+
+
+def hold(reader: TextReader, text: str, name: str) -> Reading:
+    source = Source(name, text)
+    reader.sniff(source)
+    reading = reader.read(source)
+    for fact in reading.facts:
+        check_words(fact.field, fact.value if fact.known else None)
+    return reading
+
+
+def check_words(field: str, value: object) -> None:
+    entry = VOCABULARY[field]
+    if value is None or entry.values in (NUMBER, TEXT):
+        assert value is None or entry.values != NUMBER or isinstance(value, int | float)
+        return
+    assert value in entry.values, f"{field}: {value}"
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "\0", "\ufeff", "\x00\xff" * 100, "{" * 3000, "[" * 3000, "(" * 3000, "a:\n" * 3000),
+        *("$(" * 500, "((" * 500, "if x; then " * 400, "{" * 400 + "}" * 400, "python " * 3000),
+        *(
+            '"' * 1001,
+            "'" * 1001,
+            "x=$x$x\n" * 60,
+            "a" * 3_000_000,
+            "\u2028\u0085: - \u2028",
+            "--- \n" * 99,
+        ),
+        "X=aa\n" + "X=$X$X\n" * 60 + "python t.py $X\n",
+        "f() { f; f; }\nf\n",
+        "while true; do " * 60 + "python t.py;" + " done;" * 60,
+        "ENV " + "A=1 " * 5000 + "\nFROM x\n",
+    ],
+    ids=lambda text: repr(text[:20]),
+)
+def test_strange_text(reader: TextReader, text: str) -> None:
+    hold(reader, text, "some.file")
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
+@settings(max_examples=15)
+@given(text=st.text(max_size=200))
+def test_any_text(reader: TextReader, text: str) -> None:
+    hold(reader, text, "x")
+
+
+@settings(max_examples=150)
+@given(st.lists(WORDS, max_size=30))
+def test_any_shell(words: list[str]) -> None:
+    shell = next(one for one in READERS if one.name == "shell")
+    hold(shell, " ".join(words), "x.sh")
+    hold(shell, "".join(words), "x.sh")
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(TEXTS), st.integers(0, 2**20), st.integers(0, 400))
+def test_pieces_of_real_texts(text: str, start: int, size: int) -> None:
+    piece = text[start % len(text) :][:size]
+    for reader in READERS:
+        hold(reader, piece, "piece.yaml")
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(TEXTS), st.integers(0, 2**20), st.integers(0, 400))
+def test_pieces_as_python(text: str, start: int, size: int) -> None:
+    lines = text[start % len(text) :][:size].partition("\n")[2]
+    program, _ = read_program([Source("c.py", lines)])
+    for reader in (py_mmengine.READER, py_config_dicts.READER):
+        for fact in reader.read(program):
+            check_words(fact.field, fact.value if fact.known else None)
+
+
+def test_nothing_heavy_before_a_script_is_read() -> None:
+    modules = sorted({place.partition(":")[0] for place in POINTS["crosscast.readers"].values()})
+    code = (
+        f"import sys\nfor m in {modules!r}: __import__(m)\n"
+        "heavy = {'tree_sitter', 'tree_sitter_bash', 'numpy', 'torch'} & set(sys.modules)\n"
+        "sys.exit(repr(heavy) if heavy else 0)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,1 @@
+"""What readers find in a source: facts, each with its place, its layer and how sure it is."""

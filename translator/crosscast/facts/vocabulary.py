@@ -1,0 +1,220 @@
+"""The fields that readers may speak of: what a source can say about a recipe, and in which words.
+
+It is wider than the recipe: a script can divide its loss twice or clip before it unscales, which no
+recipe can. `recipe` names the field of the recipe that an entry fills.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NUMBER = ("<number>",)
+TEXT = ("<text>",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One entry. `values`: the words allowed, or NUMBER or TEXT. `many`: several may hold."""
+
+    values: tuple[str, ...]
+    meaning: str
+    recipe: str = ""
+    many: bool = False
+    of_subject: bool = False
+    """Whether every subject (optimizer, scaler) has its own."""
+
+
+_WHO = ("library", "caller", "inherit")
+"""A library does it, the caller of this code does it, another configuration file says it."""
+
+VOCABULARY: dict[str, Field] = {
+    "framework": Field(values=("pytorch", "tensorflow", "paddle", "jax"), meaning="what trains"),
+    "api": Field(
+        values=(
+            *("apex_amp", "torch.cuda.amp", "torch.amp", "custom_fp16", "accelerate", "hf_trainer"),
+            *("lightning", "lightning_fabric", "deepspeed", "megatron", "nemo", "gpt_neox"),
+            *("axolotl", "llama_factory", "torchtune", "composer", "mmengine", "mmcv1"),
+            *("config_overrides", "horovod", "keras_mp", "keras_mp_experimental"),
+            *("tf_graph_rewrite", "tf_rewriter_config", "tf_env_amp", "tf_config_automp"),
+            *("tf_contrib_mp", "tf_custom", "tf_model_garden", "openseq2seq"),
+            *("paddle_static_custom", "paddle_static_decorate", "paddle_dygraph_amp"),
+            *("paddle_fleet", "paddle_cli_flags", "paddle_yaml"),
+            *("jax_dynamic_scale", "jax_multisteps"),
+        ),
+        meaning="interfaces through which precision, scaling and accumulation are asked for",
+        many=True,
+    ),
+    "precision.enabled": Field(
+        values=("never", "always", "flag", "config", "caller", "inherit"),
+        meaning="who decides whether half precision is used",
+    ),
+    "precision.dtypes": Field(
+        values=("fp32", "fp16", "bf16", "fp8"),
+        meaning="types below float32 that the source can select",
+        many=True,
+    ),
+    "precision.default_dtype": Field(
+        values=("fp32", "fp16", "bf16", "bf16_or_fp16", "launcher_or_config", "inherit"),
+        meaning="what runs with the defaults as written; bf16_or_fp16: the device decides",
+        recipe="precision.compute_dtype",
+    ),
+    "precision.flag": Field(values=TEXT, meaning="name of the switch"),
+    "precision.mode": Field(
+        values=("mixed", "full"),
+        meaning="float32 weights, or half weights with float32 copies",
+        recipe="precision.mode",
+    ),
+    "precision.level": Field(values=TEXT, meaning="level as the library calls it: O1, O2"),
+    "precision.tf32": Field(values=("yes", "no"), meaning="TF32 matmuls", recipe="precision.tf32"),
+    "loss_scaling.mode": Field(
+        values=(
+            *("none", "static", "dynamic", "framework_default", "env_default", "selectable"),
+            *_WHO,
+        ),
+        meaning="dynamic: its parameters are stated; framework_default: a scaler without "
+        "parameters; env_default: switched on through the environment; selectable: a flag decides",
+        recipe="loss_scaling.mode",
+    ),
+    **{
+        f"loss_scaling.{name}": Field(values=NUMBER, meaning=meaning, recipe=f"loss_scaling.{path}")
+        for name, path, meaning in (
+            ("init", "init_scale", "first scale of a dynamic one"),
+            ("scale", "scale", "the scale of a static one"),
+            ("min", "min_scale", "lowest scale"),
+            ("max", "max_scale", "highest scale"),
+            ("growth_interval", "growth_interval", "clean steps before it grows"),
+            ("growth_factor", "growth_factor", "factor of growth"),
+            ("backoff_factor", "backoff_factor", "factor of the back-off"),
+            ("hysteresis", "hysteresis", "overflows before the back-off"),
+        )
+    },
+    "accumulation.present": Field(
+        values=("yes", "no"),
+        meaning="there is accumulation, even if it is of 1 by default",
+    ),
+    "accumulation.steps": Field(
+        values=NUMBER, meaning="micro-batches of a window", recipe="accumulation.steps"
+    ),
+    "accumulation.loss_divided": Field(
+        values=("yes", "no", "no_by_design", "token_normalised", "conditional", *_WHO),
+        meaning="whether losses are divided before they are summed up; no_by_design: the loss is a "
+        "sum",
+    ),
+    "accumulation.tail": Field(
+        values=("leak", "dropped", "not_consumed", "carried_over", "stepped", *_WHO),
+        meaning="a short last window: leaks into the next epoch, its gradients are dropped, its "
+        "batches are never used, the counter runs on, it is applied",
+        recipe="accumulation.tail",
+    ),
+    "accumulation.no_sync": Field(
+        values=("yes", "no", "flag", *_WHO),
+        meaning="whether the all-reduce waits for the end of the window",
+    ),
+    "zero_grad.where": Field(
+        values=(
+            *("before_forward", "before_backward", "after_step", "window_start"),
+            *("functional", "static_graph", *_WHO),
+        ),
+        meaning="where gradients are cleared",
+    ),
+    "clip.kind": Field(
+        values=(
+            *("none", "global_norm", "value", "per_param_norm", "per_var_then_global"),
+            *("layerwise", "selectable", "library_default", "elsewhere", "caller", "inherit"),
+        ),
+        meaning="how gradients are clipped",
+        recipe="clipping.kind",
+    ),
+    "clip.value": Field(values=NUMBER, meaning="norm or value of the clip", recipe="clipping.*"),
+    "clip.unscaled_first": Field(
+        values=("yes", "no", "amp_master_params", "library", "mixed"),
+        meaning="whether the loss scale is gone when gradients are clipped",
+    ),
+    "clip.per": Field(values=("step", "micro", "library"), meaning="once a window or every time"),
+    "scaler_update.status": Field(
+        values=("ok", "per_optimizer", "per_micro", "missing", "custom", *_WHO),
+        meaning="how often the loss scale is updated",
+    ),
+    **{
+        f"optimizer.{name}": Field(
+            values=values, meaning=meaning, recipe=f"optimizer.{path}", of_subject=True
+        )
+        for name, path, values, meaning in (
+            (
+                "family",
+                "name",
+                (
+                    *("sgd", "adam", "adamw", "lamb", "novograd", "adafactor", "rmsprop"),
+                    *("adagrad", "adadelta", "ftrl", "lion", "radam", "lars", "selectable"),
+                    *("elsewhere", "caller", "library_default", "inherit"),
+                ),
+                "sgd includes momentum",
+            ),
+            ("name", "", TEXT, "as the source calls it"),
+            ("lr", "learning_rate", NUMBER, "highest rate"),
+            ("beta1", "betas", NUMBER, "decay of the first moment"),
+            ("beta2", "betas", NUMBER, "decay of the second moment"),
+            ("eps", "eps", NUMBER, "epsilon"),
+            ("weight_decay", "weight_decay", NUMBER, "decoupled decay"),
+            ("l2", "weight_decay", NUMBER, "coupled decay"),
+            ("momentum", "momentum", NUMBER, "momentum of SGD"),
+            ("nesterov", "nesterov", ("yes", "no"), "Nesterov's form"),
+            ("no_decay", "no_decay", ("yes", "no"), "groups without decay"),
+            ("role", "", TEXT, "which part it trains: generator, discriminator"),
+        )
+    },
+    "schedule.decay": Field(
+        values=(
+            *("none", "linear", "cosine", "poly", "exponential", "step", "multistep"),
+            *("step_custom", "plateau", "noam", "rsqrt", "onecycle", "custom", "selectable"),
+            *("elsewhere", "caller", "library_default", "inherit"),
+        ),
+        meaning="fall of the learning rate after the warm-up",
+        recipe="schedule.name",
+    ),
+    "schedule.warmup": Field(
+        values=TEXT, meaning="length of the warm-up: a number of steps, a share, an expression"
+    ),
+    "schedule.has_warmup": Field(values=("yes", "no"), meaning="whether there is a warm-up"),
+    "schedule.total_steps": Field(
+        values=NUMBER, meaning="length of the schedule", recipe="schedule.total_steps"
+    ),
+    "schedule.stepped_per": Field(
+        values=("step", "micro", "epoch", "library", "selectable"),
+        meaning="what advances it: updates, micro-batches, epochs",
+    ),
+    "schedule.on_skip": Field(
+        values=("steps", "guarded", "library"),
+        meaning="whether it moves on when the scaler skips an update",
+        recipe="schedule.tick",
+    ),
+    "ema.decay": Field(values=NUMBER, meaning="average of the weights", recipe="ema.decay"),
+    "activation_checkpointing.mode": Field(
+        values=("none", "yes", "flag", "config"),
+        meaning="activations are computed again in the backward pass",
+        recipe="activation_checkpointing",
+    ),
+    "parallel.kind": Field(
+        values=(
+            *("none", "dp", "ddp", "apex_ddp", "fsdp", "horovod", "deepspeed"),
+            *("deepspeed_zero0", "deepspeed_zero1", "deepspeed_zero2", "deepspeed_zero3"),
+            *("megatron", "mirrored", "multiworker", "tpu", "towers", "strategy_by_flag"),
+            *("paddle_dp", "paddle_transpiler", "fleet", "fleet_hybrid", "pmap", *_WHO),
+        ),
+        meaning="how work is spread over devices",
+        many=True,
+    ),
+    "parallel.backend": Field(values=("nccl", "gloo", "mpi", "flag"), meaning="how they talk"),
+    "parallel.world_size": Field(values=NUMBER, meaning="number of processes"),
+    "batch.micro_batch_size": Field(
+        values=NUMBER, meaning="rows of one forward pass", recipe="batch.micro_batch_size"
+    ),
+    "batch.global_batch_size": Field(
+        values=NUMBER, meaning="rows of one update", recipe="batch.global_batch_size"
+    ),
+    "run.epochs": Field(values=NUMBER, meaning="epochs of the run"),
+    "run.seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
+    "run.sequence_length": Field(
+        values=NUMBER, meaning="tokens of a row", recipe="data.sequence_length"
+    ),
+}

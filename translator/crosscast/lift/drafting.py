@@ -1,0 +1,148 @@
+"""From what was read to a recipe: fill every field, check it, say what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.lift import course, sections
+from crosscast.lift.analyse import Analysis
+from crosscast.lift.conflicts import conflicts
+from crosscast.lift.filled import Draft, Filled, of_fact
+from crosscast.lift.implied import imply
+from crosscast.lift.optimizers import optimizer
+from crosscast.lift.written import recipe_yaml
+from crosscast.recipe import Recipe
+from crosscast.validate import build_recipe
+from crosscast.yaml_source import parse
+
+DIRECT = "recipe."
+"""Facts with such a name speak of a field of the recipe itself; numbers in it count items."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifted:
+    """What became of a group of sources."""
+
+    analysis: Analysis
+    fields: Mapping[str, Filled]
+    """Field of the recipe to how it came by its value."""
+    text: str
+    """The recipe as YAML with comments; empty if the sources do not train."""
+    recipe: Recipe | None
+    """The recipe; None if what was read makes none: the diagnostics say why."""
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Fields of the recipe that no source speaks of and that it needs."""
+        return tuple(path for path, one in self.fields.items() if one.how == "stand_in")
+
+
+def lift(analysis: Analysis) -> Lifted:
+    """Return the recipe of sources that belong together. Never raises."""
+    if analysis.recipe is not None:
+        return _given(analysis, analysis.recipe)
+    if not _trains(analysis):
+        message = "nothing here trains, as far as the readers can tell"
+        note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
+        said = (*analysis.diagnostics, replace(note, message=f"{analysis.name}: {message}"))
+        return Lifted(analysis=analysis, fields={}, text="", recipe=None, diagnostics=said)
+    draft = fill(analysis)
+    found = [*analysis.diagnostics, *conflicts(analysis), *draft.notes]
+    text = recipe_yaml(draft.fields, [one.name for one in analysis.subject.sources])
+    recipe, problems = _build(text, draft)
+    return Lifted(
+        analysis=analysis,
+        fields=draft.fields,
+        text=text,
+        recipe=recipe,
+        diagnostics=(*found, *problems),
+    )
+
+
+def _trains(analysis: Analysis) -> bool:
+    subject = analysis.subject
+    return subject.trains or any(fact.field.startswith(DIRECT) for fact in subject.profile)
+
+
+def fill(analysis: Analysis) -> Draft:
+    """Return all fields of the recipe that sources, defaults and stand-ins give."""
+    look = sections.looking(analysis.settled)
+    draft = Draft()
+    draft.put("version", 1, how="derived")
+    draft.put("name", slug(analysis.name), how="derived")
+    sections.precision(look, draft)
+    sections.loss_scaling(look, draft)
+    sections.accumulation(look, draft)
+    sections.clipping(look, draft)
+    chosen = optimizer(analysis.settled, draft)
+    course.schedule(look, draft)
+    course.batch(look, draft)
+    versions = dict(analysis.subject.program.versions) if analysis.subject.program else {}
+    name = analysis.settled.get(("optimizer.name", chosen))
+    called = str(name.fact.value) if name and name.fact.known else ""
+    imply(look, called, draft, versions)
+    _direct(analysis, draft)
+    course.rest(look, draft)
+    if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
+        draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
+    return draft
+
+
+def slug(name: str) -> str:
+    """Return a name for a recipe from that of a file."""
+    path = PurePath(name.replace("\\", "/"))
+    stem = path.stem if path.stem not in ("train", "main", "run", "config", "-") else ""
+    parts = [part for part in (path.parent.name if not stem else "", path.stem) if part]
+    text = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)).strip("-._")[:64]
+    return text if text and text[0].isalnum() else "lifted"
+
+
+def _direct(analysis: Analysis, draft: Draft) -> None:
+    """Fill the fields that facts speak of by the recipe's own names."""
+    direct: dict[str, Filled] = {}
+    for fact in analysis.subject.profile:
+        if fact.field.startswith(DIRECT) and fact.known:
+            value = list(fact.value) if isinstance(fact.value, tuple) else fact.value
+            direct.setdefault(fact.field.removeprefix(DIRECT), of_fact(value, fact))
+    for choice in ("optimizer.name", "loss_scaling.mode", "clipping.kind", "schedule.name"):
+        if choice in direct and direct[choice].value != draft.value(choice):
+            draft.without(f"{choice.split('.')[0]}.")
+    draft.fields.update(direct)
+
+
+def _build(text: str, draft: Draft) -> tuple[Recipe | None, list[Diagnostic]]:
+    """Return the recipe of a text, or why it is none, with places in the sources."""
+    try:
+        return build_recipe(parse(text, "recipe.yaml")), []
+    except DiagnosticError as error:
+        return None, [_explained(one, draft) for one in error.diagnostics]
+
+
+def _explained(one: Diagnostic, draft: Draft) -> Diagnostic:
+    filled = draft.fields.get(one.path)
+    place = filled.places[0] if filled and filled.places else None
+    return Diagnostic(
+        code="CC914",
+        message=f"{one.message} ({one.code})",
+        path=one.path,
+        span=place,
+        hint=one.hint,
+        severity=Severity.ERROR,
+    )
+
+
+def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
+    from crosscast.cli_compile import recipe_text
+
+    return Lifted(
+        analysis=analysis,
+        fields={},
+        text=recipe_text(recipe),
+        recipe=recipe,
+        diagnostics=analysis.diagnostics,
+    )

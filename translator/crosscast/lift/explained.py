@@ -1,0 +1,59 @@
+"""`crosscast explain` of a program: its training step beside the neutral one."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from crosscast.console import EXIT_FINDINGS, EXIT_OK, print_diagnostics, print_json, print_table
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+
+_PROGRAMS = (".py", ".pyw", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
+
+
+def is_program(path: str) -> bool:
+    """Whether a path names a program rather than a recipe, by its ending."""
+    return PurePath(path).suffix.lower() in _PROGRAMS
+
+
+def explain_program(path: str, *, json: bool) -> int:
+    """Print the training steps of a program beside the Plan of its recipe.
+
+    Raises:
+        DiagnosticError: CC0xx if the file cannot be read, CC915 if nothing trains there.
+    """
+    from crosscast.canonical import canonical_plan
+    from crosscast.lift.analyse import analyse
+    from crosscast.lift.beside import COLUMNS, beside
+    from crosscast.lift.drafting import lift
+    from crosscast.lift.many import groups_of, read_sources
+
+    sources, problems = read_sources([path])
+    if not sources:
+        raise DiagnosticError(*problems)
+    groups = groups_of(sources, [path])
+    own = [one for one in groups if any(source.name == path for source in one)]
+    lifted = lift(analyse((own or groups or [tuple(sources)])[0]))
+    steps = lifted.analysis.subject.steps
+    if lifted.recipe is None or not steps:
+        message = f"{path}: no training loop that could be set beside a plan"
+        hint = "a library may run the loop; `crosscast lift` says what was read"
+        raise DiagnosticError(
+            *lifted.diagnostics, Diagnostic(code="CC915", message=message, hint=hint)
+        )
+    plan = canonical_plan(lifted.recipe)
+    tables = [(step, list(beside(step, plan))) for step in steps]
+    if json:
+        shown = [
+            {
+                "function": step.function,
+                "rows": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+            }
+            for step, rows in tables
+        ]
+        print_json({"plan": plan.to_json(), "steps": shown})
+        return EXIT_OK
+    for index, (step, rows) in enumerate(tables):
+        print(f"{'' if not index else chr(10)}== {step.function or 'module level'}")
+        print_table(COLUMNS, rows, long=("how",))
+    print_diagnostics(lifted.diagnostics)
+    return EXIT_FINDINGS if any(d.severity == "error" for d in lifted.diagnostics) else EXIT_OK

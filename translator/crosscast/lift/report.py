@@ -1,0 +1,146 @@
+"""What `crosscast lift` says of a group of sources: plain data, rows of a table, a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosscast.diagnostics import Diagnostic, Span
+from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import VOCABULARY
+from crosscast.lift.drafting import Lifted
+from crosscast.lift.filled import Filled
+from crosscast.lift.settle import Settled
+from crosscast.lift.written import comment, scalar
+from crosscast.source import Source
+
+SCHEMA = 1
+COLUMNS = ("field", "value", "from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One group, ready to be shown; holds nothing that a process could not send to another."""
+
+    name: str
+    sources: tuple[str, ...]
+    text: str
+    """The recipe as YAML with comments; empty if the sources do not train."""
+    is_recipe: bool
+    """Whether the text is a valid recipe."""
+    rows: tuple[tuple[str, str, str], ...]
+    data: dict[str, Any]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def report(lifted: Lifted) -> Report:
+    """Return all that is shown of a group."""
+    return Report(
+        name=lifted.analysis.name,
+        sources=tuple(one.name for one in lifted.analysis.subject.sources),
+        text=lifted.text,
+        is_recipe=lifted.recipe is not None,
+        rows=tuple(rows(lifted)),
+        data=as_json(lifted),
+        diagnostics=lifted.diagnostics,
+    )
+
+
+def lost(sources: Sequence[Source], reason: Diagnostic) -> Report:
+    """Return the report of a group that could not be read at all."""
+    names = [one.name for one in sources]
+    nothing: dict[str, Any] = {"profile": {}, "fields": {}, "recipe": None, "not_said": []}
+    data = {"name": names[0], "sources": names, **nothing, "not_understood": []}
+    return Report(
+        name=names[0],
+        sources=tuple(names),
+        text="",
+        is_recipe=False,
+        rows=(),
+        data={**data, "diagnostics": [reason.to_json()]},
+        diagnostics=(reason,),
+    )
+
+
+def rows(lifted: Lifted) -> Iterator[tuple[str, str, str]]:
+    """Yield field, value and origin of every field of the recipe."""
+    if not lifted.fields and lifted.recipe is not None:
+        yield ("version", "1", "a recipe already")
+    for path, filled in lifted.fields.items():
+        if path == "version":
+            continue
+        yield (path, scalar(filled.value), comment(filled))
+
+
+def as_json(lifted: Lifted) -> dict[str, Any]:
+    """Return a group as `schema/lift-v1.json` describes it."""
+    subject = lifted.analysis.subject
+    return {
+        "name": lifted.analysis.name,
+        "sources": [one.name for one in subject.sources],
+        "profile": profile(lifted),
+        "fields": {path: _field(one) for path, one in lifted.fields.items()},
+        "recipe": lifted.recipe.model_dump(mode="json") if lifted.recipe is not None else None,
+        "not_said": list(lifted.unsaid),
+        "not_understood": [{"field": f.field, **_fact(f)} for f in subject.profile if not f.known],
+        "diagnostics": [one.to_json() for one in lifted.diagnostics],
+    }
+
+
+def profile(lifted: Lifted) -> dict[str, Any]:
+    """Return what counts of every field, nested by the names of the vocabulary."""
+    nested: dict[str, Any] = {}
+    subjects: dict[str, dict[str, Any]] = {}
+    for (name, who), settled in lifted.analysis.settled.items():
+        section, _, rest = name.partition(".")
+        if VOCABULARY[name].of_subject:
+            subjects.setdefault(who, {"subject": who})[rest] = _leaf(settled)
+        elif rest:
+            nested.setdefault(section, {})[rest] = _leaf(settled)
+        else:
+            nested[section] = _leaf(settled)
+    if subjects:
+        nested["optimizers"] = list(subjects.values())
+    return nested
+
+
+def _leaf(settled: Settled) -> dict[str, Any]:
+    leaf = _fact(settled.fact)
+    if settled.others:
+        leaf["others"] = [_fact(one) for one in settled.others]
+    return leaf
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if fact.known:
+        said["value"] = list(fact.value) if isinstance(fact.value, tuple) else fact.value
+    if fact.expression:
+        said["expression"] = fact.expression
+    if fact.reason:
+        said["reason"] = fact.reason
+    return {
+        **said,
+        "places": [place(one) for one in fact.places],
+        "layer": str(fact.layer),
+        "confidence": fact.confidence,
+        "origin": fact.origin,
+        "under": list(fact.under),
+        "reader": fact.reader,
+    }
+
+
+def place(span: Span) -> dict[str, Any]:
+    """Return a place as JSON has it."""
+    return {"file": span.file, "line": span.line, "column": span.column}
+
+
+def _field(filled: Filled) -> dict[str, Any]:
+    return {
+        "value": filled.value,
+        "how": filled.how,
+        "confidence": filled.confidence,
+        "note": filled.note,
+        "places": [place(one) for one in filled.places],
+    }

@@ -1,0 +1,124 @@
+"""The JSON Schema of what `crosscast lift --json` prints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crosscast.facts.fact import Layer
+from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY, Field
+
+_TEXT = {"type": "string"}
+_HOW = ["source", "default", "absent", "derived", "stand_in"]
+_ORIGINS = (
+    *("literal", "constant", "derived", "flag", "function_argument", "config"),
+    *("shell_variable", "library_default", "presence"),
+)
+
+
+def lift_schema() -> dict[str, Any]:
+    """Return the schema, version 1."""
+    sections: dict[str, Any] = {}
+    optimizer: dict[str, Any] = {"subject": _TEXT}
+    for name, entry in VOCABULARY.items():
+        section, _, rest = name.partition(".")
+        leaf = {"allOf": [{"$ref": "#/$defs/leaf"}], "properties": {"value": _value(entry)}}
+        leaf["description"] = entry.meaning
+        if entry.of_subject:
+            optimizer[rest] = leaf
+        elif rest:
+            part = sections.setdefault(section, _object({}))
+            part["properties"][rest] = leaf
+        else:
+            sections[section] = leaf
+    sections["optimizers"] = {"type": "array", "items": _object(optimizer, "subject")}
+    group = _object(
+        {
+            "name": _TEXT,
+            "sources": {"type": "array", "items": _TEXT},
+            "profile": _object(sections),
+            "fields": {"type": "object", "additionalProperties": {"$ref": "#/$defs/field"}},
+            "recipe": {"type": ["object", "null"], "description": "see recipe-v1.json"},
+            "not_said": {"type": "array", "items": _TEXT},
+            "not_understood": {"type": "array", "items": {"$ref": "#/$defs/unread"}},
+            "diagnostics": {"type": "array", "items": {"type": "object"}},
+        },
+        *("name", "sources", "profile", "fields", "recipe", "not_said", "not_understood"),
+        "diagnostics",
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What crosscast lift reads, version 1",
+        **_object(
+            {
+                "version": {"const": 1},
+                "groups": {"type": "array", "items": group},
+                "diagnostics": {"type": "array", "items": {"type": "object"}},
+            },
+            *("version", "groups", "diagnostics"),
+        ),
+        "$defs": _definitions(),
+    }
+
+
+def _definitions() -> dict[str, Any]:
+    plain = {"type": ["boolean", "number", "string", "null", "array"]}
+    fact = {
+        "value": plain,
+        "expression": {**_TEXT, "description": "text of the source behind the value"},
+        "reason": {**_TEXT, "description": "why the value is not known"},
+        "places": {"type": "array", "items": {"$ref": "#/$defs/place"}},
+        "layer": {"enum": [str(one) for one in Layer]},
+        "confidence": {"enum": ["certain", "likely", "guess"]},
+        "origin": {"enum": list(_ORIGINS)},
+        "under": {"type": "array", "items": _TEXT},
+        "reader": _TEXT,
+    }
+    needed = ("places", "layer", "confidence", "origin", "under", "reader")
+    others = {"type": "array", "items": _object(fact, *needed)}
+    return {
+        "place": _object(
+            {"file": _TEXT, "line": {"type": "integer"}, "column": {"type": "integer"}},
+            *("file", "line", "column"),
+        ),
+        "leaf": {
+            "type": "object",
+            "properties": {**fact, "others": others},
+            "required": list(needed),
+        },
+        "unread": _object({"field": _TEXT, **fact}, "field", *needed),
+        "field": _object(
+            {
+                "value": True,
+                "how": {"enum": _HOW},
+                "confidence": {"enum": ["certain", "likely", "guess"]},
+                "note": _TEXT,
+                "places": {"type": "array", "items": {"$ref": "#/$defs/place"}},
+            },
+            *("value", "how", "confidence", "note", "places"),
+        ),
+    }
+
+
+def _value(entry: Field) -> dict[str, Any]:
+    if entry.values == NUMBER:
+        one: dict[str, Any] = {"type": ["number", "string", "null"]}
+    elif entry.values == TEXT:
+        one = {"type": ["string", "number", "boolean", "null"]}
+    else:
+        one = {"enum": [*entry.values, None]}
+    return {"type": "array", "items": one} if entry.many else one
+
+
+def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def schema_text() -> str:
+    """Return the schema as the file holds it."""
+    return json.dumps(lift_schema(), indent=2) + "\n"

@@ -1,0 +1,148 @@
+"""The two sides of `crosscast diff`: recipes in any source form, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Span
+from crosscast.lift.analyse import analyse
+from crosscast.lift.drafting import Lifted, lift
+from crosscast.lift.filled import Filled
+from crosscast.lift.many import groups_of, read_sources
+from crosscast.recipe import Recipe
+from crosscast.source import Source
+
+State = Literal["different", "unknown"]
+_NAMES = ("version", "name")
+"""Fields that say nothing about the training."""
+_DERIVED = ("schedule.warmup_ratio", "model.preset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One recipe, with the place of every field that has one."""
+
+    path: str
+    values: Mapping[str, Any]
+    places: Mapping[str, tuple[Span, ...]]
+    unknown: frozenset[str]
+    """Fields that no source speaks of and that a stand-in fills."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A field that is not the same on both sides."""
+
+    path: str
+    state: State
+    """`unknown`: at least one side does not say it."""
+    left: Any
+    right: Any
+    left_places: tuple[Span, ...] = ()
+    right_places: tuple[Span, ...] = ()
+
+
+def side_of(path: str, versions: Mapping[str, str]) -> Side:
+    """Read one side.
+
+    Raises:
+        DiagnosticError: CC0xx if it cannot be read, CC917 if there is not exactly one recipe.
+    """
+    sources, problems = read_sources([path])
+    if not sources:
+        raise DiagnosticError(*problems)
+    if len(sources) == 1 and (given := _recipe_file(sources[0])):
+        return given
+    found = [lift(analyse(group, versions)) for group in groups_of(sources, [path])]
+    lifted = [one for one in found if one.fields or one.recipe is not None]
+    named = [one for one in lifted if any(s.name == path for s in one.analysis.subject.sources)]
+    lifted = named or lifted
+    if len(lifted) != 1:
+        message = f"{path} holds {len(lifted) or 'no'} runs that could be compared"
+        hint = "name the files of one run" if lifted else "see what `crosscast lift` says of it"
+        said = [d for one in found for d in one.diagnostics]
+        raise DiagnosticError(*said, Diagnostic(code="CC917", message=message, hint=hint))
+    return _of_lifted(path, lifted[0])
+
+
+def _recipe_file(source: Source) -> Side | None:
+    from crosscast.readers.recipe_yaml import READER
+    from crosscast.validate import build_recipe
+    from crosscast.yaml_source import parse
+
+    if not source.name.endswith((".yaml", ".yml")) or not READER.sniff(source):
+        return None
+    document = parse(source.text, source.name)
+    values = flat(build_recipe(document))
+    places = {".".join(map(str, path)): (span,) for path, span in document.values.items()}
+    return Side(path=source.name, values=values, places=places, unknown=frozenset())
+
+
+def _of_lifted(path: str, lifted: Lifted) -> Side:
+    if lifted.recipe is not None:
+        values = flat(lifted.recipe)
+    else:
+        values = {name: _plain(one.value) for name, one in lifted.fields.items()}
+    return Side(
+        path=path,
+        values=values,
+        places={name: one.places for name, one in lifted.fields.items()},
+        unknown=frozenset(lifted.unsaid) | _beside(lifted.fields),
+        diagnostics=lifted.diagnostics,
+    )
+
+
+def _beside(fields: Mapping[str, Filled]) -> frozenset[str]:
+    """Return derived fields that are as unknown as what they are made of."""
+    unknown = {path for path, one in fields.items() if one.how == "stand_in"}
+    if unknown & {"batch.micro_batch_size", "accumulation.steps"}:
+        return frozenset({"batch.global_batch_size"})
+    return frozenset()
+
+
+def flat(recipe: Recipe) -> dict[str, Any]:
+    """Return the fields of a recipe by their dotted paths."""
+    values: dict[str, Any] = {}
+
+    def visit(path: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, one in value.items():
+                visit(f"{path}.{name}" if path else name, one)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for index, one in enumerate(value):
+                visit(f"{path}.{index}", one)
+        else:
+            values[path] = _plain(value)
+
+    visit("", recipe.model_dump(mode="json"))
+    return values
+
+
+def differences(left: Side, right: Side) -> Iterator[Difference]:
+    """Yield the fields in which two sides differ, in the order of the recipe."""
+    for path in dict.fromkeys((*left.values, *right.values)):
+        if path in _NAMES or path in _DERIVED:
+            continue
+        one, two = left.values.get(path), right.values.get(path)
+        unknown = path in left.unknown or path in right.unknown
+        # A script knows only its own framework's factory.
+        unknown = unknown or (path.startswith("model.factory.") and None in (one, two))
+        if one == two and not unknown:
+            continue
+        yield Difference(
+            path=path,
+            state="unknown" if unknown else "different",
+            left=None if path in left.unknown else one,
+            right=None if path in right.unknown else two,
+            left_places=tuple(left.places.get(path, ())),
+            right_places=tuple(right.places.get(path, ())),
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value

@@ -1,0 +1,1 @@
+"""Find mistakes of mixed precision and accumulation in training programs."""

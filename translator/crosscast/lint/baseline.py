@@ -1,0 +1,114 @@
+"""A baseline: findings that were there before and are not reported again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.lint.result import Result, order
+from crosscast.source import read_source
+
+VERSION = 1
+MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """What a baseline leaves."""
+
+    results: list[Result]
+    known: int
+    """Findings that it holds and that are still there."""
+    gone: int
+    """Findings that it holds of files that were looked at, and that are no longer there."""
+
+
+def fingerprints(results: Iterable[Result], folder: Path) -> list[str]:
+    """Return a name for every result that stays when lines move.
+
+    It is made of the file (relative to the folder of the baseline), the code, the text of the line
+    without its layout, and, among equal ones of a file, the number.
+    """
+    seen: Counter[tuple[str, str, str]] = Counter()
+    names = []
+    for one in results:
+        text = " ".join(one.span.text.split()) if one.span else ""
+        key = (_relative(one.file, folder), one.code, text)
+        seen[key] += 1
+        parts = "\0".join((*key, str(seen[key])))
+        names.append(hashlib.sha256(parts.encode("utf-8", "surrogateescape")).hexdigest()[:32])
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A baseline in memory."""
+
+    entries: Mapping[str, str]
+    """Fingerprint to file, relative to the folder."""
+    folder: Path
+
+    def apply(self, results: Sequence[Result], files: Iterable[str]) -> Filtered:
+        """Return what is new among the results for some files."""
+        ordered = sorted(results, key=order)
+        names = fingerprints(ordered, self.folder)
+        left = [
+            one
+            for one, name in zip(ordered, names, strict=True)
+            if not (one.is_finding and name in self.entries)
+        ]
+        looked_at = {_relative(file, self.folder) for file in files}
+        gone = {name for name, file in self.entries.items() if file in looked_at} - set(names)
+        return Filtered(left, len(ordered) - len(left), len(gone))
+
+
+def load(path: str) -> Baseline:
+    """Read a baseline file.
+
+    Raises:
+        DiagnosticError: CC001-CC005, CC954.
+    """
+    source = read_source(path, max_bytes=MAX_BYTES)
+    try:
+        data: Any = json.loads(source.text)
+        if data["version"] != VERSION:
+            raise ValueError(f"version {data['version']!r}")
+        entries = {str(one["fingerprint"]): str(one["file"]) for one in data["findings"]}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DiagnosticError(
+            Diagnostic(
+                code="CC954",
+                message=f"{path}: not a baseline: {error}",
+                hint="write it anew with --write-baseline",
+            )
+        ) from None
+    return Baseline(entries, Path(path).parent)
+
+
+def text_of(results: Sequence[Result], path: str) -> str:
+    """Return the text of a baseline file that holds all findings."""
+    found = sorted((one for one in results if one.is_finding), key=order)
+    folder = Path(path).parent
+    entries = [
+        {
+            "file": _relative(one.file, folder),
+            "code": one.code,
+            "fingerprint": name,
+            "message": one.message,
+        }
+        for one, name in zip(found, fingerprints(found, folder), strict=True)
+    ]
+    return json.dumps({"version": VERSION, "findings": entries}, indent=1) + "\n"
+
+
+def _relative(file: str, folder: Path) -> str:
+    if not file or file.startswith("<"):
+        return file
+    return PurePath(os.path.relpath(file, folder or ".")).as_posix()

@@ -1,0 +1,76 @@
+"""Ask the rules about sources that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from crosscast.lint.ignores import apply_ignores
+from crosscast.lint.options import Options
+from crosscast.lint.result import Result, of_diagnostic, of_finding, order
+from crosscast.lint.rule import Rule
+from crosscast.lint.subject import Subject
+from crosscast.lint.words import has_word, may_train
+from crosscast.source import Source
+
+EVERYTHING = Options()
+
+
+def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> list[Result]:
+    """Return what is wrong with sources that belong together, in order of places.
+
+    Args:
+        sources: a program with its modules, main file first, its launch scripts and settings.
+        options: which rules to ask.
+
+    Returns:
+        Findings, and diagnostics (CC95x) for parts of crosscast that failed; a failure of one rule
+        loses nothing of the others.
+    """
+    if not any(may_train(one) for one in sources):
+        return []
+    from crosscast.lint.subjects import subject_of
+
+    rules = options.rules()
+    subject, failures = subject_of(sources, options.versions)
+    results = [of_diagnostic(one) for one in failures]
+    for rule in rules:
+        if _concerns(rule, subject):
+            results += _ask(rule, subject)
+    results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
+    return distinct(_repairable(one) for one in results if not options.silent(one.file, one.code))
+
+
+def _repairable(result: Result) -> Result:
+    """Return a result without its edits in notebooks, whose places count in cells."""
+    if result.edits and result.file.endswith(".ipynb"):
+        return replace(result, edits=())
+    return result
+
+
+def distinct(results: Iterable[Result]) -> list[Result]:
+    """Return results in order of places, each once: a helper may belong to several programs."""
+    found: dict[tuple[object, ...], Result] = {}
+    for one in results:
+        place = (one.span.file, one.span.line, one.span.column) if one.span else one.message
+        found.setdefault((one.code, place), one)
+    return sorted(found.values(), key=order)
+
+
+def _concerns(rule: Rule, subject: Subject) -> bool:
+    if rule.needs_training and not subject.trains:
+        return False
+    return not rule.hints or any(has_word(one.text, rule.hints) for one in subject.sources)
+
+
+def _ask(rule: Rule, subject: Subject) -> list[Result]:
+    found = []
+    try:
+        for finding in rule.check(subject):
+            found.append(of_finding(rule, finding))
+    except Exception as error:  # a fault of the rule, not of the user's files
+        from crosscast.lint.subjects import failure
+
+        main = subject.sources[0].name if subject.sources else ""
+        found.append(of_diagnostic(failure(f"rule {rule.code} {rule.name} on {main}", error)))
+    return found

@@ -1,0 +1,156 @@
+"""Repair what is certain: edits of texts, round after round, until nothing is left to repair."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.lint.files import Text, kind_of, write_whole
+from crosscast.lint.result import Result
+from crosscast.lint.rule import Edit
+from crosscast.lint.spans import apply_edits, lines_of, overlap
+from crosscast.source import Source
+
+MAX_ROUNDS = 10
+Look = Callable[[Sequence[Source]], list[Result]]
+"""Find what is wrong with sources."""
+
+
+@dataclass(slots=True)
+class Fixed:
+    """What repairs come to."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    """File to new text, of those that change."""
+    repaired: int = 0
+    results: list[Result] = field(default_factory=list)
+    """What is still wrong."""
+    problems: list[Diagnostic] = field(default_factory=list)
+
+
+def repair(sources: Sequence[Source], look: Look) -> Fixed:
+    """Apply the edits of findings until there are none, at most ten rounds.
+
+    A file whose text would no longer be Python stays as it was.
+
+    Args:
+        sources: all that was looked at.
+        look: finds what is wrong with changed sources; the order of sources is kept.
+    """
+    original = {one.name: one for one in sources}
+    current = dict(original)
+    spoilt: set[str] = set()
+    fixed = Fixed(results=look(list(current.values())))
+    for _ in range(MAX_ROUNDS):
+        chosen, count = choose(fixed.results, frozenset(spoilt), frozenset(current))
+        if not chosen:
+            break
+        changed = False
+        for name, edits in chosen.items():
+            text = apply_edits(current[name].text, edits)
+            if not _parses(original[name], text):
+                spoilt.add(name)
+                current[name] = original[name]
+                fixed.problems.append(_refused(name))
+                changed = True
+            elif text != current[name].text:
+                current[name] = Source(name, text)
+                changed = True
+        fixed.repaired += count
+        if not changed:
+            break
+        fixed.results = look(list(current.values()))
+    fixed.texts = {
+        name: one.text for name, one in current.items() if one.text != original[name].text
+    }
+    return fixed
+
+
+def choose(
+    results: Iterable[Result], spoilt: frozenset[str], files: frozenset[str]
+) -> tuple[dict[str, list[Edit]], int]:
+    """Return file to edits that can be made together, and of how many findings they are.
+
+    The edits of one finding are made all or not at all; what overlaps waits for the next round.
+    """
+    taken: list[Edit] = []
+    count = 0
+    for one in results:
+        fits = one.edits and all(
+            edit.file in files
+            and edit.file not in spoilt
+            and not edit.file.endswith(".ipynb")
+            and (edit in taken or not any(overlap(edit, other) for other in taken))
+            for edit in one.edits
+        )
+        if fits:
+            taken += [edit for edit in dict.fromkeys(one.edits) if edit not in taken]
+            count += 1
+    chosen: dict[str, list[Edit]] = {}
+    for edit in taken:
+        chosen.setdefault(edit.file, []).append(edit)
+    return chosen, count
+
+
+def diff_of(before: Source, after: str) -> str:
+    """Return the unified diff of a change."""
+    # Split at line ends only: a form feed in a line is part of it.
+    old, new = (_with_ends(text) for text in (before.text, after))
+    lines = difflib.unified_diff(old, new, f"a/{before.name}", f"b/{before.name}")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def write(files: Mapping[str, Text], texts: Mapping[str, str]) -> list[Diagnostic]:
+    """Write changed files, each at once or not at all; return what the system refused."""
+    problems: list[Diagnostic] = []
+    for name, text in texts.items():
+        try:
+            _replace(files[name], text)
+        except DiagnosticError as error:
+            problems += error.diagnostics
+        except (OSError, UnicodeEncodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            message = f"{name}: not repaired: {reason}"
+            problems.append(Diagnostic(code="CC502", message=message))
+    return problems
+
+
+def _replace(file: Text, text: str) -> None:
+    mode = file.path.stat().st_mode
+    if not mode & 0o222 or not os.access(file.path, os.W_OK):
+        raise PermissionError(0, "the file is read-only")
+    write_whole(file.path, text.encode(file.encoding), mode & 0o7777)
+
+
+def _parses(source: Source, text: str) -> bool:
+    """Whether a text is still what its source was: Python, if that was Python."""
+    if kind_of(source) != "python" or source.name.endswith(".ipynb"):
+        return True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def _refused(name: str) -> Diagnostic:
+    return Diagnostic(
+        code="CC953",
+        severity=Severity.WARNING,
+        message=f"{name}: left as it is: with the repairs it would not be Python",
+        hint="please report this with the file, if you can share it",
+    )
+
+
+def _with_ends(text: str) -> list[str]:
+    lines = lines_of(text)
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

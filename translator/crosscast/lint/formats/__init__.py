@@ -1,0 +1,1 @@
+"""How a report is printed: text, JSON, SARIF, annotations of GitHub."""

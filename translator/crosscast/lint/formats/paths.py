@@ -1,0 +1,33 @@
+"""Paths as tools on the web want them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePath
+from urllib.parse import quote
+
+
+def relative(file: str) -> tuple[str, bool]:
+    """Return a path relative to the current folder with forward slashes, and whether it is below.
+
+    A path that leads out of the folder is returned whole.
+    """
+    path = Path(os.path.normpath(file))
+    if path.is_absolute():
+        here = Path.cwd()
+        if not path.is_relative_to(here):
+            return path.as_posix(), False
+        path = path.relative_to(here)
+    if path.parts and path.parts[0] == "..":
+        return PurePath(os.path.normpath(path.absolute())).as_posix(), False
+    return PurePath(path).as_posix(), True
+
+
+def uri(file: str) -> tuple[str, bool]:
+    """Return a path as a percent-encoded URI reference, and whether it is a relative one."""
+    path, below = relative(file)
+    encoded = quote(path.encode("utf-8", "surrogateescape"), safe="/")
+    if below:
+        # A colon in the first part would make it a scheme; `quote` has encoded it.
+        return encoded, True
+    return f"file://{'' if encoded.startswith('/') else '/'}{encoded}", False

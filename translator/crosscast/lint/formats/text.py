@@ -1,0 +1,41 @@
+"""The report for people: place, code, message, underlined line, hint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosscast.diagnostics import Severity, render
+from crosscast.lint.result import Result, order
+
+
+def text(results: Sequence[Result]) -> str:
+    """Return the findings as text; empty if there are none."""
+    return "".join(f"{_one(result)}\n" for result in sorted(results, key=order))
+
+
+def _one(result: Result) -> str:
+    said = render([result.diagnostic()])
+    related = [f"  See also: {span}" for span in result.related]
+    fixable = ["  Repair: --fix does it, --diff shows it"] if result.edits else []
+    return "\n".join([said, *related, *fixable])
+
+
+def summary(results: Sequence[Result], files: int) -> str:
+    """Return the last line: how many of what, in how many files."""
+    findings = [one for one in results if one.is_finding]
+    if not findings:
+        return f"{_count(files, 'file')} with training looked at: nothing found"
+    kinds = [
+        _count(number, str(severity))
+        for severity in Severity
+        if (number := sum(1 for one in findings if one.severity is severity))
+    ]
+    places = len({one.file for one in findings})
+    line = f"{_count(len(findings), 'finding')} ({', '.join(kinds)})"
+    line += f" in {places} of {_count(files, 'file')} with training"
+    fixable = sum(1 for one in findings if one.edits)
+    return f"{line}; --fix repairs {fixable}" if fixable else line
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

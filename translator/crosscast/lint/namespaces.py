@@ -1,0 +1,162 @@
+"""Where the namespace of parsed flags goes, and which of its entries anything reads."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
+_PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
+_TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboard|\btb\b", re.I)
+"""Calls that only tell people about their arguments."""
+_HARMLESS = frozenset({"str", "repr", "print", "type", "isinstance", "id", "len", "format"})
+_COPIES = frozenset({"copy.copy", "copy.deepcopy", "deepcopy", "copy"})
+
+
+@dataclass(slots=True)
+class Use:
+    """What a program does with its flags."""
+
+    read: set[str] = field(default_factory=set)
+    """Entries that something reads."""
+    escapes: list[str] = field(default_factory=list)
+    """What the whole namespace is handed to outside of the files given, as text."""
+
+
+def use_of(program: Program) -> Use:
+    """Return what a program does with the namespaces of its flags."""
+    use = Use()
+    names = {name for module in program.modules for name in _bound(module)} | _NAMES
+    names |= _parameters(program, names)
+    for module in program.modules:
+        for node in module.parents:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                if not _of_library(node, module):
+                    use.read.add(node.attr)
+            elif isinstance(node, ast.Call):
+                _by_text(node, use)
+            if _is_namespace(node, names):
+                _follow(node, module, program, use)
+    return use
+
+
+def _bound(module: Module) -> Iterator[str]:
+    """Yield the names that results of parsers are assigned to."""
+    for call in module.calls:
+        if call.method in _PARSES:
+            statement = module.statement_of(call.node)
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            for target in targets:
+                parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                if isinstance(parts[0], ast.Name):
+                    yield parts[0].id
+                elif isinstance(parts[0], ast.Attribute):
+                    yield parts[0].attr
+
+
+def _parameters(program: Program, names: set[str]) -> set[str]:
+    """Return the parameters of the program's functions that get a namespace under another name."""
+    found: set[str] = set()
+    for module in program.modules:
+        for call in module.calls:
+            given = program.function(call) or program.constructor(call)
+            if given is None:
+                continue
+            parameters = [one.arg for one in (*given[1].args.posonlyargs, *given[1].args.args)]
+            if parameters[:1] in (["self"], ["cls"]):
+                parameters = parameters[1:]
+            for argument, parameter in zip(call.node.args, parameters, strict=False):
+                if _is_namespace(argument, names):
+                    found.add(parameter)
+            for keyword in call.node.keywords:
+                if keyword.arg and _is_namespace(keyword.value, names):
+                    found.add(keyword.arg)
+    return found
+
+
+def _is_namespace(node: ast.AST, names: set[str]) -> bool:
+    if isinstance(node, ast.Name):
+        return isinstance(node.ctx, ast.Load) and node.id in names
+    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return False
+    return node.attr in names and isinstance(node.value, ast.Name) and node.value.id not in names
+
+
+def _of_library(node: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is a name of a library: `torch.cuda.amp` reads no flag called amp."""
+    base: ast.expr = node
+    while isinstance(base, ast.Attribute):
+        base = base.value
+    if not isinstance(base, ast.Name):
+        return False
+    target = module.imports.get(base.id, "")
+    return bool(target) and ":" not in module.resolve(node)
+
+
+def _by_text(node: ast.Call, use: Use) -> None:
+    """Count `getattr(args, "x")` and `hasattr(args, "x")`."""
+    function = node.func
+    if isinstance(function, ast.Name) and function.id in ("getattr", "hasattr"):
+        if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            use.read.add(str(node.args[1].value))
+        elif len(node.args) > 1:
+            use.escapes.append("getattr")
+
+
+def _follow(node: ast.AST, module: Module, program: Program, use: Use) -> None:
+    """Find out what becomes of one mention of a namespace."""
+    parent = module.parent(node)
+    if isinstance(parent, ast.keyword):
+        if parent.arg is None:
+            use.escapes.append("**")
+            return
+        parent = module.parent(parent)
+    if isinstance(parent, ast.Starred | ast.Dict | ast.List | ast.Set | ast.Yield):
+        use.escapes.append(module.text(parent)[:80])
+    elif isinstance(parent, ast.Subscript) and parent.value is node:
+        key = parent.slice
+        if isinstance(key, ast.Constant):
+            use.read.add(str(key.value))
+        else:
+            use.escapes.append(module.text(parent)[:80])
+    elif isinstance(parent, ast.Call) and node is not parent.func:
+        _handed(parent, module, program, use)
+
+
+def _handed(call: ast.Call, module: Module, program: Program, use: Use) -> None:
+    record = module.call(call)
+    name = module.text(call.func)
+    if record.name == "vars" or name == "vars":
+        if not _only_told(call, module):
+            use.escapes.append("vars")
+        return
+    if name in ("getattr", "hasattr", "setattr", "delattr") or name in _HARMLESS:
+        return
+    if record.name in _COPIES or name in _COPIES or record.method in _PARSES:
+        return
+    if program.function(record) is not None or program.constructor(record) is not None:
+        return
+    if not _TELLS.search(name):
+        use.escapes.append(name)
+
+
+def _only_told(call: ast.Call, module: Module) -> bool:
+    """Whether `vars(args)` only reaches logs: in a call that tells, or a loop of such calls."""
+    here: ast.AST | None = module.parent(call)
+    while here is not None and not isinstance(here, ast.stmt):
+        if isinstance(here, ast.Call) and _TELLS.search(module.text(here.func)):
+            return True
+        here = module.parent(here)
+    return isinstance(here, ast.For) and all(
+        isinstance(one, ast.Expr)
+        and isinstance(one.value, ast.Call)
+        and bool(_TELLS.search(module.text(one.value.func)))
+        for one in here.body
+    )

@@ -1,0 +1,61 @@
+"""What a user wants to hear about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+
+from crosscast.lint.registry import all_rules
+from crosscast.lint.rule import Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Which rules are asked, and where."""
+
+    codes: frozenset[str] | None = None
+    """Codes of the rules to ask; None: all."""
+    ignored: frozenset[str] = frozenset()
+    """Codes of rules not to ask."""
+    per_file: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Pattern of paths and the codes that are not reported there."""
+    root: str = ""
+    """The folder that the patterns are relative to; empty: the current one."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Package to version, where the user named one."""
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the rules to ask, in the order of their codes."""
+        return tuple(rule for rule in all_rules().values() if self.wants(rule.code))
+
+    def wants(self, code: str) -> bool:
+        """Whether a rule is asked at all."""
+        return (self.codes is None or code in self.codes) and code not in self.ignored
+
+    def silent(self, file: str, code: str) -> bool:
+        """Whether a rule is not reported in a file."""
+        return any(
+            code in codes and path_matches(file, pattern, self.root)
+            for pattern, codes in self.per_file
+        )
+
+
+def path_matches(file: str, pattern: str, root: str = "") -> bool:
+    """Whether a path, its file name or one of its folders fits a pattern.
+
+    Args:
+        file: as it goes by in diagnostics.
+        pattern: with `*`, `?` and `[...]`; `*` also stands for slashes.
+        root: the folder that the pattern is relative to.
+    """
+    base = Path(root).absolute() if root else Path.cwd()
+    absolute = Path(os.path.normpath(Path(file).absolute()))
+    relative = absolute.relative_to(base) if absolute.is_relative_to(base) else PurePath(file)
+    wanted = pattern.rstrip("/").removeprefix("./")
+    parts = [relative, *relative.parents]
+    if any(fnmatchcase(part.as_posix(), wanted) for part in parts if part.parts):
+        return True
+    return "/" not in wanted and any(fnmatchcase(name, wanted) for name in relative.parts)

@@ -1,0 +1,89 @@
+"""The rules there are, and how a user names some of them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.lint import rules as package
+from crosscast.lint.rule import Rule
+
+UNUSED_IGNORE = "CL990"
+"""Found by the engine itself: only it knows what an ignore comment was good for."""
+_CODE = re.compile(r"CL\d{3}")
+_PREFIX = re.compile(r"CL\d{0,3}")
+
+
+@cache
+def all_rules() -> Mapping[str, Rule]:
+    """Return the rules by code, in the order of their codes.
+
+    Every module of `crosscast.lint.rules` has a constant `RULE`; names that start with an
+    underscore hold what rules share.
+    """
+    found: dict[str, Rule] = {}
+    names: set[str] = set()
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name.startswith("_"):
+            continue
+        rule = importlib.import_module(f"{package.__name__}.{module.name}").RULE
+        if rule.code in found or rule.name in names or not _CODE.fullmatch(rule.code):
+            raise ValueError(f"{module.name}: {rule.code} {rule.name} is malformed or taken")
+        found[rule.code] = rule
+        names.add(rule.name)
+    return dict(sorted(found.items()))
+
+
+def matches(word: str, rule: Rule) -> bool:
+    """Whether a word of a user (code, beginning of a code, name, ALL) means a rule."""
+    upper = word.upper()
+    if upper == "ALL" or word.lower() == rule.name:
+        return True
+    return bool(_PREFIX.fullmatch(upper)) and rule.code.startswith(upper)
+
+
+def expand(words: Iterable[str], option: str) -> frozenset[str]:
+    """Return the codes that words mean.
+
+    Raises:
+        DiagnosticError: CC951 for words that mean no rule.
+    """
+    codes: set[str] = set()
+    for word in words:
+        meant = {rule.code for rule in all_rules().values() if matches(word, rule)}
+        if not meant:
+            raise DiagnosticError(
+                Diagnostic(
+                    code="CC951",
+                    message=f"{option}: no rule {word!r}",
+                    hint=_near(word),
+                )
+            )
+        codes |= meant
+    return frozenset(codes)
+
+
+def find_rule(word: str) -> Rule:
+    """Return the rule with a code or name.
+
+    Raises:
+        DiagnosticError: CC951 if there is none.
+    """
+    for rule in all_rules().values():
+        if word.upper() == rule.code or word.lower() == rule.name:
+            return rule
+    message = f"no rule {word!r}"
+    raise DiagnosticError(Diagnostic(code="CC951", message=message, hint=_near(word)))
+
+
+def _near(word: str) -> str:
+    import difflib
+
+    choices = [part for rule in all_rules().values() for part in (rule.code, rule.name)]
+    wanted = word.upper() if word.upper().startswith("CL") else word.lower()
+    near = difflib.get_close_matches(wanted, choices, n=1)
+    return f"did you mean {near[0]}?" if near else "`crosscast lint --list-rules` names them all"

@@ -1,0 +1,1 @@
+"""The rules: one module each, every one with a constant `RULE`."""

@@ -1,0 +1,54 @@
+"""What an autocast context does, as far as its arguments tell."""
+
+from __future__ import annotations
+
+from crosscast.pysource.values import Known, Symbol
+from crosscast.trainstep.events import Context
+
+_HALF = frozenset({"torch.float16", "torch.half", "paddle.float16", "float16", "fp16", "half"})
+_BFLOAT = frozenset({"torch.bfloat16", "paddle.bfloat16", "bfloat16", "bf16"})
+
+
+def dtype_of(context: Context) -> str:
+    """Return `float16` or `bfloat16`; empty if it is another type or not certain."""
+    given = context.detail.get("dtype")
+    if given is None or (isinstance(given, Known) and given.value is None):
+        return _default(context)
+    if isinstance(given, Known) and given.flag:
+        return ""
+    word = given.name if isinstance(given, Symbol) else getattr(given, "value", "")
+    if word in _HALF:
+        return "float16"
+    return "bfloat16" if word in _BFLOAT else ""
+
+
+def _default(context: Context) -> str:
+    if context.name.startswith(("torch.cuda.amp.", "paddle.amp.")):
+        return "float16"
+    if context.name in ("torch.autocast", "torch.amp.autocast"):
+        return {"cuda": "float16", "cpu": "bfloat16"}.get(device_of(context), "")
+    return ""
+
+
+def device_of(context: Context) -> str:
+    """Return the device type of `torch.autocast`; empty if it is not certain."""
+    if context.name.startswith("torch.cuda.amp."):
+        return "cuda"
+    given = context.detail.get("device_type")
+    if isinstance(given, Known) and isinstance(given.value, str) and not given.flag:
+        return given.value.partition(":")[0]
+    return ""
+
+
+def is_on(context: Context) -> bool:
+    """Whether the context is not switched off; a flag may do so."""
+    given = context.detail.get("enabled", context.detail.get("enable"))
+    return not (isinstance(given, Known) and given.value is False and not given.flag)
+
+
+def always_on(context: Context) -> bool:
+    """Whether nothing can switch the context off."""
+    given = context.detail.get("enabled", context.detail.get("enable"))
+    if context.guards:
+        return False
+    return given is None or (isinstance(given, Known) and given.value is True and not given.flag)

@@ -1,0 +1,70 @@
+"""Clipping of gradients that are still multiplied by the loss scale."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.lint.edits import insert
+from crosscast.lint.rule import Edit
+from crosscast.lint.rules._loop import compatible, eager_steps, known_word, plain_scaler
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+
+def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event]]:
+    """Yield every clip of scaled gradients with the step that applies them."""
+    for step in eager_steps(subject):
+        for clip in step.of("clip"):
+            if clip.library or (known_word(clip, "kind") == "value") != by_value:
+                continue
+            if "masters" in clip.detail or "scale" in str(known_word(clip, "max_text")).lower():
+                continue
+            applied = _applied(step, clip)
+            if applied is not None and not _unscaled(step, clip):
+                yield clip, applied
+
+
+def _applied(step: TrainingStep, clip: Event) -> Event | None:
+    """Return the step through a scaler that follows, if the backward before was scaled."""
+    before = [
+        one
+        for one in step.of("backward")
+        if one.order < clip.order and compatible(one, clip) and "functional" not in one.detail
+    ]
+    if not before or not plain_scaler(before[-1]):
+        return None
+    if any(not one.scaler and one.library for one in before):
+        return None
+    for one in step.of("step"):
+        if one.order > clip.order and compatible(clip, one):
+            return one if one.scaler and plain_scaler(one) else None
+    return None
+
+
+def _unscaled(step: TrainingStep, clip: Event) -> bool:
+    return any(one.order < clip.order and compatible(one, clip) for one in step.of("unscale"))
+
+
+def unscale_edit(clip: Event, applied: Event) -> tuple[Edit, ...]:
+    """Return the line `scaler.unscale_(optimizer)` before a clip that is a statement of its own.
+
+    Nothing if names would have to be carried into another function.
+    """
+    module = clip.module
+    statement = module.statement_of(clip.node)
+    call = applied.node
+    if applied.module is not module or statement is None or not isinstance(call, ast.Call):
+        return ()
+    same = module.function_of(clip.node) is module.function_of(call)
+    row = module.lines[statement.lineno - 1]
+    indent = row[: len(row) - len(row.lstrip())]
+    plain = (
+        isinstance(statement, ast.Expr | ast.Assign)
+        and row.lstrip()[:1] == (module.text(statement)[:1])
+    )
+    if not same or not plain or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+        return ()
+    scaler, optimizer = module.text(call.func.value), module.text(call.args[0])
+    line = f"{indent}{scaler}.unscale_({optimizer})\n"
+    return (insert(module, statement.lineno, 1, line),)

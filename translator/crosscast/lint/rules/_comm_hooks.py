@@ -1,0 +1,59 @@
+"""Communication hooks of DDP that divide gradients."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.lint.rules._windows import ACCUMULATES
+from crosscast.pysource.module import Module
+from crosscast.trainstep.events import TrainingStep
+
+
+def hook_divisions(step: TrainingStep) -> Iterator[tuple[Module, ast.Call, str]]:
+    """Yield every registration of a hook that divides by a number of micro-batches."""
+    program = step.module.program
+    if program is None:
+        return
+    for module in program.modules:
+        for call in module.calls:
+            if call.method != "register_comm_hook" or not call.node.args:
+                continue
+            hook = call.node.args[-1]
+            for name in _names(hook):
+                found = program.function_named(module.resolve(name))
+                length = _divided_by(*found) if found is not None else ""
+                if length:
+                    yield module, call.node, length
+                    break
+
+
+def _names(hook: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(hook, ast.Call):
+        yield hook.func
+        yield from hook.args
+    else:
+        yield hook
+
+
+def _divided_by(module: Module, function: ast.AST) -> str:
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="div_" | "div"), args=[by]):
+                pass
+            case ast.BinOp(op=ast.Div(), right=by) | ast.AugAssign(op=ast.Div(), value=by):
+                pass
+            case _:
+                continue
+        if ACCUMULATES.search(module.text(by)):
+            return module.text(by)
+    return ""
+
+
+def syncs_every_micro(step: TrainingStep) -> bool:
+    """Whether gradients are reduced at every micro-batch, for certain settings at least."""
+    return any(
+        one.context("no_sync") is None or not one.usual
+        for one in step.of("backward")
+        if all(guard.at_end is not True for guard in one.guards)
+    )

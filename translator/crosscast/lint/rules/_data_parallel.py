@@ -1,0 +1,42 @@
+"""Data parallel training: wrapped models, samplers, loaders."""
+
+from __future__ import annotations
+
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+
+_WRAPPERS = frozenset(
+    {
+        *("torch.nn.parallel.DistributedDataParallel",),
+        *("torch.nn.parallel.distributed.DistributedDataParallel",),
+    }
+)
+
+
+def calls_of(subject: Subject) -> list[Call]:
+    """Return all calls of a program."""
+    program = subject.program
+    return [call for m in program.modules for call in m.calls] if program is not None else []
+
+
+def wraps(subject: Subject) -> list[Call]:
+    """Return the calls that wrap a model in DistributedDataParallel of PyTorch."""
+    return [one for one in calls_of(subject) if one.names and set(one.names) <= _WRAPPERS]
+
+
+def samplers(subject: Subject) -> list[Call]:
+    """Return the calls that make a DistributedSampler of PyTorch."""
+    return [
+        one
+        for one in calls_of(subject)
+        if one.name.startswith("torch.utils.data") and one.name.endswith("DistributedSampler")
+    ]
+
+
+def loaders(subject: Subject) -> list[Call]:
+    """Return the calls that make a DataLoader of PyTorch."""
+    return [
+        one
+        for one in calls_of(subject)
+        if one.name.startswith("torch.utils.data") and one.name.endswith(".DataLoader")
+    ]

@@ -1,0 +1,135 @@
+"""Groups of parameters with and without weight decay."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.module import Module
+from crosscast.pysource.values import Known
+
+_EXCLUDED = re.compile(r"no_?_?(weight_)?decay|no_wd|not_decay|skip_(weight_)?decay|exclude", re.I)
+EXAMPLE = """\
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.LayerNorm(2)).cuda()
+no_decay = ["bias", "LayerNorm.weight"]
+named = list(model.named_parameters())
+groups = [
+    {"params": [p for n, p in named if not any(w in n for w in no_decay)], "weight_decay": 0.01},
+    {"params": [p for n, p in named if any(w in n for w in no_decay)], "weight_decay": 0.0},
+]
+optimizer = torch.optim.AdamW(groups, lr=1e-4)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+    optimizer.step()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group of parameters."""
+
+    node: ast.Dict
+    excluded: bool
+    """Whether it holds the parameters that a list without decay names."""
+    none: bool
+    """Whether it certainly has no decay."""
+
+
+def decay_groups(node: ast.List, module: Module) -> list[Group]:
+    """Return the groups in a list, as far as they are of this kind."""
+    found: list[Group] = []
+    for one in node.elts:
+        if not isinstance(one, ast.Dict):
+            continue
+        parts = {
+            key.value: value
+            for key, value in zip(one.keys, one.values, strict=True)
+            if isinstance(key, ast.Constant)
+        }
+        params, decay = parts.get("params"), parts.get("weight_decay")
+        if not isinstance(params, ast.ListComp | ast.GeneratorExp) or decay is None:
+            continue
+        named = _named(params)
+        if named is None:
+            continue
+        value = evaluate(decay, module)
+        none = isinstance(value, Known) and value.value == 0 and not value.flag
+        found.append(Group(one, named, none))
+    return found
+
+
+def _named(node: ast.ListComp | ast.GeneratorExp) -> bool | None:
+    """Whether the parameters are those that the list without decay names; None if unclear."""
+    tests = [test for part in node.generators for test in part.ifs]
+    for test in tests:
+        for one in test.values if isinstance(test, ast.BoolOp) else [test]:
+            text = ast.unparse(one)
+            if not _EXCLUDED.search(text):
+                continue
+            if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not):
+                return False
+            if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.NotIn):
+                return False
+            if isinstance(one, ast.Call | ast.Compare):
+                return True
+    return None
+
+
+_NORMS = re.compile(r"norm|bias|b_0|_b\b|\.b\b", re.I)
+
+
+def names_excluded(node: ast.expr, module: Module) -> bool | None:
+    """Return whether a function of a name is true for biases and norms; None if that is unclear."""
+    if isinstance(node, ast.Lambda):
+        return _of_test(node.body, module)
+    found = module.program.function_named(module.resolve(node)) if module.program else None
+    if found is None:
+        return None
+    home, function = found
+    for one in ast.walk(function):
+        if isinstance(one, ast.If) and len(one.body) == 1:
+            first = one.body[0]
+            if isinstance(first, ast.Return) and isinstance(first.value, ast.Constant):
+                listed = [ast.unparse(n) for n in ast.walk(function) if isinstance(n, ast.List)]
+                about = " ".join([ast.unparse(one.test), *listed])
+                negated = isinstance(one.test, ast.UnaryOp) or " not in " in ast.unparse(one.test)
+                if _NORMS.search(about) and not negated and isinstance(first.value.value, bool):
+                    return first.value.value
+                return None
+    returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
+    return _of_test(returns[0], home) if len(returns) == 1 and returns[0] is not None else None
+
+
+def _of_test(node: ast.expr, module: Module) -> bool | None:
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            found = _of_test(inner, module)
+            return None if found is None else not found
+        case ast.Compare(ops=[ast.In() | ast.NotIn() as op], comparators=[ast.Name() as names]):
+            home = module.scope_of(names).lookup(names.id)
+            values = [b.value for b in home.bindings.get(names.id, ())] if home else []
+            if len(values) != 1 or not isinstance(values[0], ast.ListComp | ast.SetComp):
+                return None
+            tests = [test for part in values[0].generators for test in part.ifs]
+            found = _of_test(tests[0], module) if len(tests) == 1 else None
+            return None if found is None else found is isinstance(op, ast.In)
+        case ast.Call(func=ast.Name(id="any")):
+            return True if _NORMS.search(_spelled(node, module)) else None
+    return None
+
+
+def _spelled(node: ast.Call, module: Module) -> str:
+    """Return a call with the lists that it names written out."""
+    parts = [ast.unparse(node)]
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            home = module.scope_of(one).lookup(one.id)
+            for binding in home.bindings.get(one.id, ()) if home is not None else ():
+                if isinstance(binding.value, ast.List | ast.Tuple):
+                    parts.append(ast.unparse(binding.value))
+    return " ".join(parts)

@@ -1,0 +1,127 @@
+"""What rules about Keras and TensorFlow share: what a program makes, and example programs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.lint.outdated import older
+from crosscast.lint.subject import Subject
+from crosscast.pysource.values import Known
+from crosscast.readers.py_keras import policy_sites, scaler_calls, scales_by_hand
+from crosscast.readers.py_keras_optimizers import is_given, optimizer_calls
+from crosscast.readers.python_calls import calls_of, last
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+    from crosscast.readers.python_precision import Site
+
+_STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
+
+
+def accumulating(program: Program) -> Iterator[Call]:
+    """Yield the optimizers of Keras that certainly accumulate."""
+    for name, call in optimizer_calls(program):
+        if not name.startswith("keras."):
+            continue
+        steps = is_given(call, "gradient_accumulation_steps")
+        if steps is None or (isinstance(steps, Known) and steps.value in (0, 1)):
+            continue
+        yield call
+
+
+def strategies(program: Program) -> list[Call]:
+    """Return the calls that make a strategy which replicates variables."""
+    return [
+        call
+        for name, call in calls_of(program)
+        if last(name) in _STRATEGIES and name.startswith("tensorflow.distribute")
+    ]
+
+
+def is_keras_3(program: Program) -> bool:
+    """Whether the program is certainly written for Keras 3."""
+    if older(program, "keras", "3") or older(program, "tensorflow", "2.16"):
+        return False
+    names = {name for name, _ in calls_of(program)}
+    return (
+        any(n.startswith(("keras.ops.", "keras.random.", "keras.config.")) for n in names)
+        or "keras.optimizers.LossScaleOptimizer" in names
+        or any(call.method == "scale_loss" for call in scales_by_hand(program))
+        or program.versions.get("keras", "").startswith("3")
+    )
+
+
+def half_policies(program: Program) -> list[Site]:
+    """Return the places that certainly set `mixed_float16` for the whole program."""
+    return [
+        one
+        for one in policy_sites(program)
+        if one.dtypes == ("fp16",)
+        and one.mode == "mixed"
+        and one.decision.possible
+        and "policy" in one.module.text(one.node).partition("(")[0]
+    ]
+
+
+def scales(program: Program) -> bool:
+    """Whether anything in the program scales losses, or wraps an optimizer that does."""
+    if scaler_calls(program) or any(scales_by_hand(program)):
+        return True
+    words = ("LossScale", "loss_scale", "scale_loss", "enable_mixed_precision_graph_rewrite")
+    return any(any(w in m.source.text for w in words) for m in program.modules)
+
+
+def function_calls(function: Function | ast.AST, module: Module) -> list[Call]:
+    """Return the calls within a function, in the order of the text."""
+    inside = [one for one in ast.walk(function) if isinstance(one, ast.Call)]
+    inside.sort(key=lambda one: (one.lineno, one.col_offset))
+    return [module.call(one) for one in inside]
+
+
+def program_of(subject: Subject) -> Program | None:
+    """Return the program, if it uses Keras or TensorFlow at all."""
+    program = subject.program
+    if program is None:
+        return None
+    for name, _ in calls_of(program):
+        if name.startswith(("keras.", "tensorflow.")):
+            return program
+    return None
+
+
+FIT = """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2)])
+model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
+model.fit(inputs, targets, batch_size=8)
+"""
+
+LOOP = """\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+model = tf.keras.Sequential(
+    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
+)
+optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3))
+
+
+@tf.function
+def train_step(inputs, targets):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
+        scaled = optimizer.get_scaled_loss(loss)
+    gradients = tape.gradient(scaled, model.trainable_variables)
+    gradients = optimizer.get_unscaled_gradients(gradients)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+
+for inputs, targets in dataset:
+    train_step(inputs, targets)
+"""

@@ -1,0 +1,186 @@
+"""Questions to a training loop that several rules ask."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, Guard, TrainingStep
+
+_EAGER = frozenset({"backward", "manual_backward"})
+_WHOLE = frozenset({"tensorflow", "jax", "paddle_static", "deepspeed", "mmengine", "timm"})
+"""Libraries that do by themselves what the rules look for, or in another way."""
+_SCALERS = ("GradScaler", "AmpScaler")
+
+
+def eager_steps(subject: Subject) -> Iterator[TrainingStep]:
+    """Yield the training loops in which `backward()` adds gradients to those that are there."""
+    for step in subject.steps:
+        backward = step.of("backward")
+        if backward and all(is_eager(one) for one in backward):
+            yield step
+
+
+def is_eager(backward: Event) -> bool:
+    """Whether gradients are computed by a call of `backward` that adds them to the parameters."""
+    node = backward.node
+    if backward.library in _WHOLE or not isinstance(node, ast.Call):
+        return False
+    if "functional" in backward.detail:
+        return True  # torch.autograd.grad beside the backward pass
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _EAGER:
+        return False
+    # RPC keeps gradients in a context that ends with the round.
+    return not backward.module.resolve(node.func).startswith("torch.distributed.autograd")
+
+
+def backward_of(step: TrainingStep) -> list[Event]:
+    """Return the backward passes within the loop that add to the gradients of parameters."""
+    return [one for one in step.inside("backward") if "functional" not in one.detail]
+
+
+def own_windows(step: TrainingStep) -> bool:
+    """Whether the program itself counts the micro-batches of a window."""
+    return (
+        step.windowed
+        and step.by_hand
+        and not any(one.context("accumulate") for one in step.of("backward"))
+    )
+
+
+# ---- conditions
+
+
+def compatible(one: Event, other: Event) -> bool:
+    """Whether two events can happen in the same round, as far as their conditions tell."""
+    if one.excludes(other):
+        return False
+    mine = dict(conditions(one))
+    return all(mine.get(text, holds) == holds for text, holds in conditions(other))
+
+
+def implies(one: Event, other: Event, *, windows: bool = False) -> bool:
+    """Whether the second event happens in every round in which the first does.
+
+    Args:
+        one: what happens.
+        other: what then happens too.
+        windows: ignore the tests that end a window.
+    """
+    nodes = {id(guard.node): guard.holds for guard in one.guards}
+    mine = set(conditions(one))
+    for guard in other.guards:
+        if windows and guard.window is not None:
+            continue
+        if nodes.get(id(guard.node)) == guard.holds:
+            continue
+        if _whole(guard) not in mine and not set(_literals_of(guard)) <= mine:
+            return False
+    return True
+
+
+def conditions(event: Event) -> list[tuple[str, bool]]:
+    """Return the conditions of an event: text without negations, and whether it holds."""
+    found: dict[tuple[str, bool], None] = {}
+    for guard in event.guards:
+        found.update(dict.fromkeys(_literals_of(guard)))
+        found.setdefault(_whole(guard))
+    return list(found)
+
+
+def _whole(guard: Guard) -> tuple[str, bool]:
+    """Return a condition as it is, not taken apart."""
+    if isinstance(guard.node, ast.Constant):
+        return (guard.text, guard.holds)
+    return (ast.unparse(guard.node), guard.holds)
+
+
+def _literals_of(guard: Guard) -> tuple[tuple[str, bool], ...]:
+    if isinstance(guard.node, ast.Constant):
+        return ((guard.text, guard.holds),)
+    return _literals(guard.node, guard.holds)
+
+
+@lru_cache(maxsize=4096)
+def _literals(node: ast.expr, holds: bool) -> tuple[tuple[str, bool], ...]:
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _literals(inner, not holds)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:
+            return tuple(one for value in values for one in _literals(value, holds))
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[other]):
+            if isinstance(other, ast.Constant) and other.value in (None, False):
+                return ((ast.unparse(left), not holds),)
+            if isinstance(other, ast.Constant) and other.value is True:
+                return ((ast.unparse(left), holds),)
+            return ((f"{ast.unparse(left)} == {ast.unparse(other)}", holds),)
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[other]):
+            equal = ast.Compare(left=left, ops=[ast.Eq()], comparators=[other])
+            return _literals(equal, not holds)
+    return ((ast.unparse(node), holds),)
+
+
+# ---- loss scalers
+
+
+def plain_scaler(event: Event) -> bool:
+    """Whether a GradScaler of PyTorch or Paddle takes part, used as it is documented."""
+    if not event.scaler or event.library not in ("", "paddle"):
+        return False
+    names = scaler_names(event)
+    return not names or all(name.split(".")[-1] in _SCALERS for name in names)
+
+
+def scaler_names(event: Event) -> tuple[str, ...]:
+    """Return the classes that the loss scaler of an event may be of; nothing if unknown."""
+    receiver = _scaler_expression(event)
+    if receiver is None:
+        return ()
+    found = event.module.resolve_all(receiver)
+    return tuple(name for name in found if name)
+
+
+def _scaler_expression(event: Event) -> ast.expr | None:
+    """Return `scaler` of `scaler.step(optimizer)`, `scaler.scale(loss).backward()`."""
+    node = event.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    inner = node.func.value
+    if node.func.attr == "backward":
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            return inner.func.value if inner.func.attr == "scale" else None
+        return None
+    return inner
+
+
+def uses_scaler(subject: Subject) -> bool:
+    """Whether any loss scaler is made in the program."""
+    program = subject.program
+    if program is None:
+        return False
+    return any(
+        name.rpartition(".")[2].endswith(("Scaler", "ScaleOptimizer", "LossScaleManager"))
+        for module in program.modules
+        for call in module.calls
+        for name in (call.name or call.method,)
+    )
+
+
+def made_by(event: Event, expression: ast.expr) -> tuple[str, ...]:
+    """Return what may have made the object behind an expression at an event."""
+    return tuple(name for name in event.module.resolve_all(expression) if name)
+
+
+def receiver(event: Event) -> ast.expr | None:
+    """Return what stands before the method of an event: `optimizer` of `optimizer.step()`."""
+    node = event.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    return None
+
+
+def known_word(event: Event, name: str) -> object:
+    """Return a detail of an event if its value is known; None otherwise."""
+    return getattr(event.detail.get(name), "value", None)

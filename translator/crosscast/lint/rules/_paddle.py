@@ -1,0 +1,108 @@
+"""What rules about Paddle share: scalers, casts, and an example program."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from crosscast.lint.subject import Subject
+from crosscast.pysource.values import Known
+from crosscast.readers.py_paddle_amp import CAST, DECORATE, SCALER
+from crosscast.readers.python_calls import calls_of, matching, plain, uses
+from crosscast.readers.python_precision import types_in
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+
+def program_of(subject: Subject) -> Program | None:
+    """Return the program, if it imports Paddle at all."""
+    program = subject.program
+    if program is None:
+        return None
+    return program if uses(program, "paddle") else None
+
+
+def scalers(program: Program) -> list[Call]:
+    """Return the scalers that a program makes and does not certainly switch off."""
+    found = []
+    for _name, call in matching(program, SCALER):
+        on = call.argument("enable") if "enable" in call.bound() else None
+        if not (isinstance(on, Known) and on.value is False):
+            found.append(call)
+    return found
+
+
+def casts(program: Program) -> list[tuple[Call, str]]:
+    """Return the regions of auto_cast that are not certainly off, with the type."""
+    found = []
+    for _name, call in matching(program, CAST):
+        bound = call.bound()
+        on = call.argument("enable") if "enable" in bound else None
+        if isinstance(on, Known) and on.value is False and not on.flag:
+            continue
+        if "dtype" not in bound:
+            found.append((call, "fp16"))
+            continue
+        types = types_in(call.argument("dtype"))
+        value = call.argument("dtype")
+        fixed = isinstance(value, Known) and not value.flag
+        found.append((call, types[0] if fixed and len(types) == 1 else ""))
+    return found
+
+
+def decorates(program: Program) -> list[Call]:
+    """Return the calls of `paddle.amp.decorate`."""
+    return [call for _, call in matching(program, DECORATE)]
+
+
+def methods(program: Program, name: str) -> list[Call]:
+    """Return the calls of a method of a scaler of Paddle."""
+    return [
+        call
+        for full, call in calls_of(program)
+        if call.method == name and full.startswith(("paddle.amp.", "paddle.fluid.dygraph."))
+    ]
+
+
+def on_cpu(program: Program) -> Call | None:
+    """Return the call that certainly puts the whole program on the CPU."""
+    for name, call in calls_of(program):
+        if name in ("paddle.set_device", "paddle.device.set_device") and call.node.args:
+            from crosscast.readers.python_calls import value_of
+
+            value = value_of(call.node.args[0], call.module)
+            if isinstance(value, Known) and value.value == "cpu" and not value.flag:
+                return call
+    return None
+
+
+def is_fixed(call: Call, name: str) -> bool:
+    """Whether an argument is written out and true."""
+    return plain(call.argument(name)) is True
+
+
+def line(node: ast.AST, module: Module) -> tuple[int, int]:
+    """Return the place of a node in the order of the text."""
+    del module
+    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+
+
+AMP = """\
+import paddle
+
+model = paddle.nn.Linear(8, 2)
+optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())
+scaler = paddle.amp.GradScaler(init_loss_scaling=1024)
+
+for inputs, targets in loader:
+    with paddle.amp.auto_cast():
+        loss = paddle.nn.functional.mse_loss(model(inputs), targets)
+    scaled = scaler.scale(loss)
+    scaled.backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.clear_grad()
+"""

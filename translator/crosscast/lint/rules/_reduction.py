@@ -1,0 +1,195 @@
+"""How a loss is reduced over its batch: as a mean, as a sum, or in a way that is not to be seen."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from crosscast.pysource.module import Module
+from crosscast.pysource.values import Instance, Known
+from crosscast.trainstep.events import Event
+
+Reduction = Literal["mean", "sum", "unknown"]
+
+_LIBRARIES = ("torch.nn.", "paddle.nn.")
+_LOSS = re.compile(
+    r"Loss$|^(cross_entropy|nll_loss|mse_loss|l1_loss|smooth_l1_loss|huber_loss|kl_div"
+    r"|binary_cross_entropy(_with_logits)?|softmax_with_cross_entropy)$"
+)
+_NAMED = re.compile(r"^(self\.)?(criterion|loss_fn|loss_func|loss_function|loss_fct|criteria)$")
+_SUMMED = re.compile(
+    r"reduction\s*=\s*['\"](sum|none)['\"]|size_average\s*=\s*False|reduce\s*=\s*False"
+    r"|num_tokens|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
+)
+_DEPTH = 8
+
+
+def reduction_of(backward: Event) -> Reduction:
+    """Return how the loss of a backward pass is reduced.
+
+    A criterion that is given as an argument counts as a mean, as all losses of PyTorch do by
+    default, unless the program speaks of sums or of token counts.
+    """
+    found = set(_reductions(backward))
+    if "sum" in found:
+        return "sum"
+    if found == {"mean"}:
+        return "mean"
+    if found == {"mean", "named"} or found == {"named"}:
+        program = backward.module.program
+        texts = [m.source.text for m in program.modules] if program is not None else []
+        return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
+    return "unknown"
+
+
+def _reductions(backward: Event) -> Iterator[str]:
+    loss = loss_expression(backward)
+    if loss is None:
+        yield "unknown"
+    else:
+        yield from _of(loss, backward.module, backward.calls, 0)
+
+
+def loss_expression(backward: Event) -> ast.expr | None:
+    """Return what is differentiated, without the loss scale: `loss`."""
+    node = backward.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    loss: ast.expr = node.args[0] if node.args else node.func.value
+    match loss:
+        case ast.Call(func=ast.Attribute(attr="scale" | "scale_loss"), args=[inner, *_]):
+            return inner
+    scale = backward.context("scale_loss")
+    if scale is not None and isinstance(scale.node, ast.Call) and scale.node.args:
+        return scale.node.args[0]
+    return loss
+
+
+def _of(node: ast.expr, module: Module, calls: tuple[ast.Call, ...], depth: int) -> Iterator[str]:
+    if depth > _DEPTH:
+        yield "unknown"
+        return
+    match node:
+        case ast.Name():
+            yield from _of_name(node, module, calls, depth)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            yield from _of(left, module, calls, depth + 1)
+            yield from _of(right, module, calls, depth + 1)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            loss = right if isinstance(left, ast.Constant | ast.Attribute) else left
+            yield from _of(loss, module, calls, depth + 1)
+        case ast.BinOp(left=left, op=ast.Div()):
+            yield from _of(left, module, calls, depth + 1)
+        case ast.Constant():
+            return
+        case ast.Call():
+            yield from _of_call(node, module, calls, depth)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _of(body, module, calls, depth + 1)
+            yield from _of(orelse, module, calls, depth + 1)
+        case ast.Subscript(value=value, slice=ast.Constant(value="loss")):
+            yield from _of(value, module, calls, depth + 1)
+        case ast.Attribute(attr="loss"):
+            yield "named" if any("transformers" in one for one in module.imported) else "unknown"
+        case _:
+            yield "unknown"
+
+
+def _of_name(
+    node: ast.Name, module: Module, calls: tuple[ast.Call, ...], depth: int
+) -> Iterator[str]:
+    home = module.scope_of(node).lookup(node.id)
+    bindings = home.bindings.get(node.id, []) if home is not None else []
+    live = [one for one in bindings if one.kind in ("assign", "augment", "parameter")]
+    if not live or len(live) != len(bindings):
+        yield "unknown"
+    for one in live:
+        if one.kind == "parameter":
+            yield from _of_parameter(node.id, module, calls, depth)
+        elif one.kind == "augment" and isinstance(one.node, ast.AugAssign):
+            if isinstance(one.node.op, ast.Add | ast.Sub):
+                yield from _of(one.node.value, module, calls, depth + 1)
+        elif one.value is None or one.path:
+            yield "unknown"
+        elif not _names(one.value, node.id):
+            yield from _of(one.value, module, calls, depth + 1)
+        else:
+            yield from _of_itself(one.value, node.id, module, calls, depth)
+
+
+def _names(value: ast.expr, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value))
+
+
+def _of_itself(
+    value: ast.expr, name: str, module: Module, calls: tuple[ast.Call, ...], depth: int
+) -> Iterator[str]:
+    """`loss = loss.mean()`, `loss = loss + penalty`."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="mean")):
+            yield "mean"
+        case ast.Call(func=ast.Attribute(attr="sum")):
+            yield "sum"
+        case ast.Call(func=ast.Attribute(attr="scale")):
+            return
+        case ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=right) if left == name:
+            yield from _of(right, module, calls, depth + 1)
+        case ast.BinOp(op=ast.Mult() | ast.Div()):
+            yield "unknown"
+        case _:
+            yield "unknown"
+
+
+def _of_parameter(
+    name: str, module: Module, calls: tuple[ast.Call, ...], depth: int
+) -> Iterator[str]:
+    if not calls:
+        yield "unknown"
+        return
+    call = calls[-1]
+    owner = module.owner_of(call)
+    given = owner.call(call).bound().get(name)
+    if given is None:
+        yield "unknown"
+    else:
+        yield from _of(given, owner, calls[:-1], depth + 1)
+
+
+def _of_call(
+    node: ast.Call, module: Module, calls: tuple[ast.Call, ...], depth: int
+) -> Iterator[str]:
+    call = module.call(node)
+    last = call.name.removesuffix(".__call__").rpartition(".")[2]
+    if call.name.startswith(_LIBRARIES) and _LOSS.search(last):
+        yield _of_library(node, module, call.name.endswith(".__call__"))
+    elif call.method == "mean":
+        yield "mean"
+    elif call.method == "sum":
+        yield "sum"
+    elif call.method == "training_step" and ":" not in call.name:
+        yield "named"  # of a LightningModule: what it returns is optimized as it is
+    elif _NAMED.search(module.text(node.func)) and ":" not in call.name:
+        yield "named"
+    else:
+        yield "unknown"
+
+
+def _of_library(node: ast.Call, module: Module, instance: bool) -> str:
+    call = module.call(node)
+    if instance:
+        from crosscast.pysource.evaluate import evaluate
+
+        made = evaluate(node.func, module)
+        if not isinstance(made, Instance):
+            return "unknown"
+        call = made.call  # type: ignore[assignment]
+    if call.has_star or {"size_average", "reduce"} & call.bound().keys():
+        return "unknown"
+    given = call.argument("reduction")
+    if given is None:
+        return "mean"
+    if isinstance(given, Known) and not given.flag and given.value in ("mean", "sum"):
+        return str(given.value)
+    return "unknown"

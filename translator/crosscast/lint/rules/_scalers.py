@@ -1,0 +1,38 @@
+"""Loss scalers where they are made."""
+
+from __future__ import annotations
+
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.pysource.values import Known
+
+CLASSES = frozenset(
+    {
+        *("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"),
+        *("torch.cuda.amp.grad_scaler.GradScaler", "torch.amp.grad_scaler.GradScaler"),
+        *("paddle.amp.GradScaler",),
+    }
+)
+
+
+def made_scalers(subject: Subject) -> list[Call]:
+    """Return the calls that make a GradScaler of PyTorch or Paddle."""
+    program = subject.program
+    if program is None:
+        return []
+    return [
+        call
+        for module in program.modules
+        for call in module.calls
+        if call.names and set(call.names) <= CLASSES
+    ]
+
+
+def switched_off(call: Call) -> bool | None:
+    """Whether a scaler is made switched off; None if a flag or a condition decides."""
+    given = call.argument("enabled") or call.argument("enable")
+    if given is None:
+        return None if call.has_star else False
+    if isinstance(given, Known) and isinstance(given.value, bool) and not given.flag:
+        return not given.value
+    return None

@@ -1,0 +1,80 @@
+"""Windows that an epoch can end within."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.lint.rules._windows import end_tests
+from crosscast.pysource.values import Known
+from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+
+_PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
+"""Words of conditions that end every epoch early, after a number of batches of its own."""
+
+
+def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
+    """Yield every step whose window may be cut short by the end of an epoch.
+
+    With the test, and what clears the gradients between the epochs (nothing: they leak).
+    """
+    if step.loop is None or step.loop.role not in ("batch", "other") or _ends_itself(step):
+        return
+    seen: set[int] = set()
+    for event, test in end_tests(step):
+        if test.last or test.never_again or test.by_caller or test.restarts is not True:
+            continue
+        if isinstance(test.node, ast.BoolOp) and isinstance(test.node.op, ast.Or):
+            continue  # the other condition may be the last batch, in words not understood
+        if test.aligned is None or id(test.node) in seen or not test.steps_text:
+            continue
+        one = isinstance(test.steps, Known) and test.steps.value == 1
+        if one and getattr(test.steps, "origin", "") == "literal":
+            continue
+        outer = _outer(step, event)
+        if outer is None or _closed_behind(step):
+            continue
+        seen.add(id(test.node))
+        if any(_opens(one) for one in step.inside("zero_grad")):
+            yield event, test, tuple(o for o in step.inside("zero_grad") if _opens(o))
+        else:
+            yield event, test, tuple(step.around("zero_grad")) if _per_epoch(step, outer) else ()
+
+
+def _outer(step: TrainingStep, event: Event) -> ast.AST | None:
+    """Return the loop over epochs, if the loop over batches stands in one."""
+    assert step.loop is not None
+    for place, loop in enumerate(event.loops):
+        if loop.node is step.loop.node:
+            return event.loops[place - 1].node if place else None
+    return None
+
+
+def _per_epoch(step: TrainingStep, outer: ast.AST) -> bool:
+    return any(
+        not one.guards and any(loop.node is outer for loop in one.loops)
+        for one in step.around("zero_grad")
+    )
+
+
+def _closed_behind(step: TrainingStep) -> bool:
+    """Whether the rest is applied behind the loop."""
+    return bool(step.around("step"))
+
+
+def _opens(event: Event) -> bool:
+    return any(guard.window is not None and guard.window.opens for guard in event.guards)
+
+
+def _counts(text: str) -> bool:
+    return bool(_PER_EPOCH.search(text))
+
+
+def _ends_itself(step: TrainingStep) -> bool:
+    """Whether the loop is left at a batch that the program has chosen."""
+    return any(
+        isinstance(one.node, ast.Break)
+        and any(guard.window is not None or _counts(guard.text) for guard in one.guards)
+        for one in step.inside("leave")
+    )

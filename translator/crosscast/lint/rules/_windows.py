@@ -1,0 +1,79 @@
+"""Questions to windows of micro-batches that several rules ask."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from crosscast.pysource.module import Module
+from crosscast.pysource.values import Known
+from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+
+ACCUMULATES = re.compile(
+    r"accum|iter_size|update_freq|virtual_batch|n_?accs?\b|micro_?batch|grad_steps", re.I
+)
+"""Names of the number of micro-batches of a window."""
+_CHANGES = frozenset({"div_", "mul_", "multiply_grads", "div", "mul", "true_divide_"})
+
+
+def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
+    """Return the steps of optimizers that happen once a window, with the test."""
+    return [(one, one.window) for one in step.inside("step") if one.window is not None]
+
+
+def gradients_changed(step: TrainingStep) -> bool:
+    """Whether the program multiplies or divides gradients themselves."""
+    return any(_changes(module) for module in _modules(step))
+
+
+def _modules(step: TrainingStep) -> set[Module]:
+    return {event.module for event in step.events}
+
+
+def _changes(module: Module) -> bool:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
+            if _is_gradient(node.target, module):
+                return True
+        elif isinstance(node, ast.Assign):
+            if any(_is_gradient(one, module) for one in node.targets) and isinstance(
+                node.value, ast.BinOp
+            ):
+                return True
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            name = node.func.id if isinstance(node.func, ast.Name) else name
+            if name == "register_comm_hook" or "scale_grad" in name or name == "multiply_grads":
+                return True
+            of = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if name in _CHANGES and of is not None and _is_gradient(of, module):
+                return True
+    return False
+
+
+def _is_gradient(node: ast.expr, module: Module) -> bool:
+    text = module.text(node)
+    return ".grad" in text or text in ("grad", "grads", "gradients", "g")
+
+
+def library_divides(step: TrainingStep) -> bool:
+    """Whether a library divides the losses: Accelerate with its own number of steps."""
+    libraries = {one.library for one in step.of("backward")}
+    if not libraries & {"accelerate"}:
+        return bool(libraries - {"", "apex", "lightning_fabric", "lightning"})
+    return accelerator_steps(step) != 1
+
+
+def accelerator_steps(step: TrainingStep) -> object:
+    """Return the micro-batches that the Accelerator was told; None if that is not known."""
+    for event in step.of("backward"):
+        node = event.node
+        if event.library != "accelerate" or not isinstance(node, ast.Call):
+            continue
+        from crosscast.trainstep.frame import Frame
+        from crosscast.trainstep.settings import library_steps
+
+        if isinstance(node.func, ast.Attribute):
+            found = library_steps(node.func.value, Frame(event.module, None))
+            return found.value if isinstance(found, Known) and not found.flag else None
+    return None

@@ -1,0 +1,89 @@
+"""CL109: the number of micro-batches never reaches the loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import ACCELERATE, changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
+from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import TrainingStep
+
+_FLAG = """\
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--gradient_accumulation_steps", type=int, default=1)
+args = parser.parse_args()
+"""
+_WRONG = _FLAG + changed(
+    ACCELERATE,
+    ("gradient_accumulation_steps=4", ""),
+    (
+        "for inputs, targets",
+        "updates = len(loader) // args.gradient_accumulation_steps\nfor inputs, targets",
+    ),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find flags for accumulation that no loop and no library gets to see."""
+    program = subject.program
+    steps = list(eager_steps(subject))
+    if program is None or not steps or len(steps) != len(subject.steps):
+        return
+    if not all(_takes_no_steps(step) for step in steps):
+        return
+    for flag in program.all_flags:
+        if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
+            continue
+        uses = uses_of(flag, program)
+        if uses is None or not all(only_counts_or_shows(*one) for one in uses):
+            continue
+        yield Finding(
+            span=flag.span,
+            message=f"{flag.name} has no effect: every micro-batch is a step of its own",
+            hint=_hint(steps[0]),
+            related=tuple(one.span for one in steps[0].of("step")[:1]),
+        )
+
+
+def _takes_no_steps(step: TrainingStep) -> bool:
+    applied = step.of("step")
+    if not applied or any(one.library not in ("", "apex", "accelerate") for one in applied):
+        return False
+    if any(one.context("accumulate") for one in step.of("backward")):
+        return accelerator_steps(step) == 1
+    return not step.windowed and all(isinstance(one.node, ast.Call) for one in applied)
+
+
+def _hint(step: TrainingStep) -> str:
+    if any(one.library == "accelerate" for one in step.of("backward")):
+        return "pass it on: `Accelerator(gradient_accumulation_steps=...)`"
+    return "divide the loss by it, and step once every so many micro-batches"
+
+
+RULE = Rule(
+    code="CL109",
+    name="accumulation-not-wired",
+    topic="accumulation",
+    severity=Severity.ERROR,
+    title="The flag for gradient accumulation has no effect",
+    why="Whoever asks for windows of 8 micro-batches trains with batches of an eighth, 8 times as "
+    "many updates, and often with a schedule that is 8 times too short.",
+    wrong=_WRONG,
+    right=changed(
+        _WRONG,
+        (
+            "Accelerator()",
+            "Accelerator(gradient_accumulation_steps=args.gradient_accumulation_steps)",
+        ),
+    ),
+    check=check,
+    hints=("accum", "iter_size", "update_freq", "micro_batch"),
+)

@@ -1,0 +1,81 @@
+"""CL402: autocast for a device on which nothing runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._autocast import always_on, device_of
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Known
+
+_ELSEWHERE = re.compile(r"\.cuda\(|cuda:|is_available|current_device|set_device|['\"]gpu['\"]")
+_RIGHT = """\
+import torch
+
+device = torch.device("cpu")
+model = torch.nn.Linear(4, 2).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = torch.nn.functional.cross_entropy(model(inputs.to(device)), targets.to(device))
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find autocast of CUDA in programs whose only device is the CPU."""
+    program = subject.program
+    if program is None or not _only_cpu(subject):
+        return
+    for step in eager_steps(subject):
+        for event in step.of("forward"):
+            context = event.context("autocast")
+            if context is not None and always_on(context) and device_of(context) == "cuda":
+                yield Finding(
+                    span=event.module.owner_of(context.node).span(context.node),
+                    message="this is autocast for CUDA, and the tensors are on the CPU",
+                    hint='write `torch.autocast("cpu", dtype=torch.bfloat16)`',
+                )
+                break
+
+
+def _only_cpu(subject: Subject) -> bool:
+    """Whether every device that the program names is the CPU, as literals."""
+    program = subject.program
+    assert program is not None
+    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
+        return False
+    made = [call for module in program.modules for call in module.calls]
+    devices = [call for call in made if call.name == "torch.device"]
+    return bool(devices) and all(_is_cpu(one) for one in devices)
+
+
+def _is_cpu(call: Call) -> bool:
+    if len(call.node.args) != 1:
+        return False
+    value = evaluate(call.node.args[0], call.module)
+    return isinstance(value, Known) and value.value == "cpu" and not value.flag
+
+
+RULE = Rule(
+    code="CL402",
+    name="autocast-other-device",
+    topic="precision",
+    severity=Severity.WARNING,
+    title="Autocast for a device on which nothing runs",
+    why="autocast for CUDA does nothing to tensors on the CPU: the program trains in float32 and "
+    "looks as if it did not.",
+    wrong=_RIGHT.replace('torch.autocast("cpu", dtype', 'torch.autocast("cuda", dtype'),
+    right=_RIGHT,
+    check=check,
+    hints=("autocast",),
+    sources=("PyTorch docs, torch.autocast, device_type",),
+)

@@ -1,0 +1,99 @@
+"""CL403: an autograd function of one's own under autocast without custom_fwd."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._autocast import is_on
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.subject import Subject
+from crosscast.pysource.module import Module
+
+_RIGHT = changed(
+    AMP,
+    (
+        "import torch\n",
+        """\
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda")
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x @ x.T
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return (grad + grad.T) @ x
+
+
+""",
+    ),
+    ("criterion(model(inputs), targets)", "criterion(Square.apply(model(inputs)), targets)"),
+)
+_MULTIPLIES = ("matmul", "mm", "bmm", "linear", "conv2d", "einsum", "addmm", "baddbmm")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find functions with products in their forward that nothing tells about autocast."""
+    program = subject.program
+    if program is None or not any(
+        context.kind == "autocast" and is_on(context)
+        for step in eager_steps(subject)
+        for event in step.of("forward")
+        for context in event.contexts
+    ):
+        return
+    for module in program.modules:
+        for name, node in module.classes.items():
+            if "torch.autograd.Function" not in [module.resolve(base) for base in node.bases]:
+                continue
+            forward = module.functions.get(f"{name}.forward")
+            if forward is None or not _multiplies(forward) or _told(forward, module):
+                continue
+            if f"{node.name}.apply" in module.source.text:
+                yield Finding(
+                    span=module.span(node),
+                    message=f"{node.name} does not say in which type it runs under autocast",
+                    hint="decorate forward with custom_fwd and backward with custom_bwd",
+                )
+
+
+def _multiplies(function: ast.AST) -> bool:
+    return any(
+        (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
+        or (isinstance(node, ast.Attribute) and node.attr in _MULTIPLIES)
+        for node in ast.walk(function)
+    )
+
+
+def _told(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
+    text = " ".join(module.text(one) for one in function.decorator_list)
+    return "custom_fwd" in text or "amp" in text or "autocast" in ast.unparse(function)
+
+
+RULE = Rule(
+    code="CL403",
+    name="autograd-function-in-autocast",
+    topic="precision",
+    severity=Severity.NOTE,
+    title="An autograd function of one's own under autocast",
+    why="Under autocast its forward casts products to half precision, while its backward runs "
+    "outside and sees saved tensors and gradients of other types: it fails, or computes in a type "
+    "that nobody chose.",
+    wrong=_RIGHT.replace('    @torch.amp.custom_fwd(device_type="cuda")\n', "").replace(
+        '    @torch.amp.custom_bwd(device_type="cuda")\n', ""
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("autograd.Function", "Function)"),
+    sources=("PyTorch docs, Automatic Mixed Precision examples, Autocast and Custom Autograd",),
+)

@@ -1,0 +1,53 @@
+"""CL115: an average of the weights is updated at every micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+
+_RIGHT = changed(
+    ACCUMULATION,
+    ("steps = 4\n", "average = torch.optim.swa_utils.AveragedModel(model)\nsteps = 4\n"),
+    (
+        "        optimizer.zero_grad()\n",
+        "        optimizer.zero_grad()\n        average.update_parameters(model)\n",
+    ),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find averages that go on while the weights stand still."""
+    for step in eager_steps(subject):
+        if not own_windows(step) or not end_tests(step):
+            continue
+        backward = backward_of(step)
+        for event in step.inside("average_weights"):
+            if event.window is None and all(implies(one, event) for one in backward):
+                yield Finding(
+                    span=event.span,
+                    message="the average of the weights is updated at every micro-batch, though "
+                    "the weights only change once a window",
+                    hint="update it right after the optimizer",
+                    related=(end_tests(step)[0][0].span,),
+                )
+
+
+RULE = Rule(
+    code="CL115",
+    name="average-per-micro-batch",
+    topic="accumulation",
+    severity=Severity.NOTE,
+    title="The average of the weights is updated at every micro-batch",
+    why="With windows of N the same weights are averaged N times: a decay d acts as d to the power "
+    "of N, so an average meant to span 1000 updates spans 1000 / N.",
+    wrong=changed(_RIGHT, ("        average.update", "    average.update")),
+    right=_RIGHT,
+    check=check,
+    hints=("ema", "EMA", "update_parameters", "average", "Ema"),
+)

@@ -1,0 +1,68 @@
+"""CL207: bfloat16 with a loss scaler that is switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._autocast import dtype_of, is_on
+from crosscast.lint.rules._examples import AMP, PLAIN, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
+from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find scaled losses of a forward pass that certainly runs in bfloat16."""
+    made = made_scalers(subject)
+    if not made or any(switched_off(one) is not False for one in made):
+        return
+    for step in eager_steps(subject):
+        scaled = [one for one in backward_of(step) if plain_scaler(one)]
+        if scaled and _bfloat(step) and len(scaled) == len(backward_of(step)):
+            yield Finding(
+                span=scaled[0].span,
+                message=f"{scaled[0].scaler} scales the loss of a forward pass in bfloat16",
+                hint="leave the scaler out, or make it with `enabled=False`",
+                related=(made[0].module.span(made[0].node),),
+            )
+
+
+def _bfloat(step: TrainingStep) -> bool:
+    contexts = [_context(one) for one in step.of("forward") if one.context("no_grad") is None]
+    return bool(contexts) and all(contexts)
+
+
+def _context(event: Event) -> bool:
+    context = event.context("autocast")
+    if context is None or context.guards or not is_on(context):
+        return False
+    return dtype_of(context) == "bfloat16"
+
+
+_BARE = changed(
+    PLAIN,
+    (
+        "    loss = criterion(model(inputs), targets)\n",
+        '    with torch.autocast("cuda", dtype=torch.bfloat16):\n'
+        "        loss = criterion(model(inputs), targets)\n",
+    ),
+)
+
+RULE = Rule(
+    code="CL207",
+    name="bfloat16-with-scaler",
+    topic="loss scaling",
+    severity=Severity.WARNING,
+    title="A loss scaler with bfloat16",
+    why="bfloat16 has the exponents of float32, so there is nothing to rescue. The scaler costs a "
+    "synchronization and a check of all gradients per step, and doubles its scale every 2000 steps "
+    "until float32 overflows: then steps are skipped for no reason.",
+    wrong=changed(AMP, ("torch.float16", "torch.bfloat16")),
+    right=_BARE,
+    check=check,
+    hints=("bfloat16", "bf16"),
+    sources=("PyTorch docs, Automatic Mixed Precision package, Gradient scaling",),
+)

@@ -1,0 +1,104 @@
+"""CL910: flags that cannot be switched: type=bool, and store_true with a default of True."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.pysource.flags import Flag
+from crosscast.pysource.values import Known
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find them among the flags of argparse."""
+    if subject.program is None:
+        return
+    for flag in subject.program.all_flags:
+        if flag.parser != "argparse" or not isinstance(flag.node, ast.Call):
+            continue
+        if flag.type == "bool" and flag.action in ("", "store") and _is_builtin(flag):
+            yield Finding(
+                span=flag.span,
+                message=f"{flag.name} False is True: argparse calls bool on the text, and only the "
+                "empty text is False",
+                hint='use action="store_true", or argparse.BooleanOptionalAction',
+            )
+        elif _is_stuck(flag):
+            yield Finding(
+                span=flag.span,
+                message=f"{flag.name} cannot be switched off: it is {_default(flag)} with and "
+                "without the flag",
+                hint="use argparse.BooleanOptionalAction, or the other default",
+            )
+
+
+def _is_builtin(flag: Flag) -> bool:
+    """Whether `type=bool` is written there: some wrappers of argparse understand it."""
+    call = flag.node
+    assert isinstance(call, ast.Call)
+    for keyword in call.keywords:
+        if keyword.arg == "type" and isinstance(keyword.value, ast.Name):
+            return flag.module.resolve(keyword.value) in ("bool", "builtins.bool", "")
+    return False
+
+
+def _is_stuck(flag: Flag) -> bool:
+    if not isinstance(flag.default, Known):
+        return False
+    wanted = {"store_true": True, "store_false": False}.get(flag.action)
+    return wanted is not None and flag.default.value is wanted and _shares_no_dest(flag)
+
+
+def _shares_no_dest(flag: Flag) -> bool:
+    """Whether no other flag sets the same entry: `--amp` and `--no-amp` may share one."""
+    program = flag.module.program
+    return program is not None and sum(o.dest == flag.dest for o in program.all_flags) == 1
+
+
+def _default(flag: Flag) -> str:
+    return str(flag.default.value) if isinstance(flag.default, Known) else ""
+
+
+_REST = """\
+args = parser.parse_args()
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, nesterov=args.nesterov, momentum=0.9)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="CL910",
+    name="boolean-flag",
+    topic="launch",
+    severity=Severity.NOTE,
+    title="Flag that cannot be switched off",
+    why="`type=bool` turns every text but the empty one into True, so `--fp16 False` switches "
+    "half precision on. A `store_true` flag with the default True is True whatever is given.",
+    wrong=f"""\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--nesterov", type=bool, default=True)
+{_REST}""",
+    right=f"""\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--nesterov", action=argparse.BooleanOptionalAction, default=True)
+{_REST}""",
+    check=check,
+    hints=("add_argument",),
+    sources=("the chapter on type of Python's argparse",),
+)

@@ -1,0 +1,116 @@
+"""CL920: flags that bash does not pass on, because the lines above are not joined to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.files import kind_of
+from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.source import Source
+
+if TYPE_CHECKING:
+    from crosscast.readers.shell_lost import Lost
+    from crosscast.readers.shell_text import ShellText
+
+_PROGRAM = re.compile(r"\.py\b|\bpython|torchrun|deepspeed|accelerate|fleetrun|-m \w")
+_TRAINS = re.compile(
+    r"train|tune|torchrun|deepspeed|accelerate|fleetrun|epoch|batch|learning_?rate|-lr\b|fp16|bf16"
+    r"|[-_]amp\b|optim|run_\w+\.py|warmup",
+    re.IGNORECASE,
+)
+_LINE = re.compile(r"(?P<code>.*?)(?:[ \t]*\\)?[ \t]*(?P<comment>(?:^|(?<=\s))#.*)?")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Look at the shell scripts that start a program."""
+    for source in subject.sources:
+        if kind_of(source) == "shell":
+            yield from _in_script(source)
+
+
+def _in_script(source: Source) -> Iterator[Finding]:
+    from crosscast.readers.shell import root_of
+    from crosscast.readers.shell_lost import lost_flags
+
+    root, text = root_of(source)
+    for lost in lost_flags(root, text):
+        if not _PROGRAM.search(lost.joined) or not _TRAINS.search(lost.joined):
+            continue
+        shown = ", ".join(lost.flags[:6]) + (", ..." if len(lost.flags) > 6 else "")
+        edits = _repair(source, text, lost)
+        yield Finding(
+            span=lost.cause,
+            message=f"the command ends here {lost.why}: {shown} never reach the program, bash "
+            "tries them as commands",
+            hint="put the comment above the command; a backslash must be the last character"
+            if "comment" in lost.why
+            else "end the line with a backslash and nothing after it",
+            related=(lost.span,),
+            edits=edits,
+        )
+
+
+def _repair(source: Source, text: ShellText, lost: Lost) -> tuple[Edit, ...]:
+    """Return the edit that joins the lines; comments among them go above the command."""
+    start, end = text.span(lost.start_byte), text.span(lost.end_byte)
+    indent = start.text[: start.column - 1]
+    if indent.strip() or not lost.joined:
+        return ()
+    comments: list[str] = []
+    lines: list[str] = []
+    for line in text.slice(lost.start_byte, lost.end_byte).split("\n"):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            return ()
+        if match["comment"]:
+            comments.append(f"{match['comment'].rstrip()}\n{indent}")
+        if match["code"].strip():
+            lines.append(match["code"].rstrip())
+    if " ".join(" ".join(lines).split()) != lost.joined:
+        return ()  # quotes or the like are in the way
+    return (
+        Edit(
+            file=source.name,
+            line=start.line,
+            column=start.column,
+            end_line=end.line,
+            end_column=end.column,
+            text="".join(comments) + " \\\n".join(lines),
+        ),
+    )
+
+
+RULE = Rule(
+    code="CL920",
+    name="broken-continuation",
+    topic="launch",
+    severity=Severity.ERROR,
+    title="Flags that never reach the program",
+    why="A backslash joins two lines only as the very last character. With a blank or a comment "
+    "behind it the command ends there: the program runs with the defaults of all later flags, "
+    "and bash tries those as commands. Half precision, batch size and learning rate silently "
+    "become something else.",
+    language="bash",
+    wrong="""\
+#!/bin/bash
+python train.py \\
+    --use_fp16 true \\  # half precision
+    --batch_size 32 \\
+    --learning_rate 1e-4
+""",
+    right="""\
+#!/bin/bash
+# half precision
+python train.py \\
+    --use_fp16 true \\
+    --batch_size 32 \\
+    --learning_rate 1e-4
+""",
+    check=check,
+    fixable=True,
+    sources=("the chapter on quoting of the bash manual",),
+)

@@ -1,0 +1,59 @@
+"""CL307: gradients are clipped after they were applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import PLAIN, changed
+from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, implies
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find clips behind the only step of a round."""
+    for step in eager_steps(subject):
+        applied, backward = step.inside("step"), backward_of(step)
+        if len({one.subject for one in applied}) != 1 or not backward:
+            continue
+        if "weight" in step.module.source.text and "critic" in step.module.source.text:
+            continue  # weights are clipped, not gradients
+        for clip in step.inside("clip"):
+            before = [one for one in applied if one.order < clip.order and compatible(one, clip)]
+            after = [
+                one
+                for one in step.inside("step", "backward", "accumulate")
+                if one.order > clip.order
+            ]
+            others = [one for one in step.inside("clip") if one.order < clip.order]
+            if not before or after or others or not implies(clip, before[-1], windows=True):
+                continue
+            if any(one.order < before[-1].order for one in backward):
+                yield Finding(
+                    span=clip.span,
+                    message=f"{before[-1].subject} has applied the gradients before they are "
+                    "clipped",
+                    hint="clip between backward and step",
+                    related=(before[-1].span,),
+                )
+
+
+RULE = Rule(
+    code="CL307",
+    name="clip-after-step",
+    topic="clipping",
+    severity=Severity.ERROR,
+    title="Gradients are clipped after the step",
+    why="The update is already made with the gradients as they were: nothing is clipped.",
+    wrong=changed(
+        PLAIN,
+        (
+            "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()\n",
+            "    optimizer.step()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+        ),
+    ),
+    right=PLAIN,
+    check=check,
+    hints=("clip", "clamp"),
+)

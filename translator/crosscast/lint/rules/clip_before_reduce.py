@@ -1,0 +1,60 @@
+"""CL605: gradients are clipped before they are summed over the processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import PLAIN, changed
+from crosscast.lint.rules._loop import compatible, eager_steps
+from crosscast.lint.subject import Subject
+
+_REDUCE = (
+    "    for parameter in model.parameters():\n"
+    "        torch.distributed.all_reduce(parameter.grad, op=torch.distributed.ReduceOp.AVG)\n"
+)
+_CLIP = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+_RIGHT = changed(PLAIN, (_CLIP, _REDUCE + _CLIP))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find an all-reduce by hand between clipping and the step."""
+    for step in eager_steps(subject):
+        for reduced in step.inside("all_reduce"):
+            clips = [
+                one
+                for one in step.inside("clip")
+                if one.order < reduced.order and compatible(one, reduced)
+            ]
+            later = [one for one in step.inside("clip") if one.order > reduced.order]
+            applied = [one for one in step.inside("step") if one.order > reduced.order]
+            between = [
+                one
+                for one in step.inside("backward", "step")
+                if clips and clips[-1].order < one.order < reduced.order
+            ]
+            if clips and applied and not later and not between:
+                yield Finding(
+                    span=clips[-1].span,
+                    message="each process clips its own gradients, and they are added up "
+                    "afterwards",
+                    hint="all-reduce first, then clip",
+                    related=(reduced.span,),
+                )
+                break
+
+
+RULE = Rule(
+    code="CL605",
+    name="clip-before-all-reduce",
+    topic="distributed",
+    severity=Severity.WARNING,
+    title="Gradients are clipped before the all-reduce",
+    why="What is applied is the mean of clipped gradients and not the clipped mean: its norm "
+    "depends on how much the processes disagree, and a run on one device clips differently.",
+    wrong=changed(PLAIN, (_CLIP, _CLIP + _REDUCE)),
+    right=_RIGHT,
+    check=check,
+    hints=("all_reduce", "allreduce", "reduce_grad", "average_grad"),
+)

@@ -1,0 +1,42 @@
+"""CL301: clipping sees gradients that are still multiplied by the loss scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._clips import scaled_clips, unscale_edit
+from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find norms that are clipped before `unscale_`."""
+    for clip, applied in scaled_clips(subject, by_value=False):
+        scaler, optimizer = applied.scaler, applied.subject or "optimizer"
+        yield Finding(
+            span=clip.span,
+            message=f"the gradients are still multiplied by the loss scale of {scaler} when they "
+            "are clipped",
+            hint=f"call `{scaler}.unscale_({optimizer})` right before",
+            related=(applied.span,),
+            edits=unscale_edit(clip, applied),
+        )
+
+
+RULE = Rule(
+    code="CL301",
+    name="clip-before-unscale",
+    topic="clipping",
+    severity=Severity.ERROR,
+    title="Gradients are clipped before the loss scale is taken out",
+    why="With a scale of 65536 a limit of 1.0 acts as 0.000015 on the true gradients: every step "
+    "is cut to a tiny length that changes with the scale.",
+    wrong=changed(AMP_ACCUMULATION, ("        scaler.unscale_(optimizer)\n", "")),
+    right=AMP_ACCUMULATION,
+    check=check,
+    hints=("clip", "clamp"),
+    fixable=True,
+    sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient clipping",),
+)

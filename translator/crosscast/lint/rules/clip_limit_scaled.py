@@ -1,0 +1,82 @@
+"""CL305: the limit of clipping is multiplied by the loss scale, and the gradients are not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import compatible, eager_steps
+from crosscast.lint.rules._static_scale import divided_gradients, scaled_limits
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+_SCALE = re.compile(r"get_scale\(|loss_?scal\w*|init_scale|\bscale\b", re.I)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find limits made larger by a scale that is out of the gradients already."""
+    for step in eager_steps(subject):
+        for clip in step.of("clip"):
+            limit = _limit(clip)
+            if limit is None or not _multiplied(limit) or not _unscaled(clip, step):
+                continue
+            yield Finding(
+                span=clip.span,
+                message=f"the limit {clip.module.text(limit)} is multiplied by the loss scale, and "
+                "the gradients are unscaled by now",
+                hint="clip unscaled gradients with the limit itself",
+                related=tuple(one.span for one in step.of("unscale")[:1]),
+            )
+    program = subject.program
+    for module in program.modules if program is not None else ():
+        divided = divided_gradients(module)
+        if divided is not None:
+            for node in scaled_limits(module):
+                yield Finding(
+                    span=module.span(node),
+                    message="the limit is multiplied by the loss scale, and the gradients are "
+                    "divided by it before they are applied",
+                    hint="clip unscaled gradients with the limit itself",
+                    related=(module.span(divided),),
+                )
+
+
+def _limit(clip: Event) -> ast.expr | None:
+    node = clip.node
+    if not isinstance(node, ast.Call):
+        return None
+    given = clip.module.call(node).bound()
+    for name in ("max_norm", "clip_value"):
+        if name in given:
+            return given[name]
+    return node.args[1] if len(node.args) > 1 else None
+
+
+def _multiplied(limit: ast.expr) -> bool:
+    if not isinstance(limit, ast.BinOp) or not isinstance(limit.op, ast.Mult):
+        return False
+    return bool(_SCALE.search(ast.unparse(limit)))
+
+
+def _unscaled(clip: Event, step: TrainingStep) -> bool:
+    return any(one.order < clip.order and compatible(one, clip) for one in step.of("unscale"))
+
+
+RULE = Rule(
+    code="CL305",
+    name="clip-limit-scaled",
+    topic="clipping",
+    severity=Severity.ERROR,
+    title="The limit of clipping is multiplied by the loss scale",
+    why="Behind `unscale_` the gradients have their true size; a limit of 1.0 times 65536 clips "
+    "nothing at all.",
+    wrong=changed(AMP, ("parameters(), 1.0)", "parameters(), 1.0 * scaler.get_scale())")),
+    right=AMP,
+    check=check,
+    hints=("clip", "Clip"),
+    sources=("PaddlePaddle/ERNIE BERT/optimization.py and BERT/utils/fp16.py, 2019",),
+)

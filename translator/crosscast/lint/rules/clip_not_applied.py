@@ -1,0 +1,99 @@
+"""CL304: clipped gradients are computed and thrown away."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+
+_RETURNS = (
+    *("tensorflow.clip_by_global_norm", "tensorflow.clip_by_norm", "tensorflow.clip_by_value"),
+    *("tensorflow.compat.v1.clip_by_global_norm", "tensorflow.compat.v1.clip_by_norm"),
+    *("tensorflow.compat.v1.clip_by_value",),
+)
+"""Functions that return clipped gradients and leave their arguments as they are."""
+_RIGHT = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+optimizer = tf.keras.optimizers.SGD(0.1)
+loss_function = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+for inputs, targets in dataset:
+    with tf.GradientTape() as tape:
+        loss = loss_function(targets, model(inputs))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    clipped, norm = tf.clip_by_global_norm(gradients, 1.0)
+    optimizer.apply_gradients(zip(clipped, model.trainable_variables))
+"""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find results of clipping that nothing reads, of gradients that are there to be applied."""
+    program = subject.program
+    for module in program.modules if program is not None else ():
+        for call in module.calls:
+            if not call.names or not set(call.names) <= set(_RETURNS):
+                continue
+            if "grad" not in module.text(call.node).lower() and "norm" not in call.method:
+                continue
+            name = _kept_in(call)
+            if name is None or _is_read(name, call):
+                continue
+            yield Finding(
+                span=module.span(call.node),
+                message=f"the clipped gradients in {name} are never used"
+                if name
+                else "the clipped gradients are not even kept",
+                hint="apply what the function returns",
+            )
+
+
+def _kept_in(call: Call) -> str | None:
+    """Return the variable that gets the gradients; empty: none; None: something else happens."""
+    module = call.module
+    parent = module.parent(call.node)
+    if isinstance(parent, ast.Expr):
+        return ""
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+        return None
+    target = parent.targets[0]
+    if isinstance(target, ast.Tuple) and call.method == "clip_by_global_norm" and target.elts:
+        target = target.elts[0]
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _is_read(name: str, call: Call) -> bool:
+    """Whether anything reads the variable where the clipped gradients can still be in it."""
+    module = call.module
+    scope = module.function_of(call.node) or module.tree
+    within = {id(one) for one in ast.walk(call.node)}
+    statement = module.statement_of(call.node)
+    loop = module.enclosing(call.node, ast.For, ast.While)
+    for node in ast.walk(scope):
+        if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
+            continue
+        if id(node) in within:
+            continue
+        if loop is not None or (statement is not None and node.lineno > statement.lineno):
+            return True
+    return False
+
+
+RULE = Rule(
+    code="CL304",
+    name="clip-not-applied",
+    topic="clipping",
+    severity=Severity.ERROR,
+    title="Clipped gradients are thrown away",
+    why="TensorFlow's functions return clipped tensors and leave their arguments alone. The update "
+    "is made with the gradients as they were, and nothing is clipped.",
+    wrong=_RIGHT.replace("zip(clipped,", "zip(gradients,"),
+    right=_RIGHT,
+    check=check,
+    hints=("clip_by",),
+    sources=("TensorFlow docs, tf.clip_by_global_norm",),
+)

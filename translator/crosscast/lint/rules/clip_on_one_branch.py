@@ -1,0 +1,88 @@
+"""CL306: gradients are clipped with one precision only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._loop import backward_of, compatible, conditions, eager_steps
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+_PRECISION = re.compile(r"fp16|bf16|\bamp\b|_amp\b|amp_|half|mixed|scaler|apex|precision", re.I)
+_CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+_RIGHT = """\
+import torch
+
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = torch.nn.CrossEntropyLoss()
+scaler = torch.amp.GradScaler("cuda")
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16, enabled=use_amp):
+        loss = criterion(model(inputs), targets)
+    if use_amp:
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    else:
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+"""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find clips in one branch of a condition about precision where both branches step."""
+    for step in eager_steps(subject):
+        clips = step.inside("clip")
+        reported: set[str] = set()
+        for clip in clips:
+            for text, holds in conditions(clip):
+                if text in reported or not _PRECISION.search(text) or "clip" in text:
+                    continue
+                other = _other(step, text, holds)
+                if other is None or any(_can(one, text, not holds) for one in clips):
+                    continue
+                reported.add(text)
+                yield Finding(
+                    span=clip.span,
+                    message=f"gradients are clipped {'if' if holds else 'unless'} {text}, and not "
+                    "on the other path",
+                    hint="clip on both paths, or on none",
+                    related=(other.span,),
+                )
+
+
+def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:
+    """Return the backward pass of the other precision, if a step follows it."""
+    for one in backward_of(step):
+        if (text, not holds) in conditions(one):
+            after = [o for o in step.inside("step") if o.order > one.order and compatible(one, o)]
+            if after:
+                return one
+    return None
+
+
+def _can(event: Event, text: str, holds: bool) -> bool:
+    return (text, not holds) not in conditions(event)
+
+
+RULE = Rule(
+    code="CL306",
+    name="clip-on-one-branch",
+    topic="clipping",
+    severity=Severity.WARNING,
+    title="Gradients are clipped with one precision only",
+    why="Switching mixed precision on or off also switches clipping, so the two runs differ by far "
+    "more than rounding.",
+    wrong=_RIGHT.replace(f"        loss.backward()\n{_CLIP}", "        loss.backward()\n"),
+    right=_RIGHT,
+    check=check,
+    hints=("clip", "clamp"),
+)

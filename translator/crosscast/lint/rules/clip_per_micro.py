@@ -1,0 +1,89 @@
+"""CL303: gradients are clipped at every micro-batch of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.rules._windows import accelerator_steps
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find clips of sums that are not complete yet."""
+    for step in eager_steps(subject):
+        if not step.windowed:
+            continue
+        for clip in step.inside("clip"):
+            waiting = _waits(step, clip)
+            if waiting is not None and clip.window is None and _each(clip, step):
+                yield Finding(
+                    span=clip.span,
+                    message="the gradients are clipped after every micro-batch, and more are added "
+                    "to them afterwards",
+                    hint="clip once, right before the step"
+                    if waiting.window is not None
+                    else "clip only `if accelerator.sync_gradients:`",
+                    related=(waiting.span,),
+                )
+
+
+def _waits(step: TrainingStep, clip: Event) -> Event | None:
+    """Return the step at the end of a window, if there certainly are windows."""
+    after = [one for one in step.inside("step") if one.order > clip.order]
+    applied = [one for one in after if compatible(one, clip)]
+    if not applied:
+        return None
+    if any(one.context("accumulate") for one in backward_of(step)):
+        return None if accelerator_steps(step) == 1 else applied[-1]
+    if not step.by_hand or any(one.window is None or one.window.by_caller for one in applied):
+        return None
+    return applied[-1]
+
+
+def _each(clip: Event, step: TrainingStep) -> bool:
+    """Whether it happens in rounds that do not end a window: nothing that may test for it."""
+    if any(word in guard.text for guard in clip.guards for word in ("sync", "%", "accum")):
+        lengths = any(guard.text.endswith("> 1") for guard in clip.guards)
+        if not lengths or any("%" in g.text or "sync" in g.text for g in clip.guards):
+            return False
+    backward = [o for o in backward_of(step) if o.order < clip.order and compatible(o, clip)]
+    if not backward:
+        return False
+    same = [one for one in backward if one.loops == clip.loops]
+    nodes = {id(guard.node) for one in backward for guard in one.guards}
+    own = [guard for guard in clip.guards if id(guard.node) not in nodes]
+    return bool(same) and not any(_may_end(guard.text) for guard in own)
+
+
+def _may_end(text: str) -> bool:
+    """Whether a condition may be another way to ask for the end of a window."""
+    words = ("step", "update", "last", "final", "boundary", "iter", "end")
+    return any(word in text.lower() for word in words)
+
+
+RULE = Rule(
+    code="CL303",
+    name="clip-per-micro-batch",
+    topic="clipping",
+    severity=Severity.WARNING,
+    title="Gradients are clipped at every micro-batch",
+    why="The sum of a window is clipped N times while it grows: early micro-batches are scaled "
+    "down again and again, and the last one gets more weight than they have.",
+    wrong=changed(
+        ACCUMULATION,
+        (
+            "    if (step + 1) % steps == 0:\n"
+            "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+            "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+            "    if (step + 1) % steps == 0:\n",
+        ),
+    ),
+    right=ACCUMULATION,
+    check=check,
+    hints=("clip", "clamp"),
+)

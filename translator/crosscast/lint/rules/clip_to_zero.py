@@ -1,0 +1,83 @@
+"""CL309: a limit of 0 cuts all gradients to nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import PLAIN, changed
+from crosscast.lint.rules._loop import eager_steps, known_word
+from crosscast.lint.subject import Subject
+from crosscast.pysource.values import Known, Unknown
+from crosscast.trainstep.events import Event
+
+_OURS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
+_RIGHT = (
+    "import argparse\n\nparser = argparse.ArgumentParser()\n"
+    'parser.add_argument("--clip", type=float, default=0.0)\nargs = parser.parse_args()\n'
+) + changed(
+    PLAIN,
+    (
+        "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+        "    if args.clip > 0:\n"
+        "        torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)\n",
+    ),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find clips that run with a limit of 0 if nobody says otherwise."""
+    for step in eager_steps(subject):
+        for clip in step.of("clip"):
+            limit = _default(clip)
+            if isinstance(limit, bool) or not isinstance(limit, int | float) or limit != 0:
+                continue
+            if not _runs(clip):
+                continue
+            name = str(known_word(clip, "max_text"))
+            yield Finding(
+                span=clip.span,
+                message=f"{name} is 0 by default, and every gradient is cut to 0",
+                hint=f"clip only `if {name} > 0`, or let the default be None",
+            )
+
+
+def _default(clip: Event) -> object:
+    """Return the limit if nobody says otherwise; None if that is not known."""
+    limit = clip.detail.get("max")
+    if isinstance(limit, Known):
+        return limit.value
+    return limit.default if isinstance(limit, Unknown) and limit.has_default else None
+
+
+def _runs(clip: Event) -> bool:
+    """Whether it is a function of PyTorch that runs with the limit as it is."""
+    node = clip.node
+    if clip.library == "timm":  # its scaler clips unless the limit is None
+        return all(guard.usual is not False for guard in clip.guards)
+    if not isinstance(node, ast.Call) or clip.module.call(node).name not in _OURS:
+        return False
+    about = str(getattr(clip.detail.get("max_text"), "value", ""))
+    for guard in clip.guards:
+        if guard.usual is False:
+            return False
+        if guard.usual is None and about and about in guard.text and "None" not in guard.text:
+            return False
+    return True
+
+
+RULE = Rule(
+    code="CL309",
+    name="clip-to-zero",
+    topic="clipping",
+    severity=Severity.ERROR,
+    title="Gradients are clipped to a norm of 0",
+    why="A default of 0 that is meant as 'off' is a number like any other for a test of None: all "
+    "gradients become 0, and only weight decay still moves the weights.",
+    wrong=changed(_RIGHT, ("if args.clip > 0:", "if args.clip is not None:")),
+    right=_RIGHT,
+    check=check,
+    hints=("clip",),
+)

@@ -1,0 +1,113 @@
+"""CL912: a flag about the training step that is parsed and that nothing reads."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.namespaces import use_of
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.lint.topics import topic_of
+from crosscast.pysource.flags import Flag
+
+_AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
+_DATA = r"data|load|log|save|checkpoint|ckpt|dist|eval|valid|test|repo|hub|seed|token|vocab|devic"
+_READS_STEP = re.compile(
+    r"optim|sched|amp\b|amp_|clip|scal|precis|step|apex|fp16|trainer|engine|solver|\*\*|vars|getattr",
+    re.IGNORECASE,
+)
+_BENIGN = re.compile(_DATA, re.IGNORECASE)
+_BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find flags of argparse that no attribute, getattr or unknown function can read."""
+    program = subject.program
+    if program is None or not _is_whole(subject):
+        return
+    flags = [one for one in program.all_flags if one.parser == "argparse" and topic_of(one.name)]
+    if not flags:
+        return
+    use = use_of(program)
+    for flag in flags:
+        topic = topic_of(flag.name)
+        benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
+        if flag.dest in use.read or not flag.dest.isidentifier() or _is_known_dead(flag):
+            continue
+        if any(_READS_STEP.search(one) or not benign.search(one) for one in use.escapes):
+            continue
+        yield Finding(
+            span=flag.span,
+            message=f"{flag.name} has no effect: it is parsed, and nothing reads it",
+            hint="use it in the training step, or take it away: who sets it expects "
+            f"{_expected(topic)}",
+        )
+
+
+def _is_whole(subject: Subject) -> bool:
+    """Whether the files hold the loop itself: backward passes and steps of an optimizer."""
+    return any(step.of("backward") and step.of("step") for step in subject.steps)
+
+
+def _is_known_dead(flag: Flag) -> bool:
+    """Whether the author says so, or only keeps the flag for its side effects."""
+    if flag.action not in ("", "store", "store_true", "store_false", "store_const"):
+        return True
+    node = flag.node
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg == "help" and _AWARE.search(ast.unparse(keyword.value)):
+                return True
+    return False
+
+
+def _expected(topic: str | None) -> str:
+    return {
+        "precision": "half precision",
+        "scaling": "another loss scale",
+        "accumulation": "larger windows",
+        "clipping": "clipped gradients",
+        "schedule": "another learning rate",
+    }.get(topic or "", "something")
+
+
+_EXAMPLE = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--clip-grad", type=float, default=1.0)
+args = parser.parse_args()
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="CL912",
+    name="dead-flag",
+    topic="launch",
+    severity=Severity.WARNING,
+    title="Flag of the training step that nothing reads",
+    why="Whoever sets the flag believes that gradients are clipped, losses are scaled or half "
+    "precision is on. It is only reported if the files given hold the training loop and the "
+    "parsed flags go nowhere else.",
+    wrong=_EXAMPLE,
+    right=_EXAMPLE.replace(
+        "    optimizer.step()",
+        "    torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip_grad)\n"
+        "    optimizer.step()",
+    ),
+    check=check,
+    hints=("add_argument", "add_arg("),
+)

@@ -1,0 +1,72 @@
+"""CL506: weight decay is given to the parameters that should have none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._decay import EXAMPLE, decay_groups, names_excluded
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find pairs of groups of which the one without decay is the wrong one."""
+    program = subject.program
+    for module in program.modules if program is not None else ():
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.List) or module.is_dead(node):
+                continue
+            groups = decay_groups(node, module)
+            if len(groups) != 2 or groups[0].excluded == groups[1].excluded:
+                continue
+            excluded, others = sorted(groups, key=lambda one: not one.excluded)
+            if others.none and not excluded.none:
+                yield Finding(
+                    span=module.span(excluded.node),
+                    message="the parameters named in the list without decay are decayed, and all "
+                    "others are not",
+                    hint="exchange the two values of weight_decay",
+                    related=(module.span(others.node),),
+                )
+    yield from _filters(subject)
+
+
+def _filters(subject: Subject) -> Iterator[Finding]:
+    """Find functions for Paddle's optimizers that choose the parameters to be decayed."""
+    program = subject.program
+    for module in program.modules if program is not None else ():
+        for call in module.calls:
+            for keyword in call.node.keywords:
+                wanted = _MEANS.get(keyword.arg or "")
+                if wanted is None:
+                    continue
+                chosen = names_excluded(keyword.value, module)
+                if chosen is not None and chosen is not wanted:
+                    yield Finding(
+                        span=module.span(keyword.value),
+                        message=f"{keyword.arg} is true for biases and norms"
+                        if chosen
+                        else f"{keyword.arg} is true for all but biases and norms",
+                        hint="turn the condition around",
+                    )
+
+
+_MEANS = {"apply_decay_param_fun": False, "exclude_from_weight_decay_fn": True}
+"""Whether the function is to be true for biases and norms."""
+
+
+RULE = Rule(
+    code="CL506",
+    name="decay-inverted",
+    topic="optimizer",
+    severity=Severity.ERROR,
+    title="Weight decay is given to the wrong parameters",
+    why="Biases and LayerNorm weights are pulled to zero and the matrices are not: the reverse of "
+    "what the recipe says, and hard to see in a loss curve.",
+    wrong=EXAMPLE.replace("0.01}", "0.0 }").replace("0.0},", "0.01},").replace("0.0 }", "0.0}"),
+    right=EXAMPLE,
+    check=check,
+    hints=("no_decay", "no_wd", "decay"),
+)

@@ -1,0 +1,61 @@
+"""CL111: the same gradients are applied twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find two steps of one optimizer without a backward or zero_grad between them."""
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        applied = [one for one in step.inside("step") if one.subject]
+        for subject_name in dict.fromkeys(one.subject for one in applied):
+            mine = [one for one in applied if one.subject == subject_name]
+            for first, second in pairwise(mine):
+                between = [
+                    one
+                    for one in (*step.inside("zero_grad"), *step.inside("backward"))
+                    if first.order < one.order < second.order
+                ]
+                if between or first.node is second.node or first.loops != second.loops:
+                    continue
+                if not any(one.order < first.order for one in backward):
+                    continue
+                if _of(first) != _of(second) or not implies(first, second):
+                    continue
+                yield Finding(
+                    span=second.span,
+                    message=f"{subject_name} has applied these gradients already",
+                    hint="step once",
+                    related=(first.span,),
+                )
+
+
+def _of(event: Event) -> str:
+    """Return the library of a step; Paddle's `minimize` applies gradients as `step` does."""
+    return "" if event.library.startswith("paddle") else event.library
+
+
+RULE = Rule(
+    code="CL111",
+    name="double-step",
+    topic="accumulation",
+    severity=Severity.ERROR,
+    title="The same gradients are applied twice",
+    why="The update is made twice: twice the learning rate with SGD, and moments that count every "
+    "gradient twice with Adam. Behind `scaler.step(optimizer)` the second step is not skipped when "
+    "gradients overflow, so weights become NaN.",
+    wrong=changed(AMP, ("    scaler.update()\n", "    scaler.update()\n    optimizer.step()\n")),
+    right=AMP,
+    check=check,
+    hints=("step(", "minimize("),
+)

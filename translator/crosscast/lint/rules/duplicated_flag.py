@@ -1,0 +1,114 @@
+"""CL911: a flag that is defined twice, or given twice with different values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.facts.fact import Fact
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.lint.topics import topic_of
+from crosscast.pysource.flags import Flag
+from crosscast.readers.protocol import Command
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Look at definitions in Python and at commands."""
+    if subject.program is not None:
+        yield from _defined(subject.program.all_flags)
+    for command in subject.commands:
+        yield from _given(command)
+
+
+def _defined(flags: tuple[Flag, ...]) -> Iterator[Finding]:
+    seen: dict[tuple[str, int, str, str], Flag] = {}
+    for flag in flags:
+        node = flag.node
+        if flag.parser != "argparse" or not isinstance(node, ast.Call):
+            continue
+        if not isinstance(node.func, ast.Attribute) or flag.module.is_dead(node):
+            continue
+        block = _block(flag)
+        receiver = flag.module.text(node.func.value)
+        if block is None or "conflict_handler" in flag.module.source.text:
+            continue
+        for option in flag.options:
+            key = (flag.module.source.name, block, receiver, option)
+            first = seen.setdefault(key, flag)
+            if first is not flag and option.startswith("-"):
+                yield Finding(
+                    span=flag.span,
+                    message=f"{option} is defined twice: argparse raises ArgumentError at start",
+                    hint="take one of the two away",
+                    related=(first.span,),
+                )
+                break
+
+
+def _block(flag: Flag) -> int | None:
+    """Return what tells blocks of statements apart; None within a branch or loop."""
+    statement = flag.module.statement_of(flag.node)
+    parent = flag.module.parent(statement) if statement is not None else None
+    if isinstance(parent, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
+        return id(parent)
+    return None
+
+
+def _given(command: Command) -> Iterator[Finding]:
+    first: dict[str, Fact] = {}
+    for fact in command.flags:
+        if not fact.known or not fact.places or fact.under:
+            continue
+        before = first.setdefault(fact.expression, fact)
+        if before is not fact and before.value != fact.value and topic_of(fact.expression):
+            yield Finding(
+                span=fact.places[0],
+                message=f"{fact.expression} is given twice: {before.value} is not used, "
+                f"{fact.value} is",
+                hint="take one of the two away",
+                related=before.places[:1],
+                severity=Severity.WARNING,
+            )
+
+
+_REST = """\
+args = parser.parse_args()
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="CL911",
+    name="duplicated-flag",
+    topic="launch",
+    severity=Severity.NOTE,
+    title="Flag that is there twice",
+    why="argparse refuses to define an option twice. On a command line the last value wins "
+    "without a word, so the first one misleads whoever reads the script.",
+    wrong=f"""\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--lr", type=float, default=0.01)
+{_REST}""",
+    right=f"""\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.01)
+{_REST}""",
+    check=check,
+)

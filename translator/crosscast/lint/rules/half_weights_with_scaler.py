@@ -1,0 +1,102 @@
+"""CL208: half weights with a GradScaler."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
+from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.pysource.module import Module
+from crosscast.trainstep.events import TrainingStep
+
+_TYPES = frozenset({"torch.float16", "torch.half"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find models that are cast to float16 and trained with a scaler of PyTorch."""
+    program = subject.program
+    made = made_scalers(subject)
+    if program is None or not made or all(switched_off(one) is not False for one in made):
+        return
+    if any("paddle" in one.name or "peft" in one.module.imported for one in made):
+        return
+    for step in eager_steps(subject):
+        applied = [o for o in step.of("step") if plain_scaler(o) and scaler_names(o)]
+        if not applied:
+            continue
+        models = {one.subject for one in step.of("forward") if one.context("no_grad") is None}
+        for module in {one.module for one in step.events}:
+            for call in module.calls:
+                if _halves(call, module, models) and not _conditional(call, module, step):
+                    yield Finding(
+                        span=module.span(call.node),
+                        message="the weights are float16, and so are the gradients that "
+                        f"{applied[0].scaler} would unscale",
+                        hint="leave the weights in float32: autocast chooses the type of every "
+                        "operation",
+                        related=(applied[0].span,),
+                    )
+
+
+def _halves(call: Call, module: Module, models: set[str]) -> bool:
+    """Whether it is `model.half()`, `model.to(torch.float16)`, or a chain that makes the model."""
+    node = call.node
+    function = node.func
+    if not isinstance(function, ast.Attribute):
+        return False
+    if function.attr == "to":
+        given = (*node.args, *(one.value for one in node.keywords))
+        if not any(module.resolve(one) in _TYPES for one in given):
+            return False
+    elif function.attr != "half" or node.args:
+        return False
+    inner: ast.expr = function.value
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        if inner.func.attr not in ("cuda", "to", "train"):
+            break
+        inner = inner.func.value
+    if module.text(inner) in models:
+        return True
+    return isinstance(inner, ast.Call) and bool(models & _targets(node, module))
+
+
+def _targets(node: ast.Call, module: Module) -> set[str]:
+    statement = module.statement_of(node)
+    if isinstance(statement, ast.Assign) and statement.value is node:
+        return {module.text(one) for one in statement.targets}
+    return set()
+
+
+def _conditional(call: Call, module: Module, step: TrainingStep) -> bool:
+    """Whether it may be another program that runs the training: a branch, a function."""
+    around = module.enclosing(call.node, ast.If, ast.IfExp, ast.ExceptHandler)
+    loop = step.loop.node if step.loop is not None else step.events[0].node
+    same = module.function_of(call.node) is module.function_of(loop)
+    float_again = any(
+        isinstance(one.node.func, ast.Attribute) and one.node.func.attr == "float"
+        for one in module.calls
+    )
+    return around is not None or not same or float_again
+
+
+RULE = Rule(
+    code="CL208",
+    name="half-weights-with-scaler",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="Half weights with a GradScaler",
+    why="The gradients of float16 weights are float16, and the scaler refuses them: 'Attempting to "
+    "unscale FP16 gradients'. Without the refusal the weights themselves would lose every update "
+    "below a thousandth of them.",
+    wrong=changed(AMP, ("Linear(4, 2).cuda()", "Linear(4, 2).cuda().half()")),
+    right=AMP,
+    check=check,
+    hints=("half", "float16"),
+    sources=("torch 2.13 amp/grad_scaler.py: ValueError",),
+)

@@ -1,0 +1,84 @@
+"""CL212: an initial loss scale that is not what was meant."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.subject import Subject
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.module import Module
+from crosscast.pysource.values import Known
+
+_NAME = re.compile(r"^-*init(ial)?_(loss_)?scal(e|ing)$")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find initial scales that are texts, no powers of two, below 1, or made with `^`."""
+    for node, module in _written(subject):
+        value = evaluate(node, module)
+        problem, severity = _problem(node, value.value if isinstance(value, Known) else None)
+        if problem:
+            yield Finding(
+                span=module.span(node),
+                message=f"{module.text(node)} {problem}",
+                hint="write `2.0**16`",
+                severity=severity,
+            )
+
+
+def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield what the program gives as initial scale: arguments, entries, defaults of flags."""
+    program = subject.program
+    if program is None:
+        return
+    for module in program.modules:
+        for call in module.calls:
+            for name, node in call.bound().items():
+                if _NAME.search(name):
+                    yield node, module
+            first = call.node.args[0] if call.node.args else None
+            flag = first.value if isinstance(first, ast.Constant) else ""
+            if call.method == "add_argument" and _NAME.search(str(flag)):
+                default = [one.value for one in call.node.keywords if one.arg == "default"]
+                yield from ((one, module) for one in default)
+        for display in ast.walk(module.tree):
+            if isinstance(display, ast.Dict):
+                for key, value in zip(display.keys, display.values, strict=True):
+                    if isinstance(key, ast.Constant) and _NAME.search(str(key.value)):
+                        yield value, module
+
+
+def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
+        shown = f" ({value})" if isinstance(value, int) else ""
+        return f"is no power: ^ is exclusive or{shown}", None
+    if isinstance(node, ast.Constant) and isinstance(value, str):
+        return ("is a text and not a number", None) if value[:1].isdigit() else ("", None)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return "", None
+    if value < 1 or not math.isfinite(value):
+        return "makes gradients smaller, or none at all", None
+    if math.frexp(value)[0] != 0.5:
+        return "is no power of two, so scaling rounds every gradient", Severity.NOTE
+    return "", None
+
+
+RULE = Rule(
+    code="CL212",
+    name="initial-scale",
+    topic="loss scaling",
+    severity=Severity.WARNING,
+    title="The initial loss scale is not what was meant",
+    why="`2^16` is 18 in Python. A scale that is no power of two rounds every gradient twice, one "
+    "below 1 pushes small gradients to zero.",
+    wrong=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2^16)')),
+    right=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2**16)')),
+    check=check,
+    hints=("init_scale", "init_loss_scal", "initial_scale", "initial_loss_scale"),
+)

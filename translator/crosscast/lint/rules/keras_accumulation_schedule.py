@@ -1,0 +1,67 @@
+"""CL701: Keras's own accumulation with a schedule of the learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.outdated import older
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import FIT, accumulating, program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.values import Instance
+from crosscast.readers.python_calls import canonical
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find optimizers that accumulate and are given a schedule."""
+    program = program_of(subject)
+    if program is None or older(program, "keras", "3.5"):
+        return
+    for call in accumulating(program):
+        rate = call.argument("learning_rate")
+        if not isinstance(rate, Instance):
+            continue
+        made = canonical(rate.made_by)
+        if not made.startswith("keras.optimizers.schedules."):
+            continue
+        node = call.bound()["gradient_accumulation_steps"]
+        place = call.module.owner_of(node)
+        yield Finding(
+            span=place.span(node),
+            message="the schedule counts micro-batches, not updates: the learning rate falls "
+            "as many times too fast",
+            hint="give the schedule a length in micro-batches, or divide its step by the number "
+            "of accumulation steps",
+            related=(call.module.span(call.node),),
+        )
+
+
+_STEPS = (
+    "keras.optimizers.AdamW(1e-3)",
+    "keras.optimizers.AdamW(rate, gradient_accumulation_steps=4)",
+)
+
+RULE = Rule(
+    code="CL701",
+    name="keras-accumulation-schedule",
+    topic="keras",
+    severity=Severity.WARNING,
+    title="Keras accumulation with a schedule",
+    why="With `gradient_accumulation_steps=N` Keras 3.5 and later evaluate the schedule at the "
+    "micro-batch N(k+1)-1 for update k: the rate falls N times too fast. Up to 3.4.1 it was "
+    "evaluated once an update. Measured with Keras 3.15.1.",
+    wrong=changed(
+        FIT,
+        _STEPS,
+        (
+            "model.compile",
+            "rate = keras.optimizers.schedules.CosineDecay(1e-3, 1000)\nmodel.compile",
+        ),
+    ),
+    right=changed(FIT, ("AdamW(1e-3)", "AdamW(1e-3, gradient_accumulation_steps=4)")),
+    check=check,
+    hints=("gradient_accumulation_steps",),
+    sources=("Keras 3.4.1, 3.5.0 and 3.15.1, keras/src/optimizers/base_optimizer.py",),
+)

@@ -1,0 +1,57 @@
+"""CL703: Keras's own accumulation under tf.distribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import FIT, accumulating, program_of, strategies
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find optimizers that accumulate in programs that make a strategy."""
+    program = program_of(subject)
+    if program is None:
+        return
+    made = strategies(program)
+    for call in accumulating(program) if made else ():
+        node = call.bound()["gradient_accumulation_steps"]
+        place = call.module.owner_of(node)
+        yield Finding(
+            span=place.span(node),
+            message="gradient_accumulation_steps raises RuntimeError under a strategy of "
+            "tf.distribute",
+            hint="sum the gradients up in a training step of your own",
+            related=(made[0].module.span(made[0].node),),
+        )
+
+
+_DISTRIBUTED = """\
+import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2)])
+    model.compile(keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=4), loss="mse")
+model.fit(inputs, targets, batch_size=8)
+"""
+
+RULE = Rule(
+    code="CL703",
+    name="keras-accumulation-strategy",
+    topic="keras",
+    severity=Severity.ERROR,
+    title="Keras accumulation under tf.distribute",
+    why="`gradient_accumulation_steps` puts the update into a condition, in which "
+    "MirroredStrategy and MultiWorkerMirroredStrategy cannot reduce: RuntimeError, "
+    "`merge_call called while defining a new graph`. Measured with Keras 3.15.1.",
+    wrong=_DISTRIBUTED,
+    right=changed(FIT, ("AdamW(1e-3)", "AdamW(1e-3, gradient_accumulation_steps=4)")),
+    check=check,
+    hints=("gradient_accumulation_steps",),
+    sources=("Keras 3.15.1 on TensorFlow 2.21, run with both strategies",),
+)

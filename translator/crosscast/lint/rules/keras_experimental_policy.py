@@ -1,0 +1,71 @@
+"""CL905: the experimental interface of Keras's mixed precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.outdated import older, spans, used
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+
+_PARTS = ("tensorflow.keras.mixed_precision.experimental.", "keras.mixed_precision.experimental.")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find calls below the experimental name; one finding a module."""
+    seen: set[str] = set()
+    for module, name, places in used(subject, lambda name: name.startswith(_PARTS)):
+        if subject.program and older(subject.program, "tensorflow", "2.10"):
+            return
+        if module.source.name in seen:
+            continue
+        seen.add(module.source.name)
+        last = name.rpartition(".")[2]
+        hint = "use tf.keras.mixed_precision.set_global_policy"
+        if last == "Policy" or last == "LossScaleOptimizer":
+            hint = f"use tf.keras.mixed_precision.{last}; the loss scale is given to "
+            hint += "LossScaleOptimizer, no longer to the policy"
+        yield Finding(
+            span=module.span(places[0]),
+            message="tf.keras.mixed_precision.experimental is gone: the name raises AttributeError",
+            hint=hint,
+            related=spans(module, places),
+        )
+
+
+RULE = Rule(
+    code="CL905",
+    name="keras-experimental-policy",
+    topic="outdated",
+    severity=Severity.NOTE,
+    title="tf.keras.mixed_precision.experimental is gone",
+    why="TensorFlow 2.5 has it, 2.10 and later do not, nor has Keras 3. The stable interface has "
+    "no `loss_scale` in the policy: `compile` wraps the optimizer in a LossScaleOptimizer under "
+    "`mixed_float16`, and a loop of one's own must do that itself.",
+    wrong="""\
+import tensorflow as tf
+
+policy = tf.keras.mixed_precision.experimental.Policy("mixed_float16", loss_scale=1024)
+tf.keras.mixed_precision.experimental.set_policy(policy)
+model = tf.keras.Sequential(
+    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
+)
+model.compile(tf.keras.optimizers.Adam(1e-3), loss="mse")
+model.fit(inputs, targets)
+""",
+    right="""\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+model = tf.keras.Sequential(
+    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
+)
+model.compile(tf.keras.optimizers.Adam(1e-3), loss="mse")
+model.fit(inputs, targets)
+""",
+    check=check,
+    hints=("experimental",),
+    sources=("names of TensorFlow 2.5.3, 2.10.1, 2.15.1 and 2.21.0",),
+    needs_training=False,
+)

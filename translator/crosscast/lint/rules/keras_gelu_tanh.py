@@ -1,0 +1,65 @@
+"""CL707: keras.ops.gelu, which is the approximation by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import program_of
+from crosscast.lint.subject import Subject
+from crosscast.readers.python_calls import calls_of
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find calls that do not say which of the two formulas they mean."""
+    program = program_of(subject)
+    if program is None:
+        return
+    for name, call in calls_of(program):
+        if name in ("keras.ops.gelu", "keras.ops.nn.gelu") and not call.has_star:
+            given = {keyword.arg for keyword in call.node.keywords}
+            if "approximate" not in given and len(call.node.args) == 1:
+                yield Finding(
+                    span=call.module.span(call.node),
+                    message="keras.ops.gelu is the tanh approximation by default; "
+                    "keras.activations.gelu, PyTorch and Paddle compute the error function",
+                    hint="write approximate=True or approximate=False",
+                )
+
+
+_EXAMPLE = """\
+import keras
+
+
+class Block(keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(64)
+
+    def call(self, inputs):
+        return keras.ops.gelu(self.dense(inputs), approximate=False)
+
+
+model = keras.Sequential([Block(), keras.layers.Dense(2)])
+model.compile(keras.optimizers.AdamW(1e-5), loss="mse")
+model.fit(rows, targets)
+"""
+
+RULE = Rule(
+    code="CL707",
+    name="gelu-approximation",
+    topic="keras",
+    severity=Severity.NOTE,
+    title="keras.ops.gelu without saying which",
+    why="`keras.ops.gelu` defaults to the tanh approximation, `keras.activations.gelu` and "
+    "`Activation('gelu')` to the error function, as do PyTorch and Paddle: a model that is "
+    "ported, or given weights from there, computes something slightly different.",
+    wrong=changed(_EXAMPLE, (", approximate=False", "")),
+    right=_EXAMPLE,
+    check=check,
+    hints=("ops.gelu",),
+    sources=("Keras 3.15.1, keras.ops.gelu and keras.activations.gelu",),
+    needs_training=False,
+)

@@ -1,0 +1,77 @@
+"""CL715: the softmax at the end of a model in float16."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import half_policies, program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.readers.python_calls import calls_of, text_value
+
+_LAYER = re.compile(r"keras\.layers\.(Dense|Activation|Softmax)")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find softmax layers under mixed_float16 in files that make nothing in float32."""
+    program = program_of(subject)
+    if program is None:
+        return
+    policies = half_policies(program)
+    if not policies or any("float32" in m.source.text for m in program.modules):
+        return
+    for name, call in calls_of(program):
+        if _LAYER.fullmatch(name) and "dtype" not in call.bound() and _is_softmax(name, call):
+            one = policies[0]
+            yield Finding(
+                span=call.module.span(call.node),
+                message="the softmax is computed in float16: probabilities below 6e-8 are zero and "
+                "large logits lose digits",
+                hint='give the last layer dtype="float32"',
+                related=(one.module.span(one.node),),
+            )
+            return
+
+
+def _is_softmax(name: str, call: Call) -> bool:
+    if name.endswith("Softmax"):
+        return True
+    given = call.argument("activation")
+    if given is None and call.node.args:
+        place = 0 if name.endswith("Activation") else 1
+        if len(call.node.args) > place:
+            from crosscast.readers.python_calls import value_of
+
+            given = value_of(call.node.args[place], call.module)
+    return text_value(given) == "softmax"
+
+
+_EXAMPLE = """\
+import keras
+
+keras.mixed_precision.set_global_policy("mixed_float16")
+model = keras.Sequential(
+    [keras.layers.Dense(64), keras.layers.Dense(10, activation="softmax", dtype="float32")]
+)
+model.compile(keras.optimizers.AdamW(1e-3), loss="sparse_categorical_crossentropy")
+model.fit(inputs, targets, batch_size=8)
+"""
+
+RULE = Rule(
+    code="CL715",
+    name="keras-half-output",
+    topic="keras",
+    severity=Severity.NOTE,
+    title="The last softmax in float16",
+    why="Under `mixed_float16` every layer computes in float16, the last softmax too. Losses cast "
+    "what they get to float32, but digits that are lost in the softmax stay lost.",
+    wrong=changed(_EXAMPLE, (', dtype="float32"', "")),
+    right=_EXAMPLE,
+    check=check,
+    hints=("mixed_float16",),
+    sources=("Keras documentation, Mixed precision",),
+)

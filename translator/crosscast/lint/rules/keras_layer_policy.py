@@ -1,0 +1,71 @@
+"""CL710: a policy for single layers, under which compile wraps no optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._keras import half_policies, program_of, scales
+from crosscast.lint.subject import Subject
+from crosscast.readers.py_keras import policy_sites
+from crosscast.readers.py_keras_optimizers import compiled
+from crosscast.readers.python_calls import last
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find layers in mixed_float16 where nothing sets the policy of the model."""
+    program = program_of(subject)
+    if program is None or half_policies(program) or scales(program):
+        return
+    made = list(compiled(program))
+    sites = [one for one in policy_sites(program) if one.dtypes == ("fp16",)]
+    for one in sites[:1] if made else ():
+        call = one.module.call(one.node)  # type: ignore[arg-type]
+        if last(call.name) in ("Sequential", "Model"):
+            return
+        yield Finding(
+            span=one.module.span(one.node),
+            message="compile does not scale the loss: it looks at the policy of the model, not at "
+            "those of its layers",
+            hint='set the policy for all: keras.mixed_precision.set_global_policy("mixed_float16")'
+            ", or wrap the optimizer in LossScaleOptimizer",
+            related=(made[0].module.span(made[0].node),),
+        )
+
+
+_LAYERS = """\
+import keras
+
+model = keras.Sequential(
+    [
+        keras.layers.Dense(64, dtype="mixed_float16"),
+        keras.layers.Dense(2, dtype="float32"),
+    ]
+)
+model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
+model.fit(inputs, targets, batch_size=8)
+"""
+
+RULE = Rule(
+    code="CL710",
+    name="keras-layer-policy",
+    topic="keras",
+    severity=Severity.WARNING,
+    title="mixed_float16 for layers alone: the loss is not scaled",
+    why="`compile` wraps the optimizer in a LossScaleOptimizer if the policy of the model is "
+    "`mixed_float16`. With `dtype='mixed_float16'` on layers only, the model's policy stays "
+    "float32 and nothing is wrapped. Measured with Keras 3.15.1.",
+    wrong=_LAYERS,
+    right="""\
+import keras
+
+keras.mixed_precision.set_global_policy("mixed_float16")
+model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2, dtype="float32")])
+model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
+model.fit(inputs, targets, batch_size=8)
+""",
+    check=check,
+    hints=("mixed_float16",),
+    sources=("Keras 3.15.1, keras/src/trainers/trainer.py: what `compile` wraps",),
+)

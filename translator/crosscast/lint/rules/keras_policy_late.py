@@ -1,0 +1,77 @@
+"""CL711: the policy is set after layers were made."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import half_policies, program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.pysource.module import Module
+from crosscast.readers.python_calls import calls_of, canonical
+
+_MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model)")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find policies below the layers of a model in the same block, with none after it."""
+    program = program_of(subject)
+    if program is None:
+        return
+    layers = [call for name, call in calls_of(program) if _MADE.fullmatch(name)]
+    for one in half_policies(program):
+        statement = one.module.statement_of(one.node)
+        mine = [call for call in layers if call.module is one.module]
+        before = [call for call in mine if _precedes(call, statement, one.module)]
+        if before and len(before) == len(mine):
+            yield Finding(
+                span=one.module.span(one.node),
+                message="the policy is set after the layers were made: they stay in float32",
+                hint="set the policy before the model is built",
+                related=(before[0].module.span(before[0].node),),
+            )
+
+
+def _precedes(call: Call, later: ast.stmt | None, module: Module) -> bool:
+    """Whether a layer is made, in the same block, before a statement."""
+    mine = module.statement_of(call.node)
+    if mine is None or later is None or mine is later:
+        return False
+    parent = module.parent(later)
+    return (
+        parent is module.parent(mine)
+        and mine.lineno < later.lineno
+        and not isinstance(mine, ast.FunctionDef | ast.ClassDef)
+        and canonical(call.name) != "keras.layers.Layer"
+    )
+
+
+_EXAMPLE = """\
+import keras
+
+keras.mixed_precision.set_global_policy("mixed_float16")
+model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2, dtype="float32")])
+model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
+model.fit(inputs, targets, batch_size=8)
+"""
+_SET = 'keras.mixed_precision.set_global_policy("mixed_float16")\n'
+
+RULE = Rule(
+    code="CL711",
+    name="keras-policy-late",
+    topic="keras",
+    severity=Severity.WARNING,
+    title="The policy is set after the model was built",
+    why="A layer takes the global policy when it is made. A policy that is set later changes "
+    "nothing about the layers that are there: training runs in float32.",
+    wrong=changed(_EXAMPLE, (_SET, ""), ("model.compile", f"{_SET}model.compile")),
+    right=_EXAMPLE,
+    check=check,
+    hints=("mixed_float16",),
+    sources=("Keras documentation, Mixed precision",),
+)

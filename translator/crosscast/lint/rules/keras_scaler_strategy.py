@@ -1,0 +1,71 @@
+"""CL704: the LossScaleOptimizer of Keras 3 under tf.distribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import is_keras_3, program_of, strategies
+from crosscast.lint.subject import Subject
+from crosscast.readers.py_keras import scaler_calls
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find wrapped optimizers in programs for Keras 3 that make a strategy."""
+    program = program_of(subject)
+    if program is None or not is_keras_3(program):
+        return
+    made = strategies(program)
+    for name, call in scaler_calls(program) if made else ():
+        if ".experimental." in name:
+            continue
+        yield Finding(
+            span=call.module.span(call.node),
+            message="an overflow on one replica only corrupts the weights (MirroredStrategy) or "
+            "stops all workers for ever (MultiWorkerMirroredStrategy)",
+            hint="use bfloat16, tf_keras (TF_USE_LEGACY_KERAS=1), or reduce the scaled gradients "
+            "yourself before `apply`",
+            related=(made[0].module.span(made[0].node),),
+        )
+
+
+_DISTRIBUTED = """\
+import keras
+import tensorflow as tf
+
+keras.config.set_dtype_policy("mixed_float16")
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2, dtype="float32")])
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.AdamW(1e-3))
+    model.compile(optimizer, loss="mse")
+model.fit(inputs, targets, batch_size=8)
+"""
+
+RULE = Rule(
+    code="CL704",
+    name="keras-scaler-strategy",
+    topic="keras",
+    severity=Severity.ERROR,
+    title="LossScaleOptimizer of Keras 3 under tf.distribute",
+    why="Keras 3 looks for overflow and clips before it reduces over replicas. An infinite "
+    "gradient on replica 1 alone makes the weights infinite and leaves the scale as it is; with "
+    "several workers one skips and the others wait for it. tf_keras 2 reduces first. Measured "
+    "with Keras 3.15.1 and tf_keras 2.21.",
+    wrong=_DISTRIBUTED,
+    right=changed(
+        _DISTRIBUTED,
+        ("strategy = tf.distribute.MirroredStrategy()\nwith strategy.scope():\n", ""),
+        ("    model = ", "model = "),
+        ("    optimizer = ", "optimizer = "),
+        ("    model.compile", "model.compile"),
+    ),
+    check=check,
+    hints=("LossScaleOptimizer",),
+    sources=(
+        "Keras 3.15.1, keras/src/optimizers/loss_scale_optimizer.py and "
+        "keras/src/backend/tensorflow/optimizer.py",
+    ),
+)

@@ -1,0 +1,98 @@
+"""CL114: loss tensors are summed with their graphs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import PLAIN, changed
+from crosscast.lint.rules._loop import eager_steps, known_word
+from crosscast.lint.rules._reduction import loss_expression
+from crosscast.lint.subject import Subject
+from crosscast.pysource.module import Module
+from crosscast.trainstep.events import Event, TrainingStep
+
+_RIGHT = changed(
+    PLAIN,
+    ("for inputs", "total = 0.0\nfor inputs"),
+    ("    optimizer.step()\n", "    optimizer.step()\n    total += loss.item()\n"),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find running sums of the very tensor that backward was called on."""
+    for step in eager_steps(subject):
+        losses = {
+            (one.module, name) for one in step.of("backward") for name in _differentiated(one)
+        }
+        for added in step.inside("sum_loss"):
+            if known_word(added, "detached") is not False or added.context("no_grad"):
+                continue
+            name = _plain_name(added)
+            if (added.module, name) not in losses or _is_used(added, step):
+                continue
+            yield Finding(
+                span=added.span,
+                message=f"{added.subject} keeps the graph of every {name}: the tensor is added and "
+                "not its value",
+                hint=f"add `{name}.item()` or `{name}.detach()`",
+            )
+
+
+def _differentiated(backward: Event) -> Iterator[str]:
+    loss = loss_expression(backward)
+    if isinstance(loss, ast.Name):
+        yield loss.id
+
+
+def _plain_name(added: Event) -> str:
+    """Return the variable behind what is added: `loss` of `loss * n`."""
+    text = str(known_word(added, "added"))
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return ""
+    while isinstance(node, ast.BinOp):
+        node = node.left if not isinstance(node.left, ast.Constant) else node.right
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_used(added: Event, step: TrainingStep) -> bool:
+    """Whether the sum is differentiated, or the variable holds a number by then."""
+    name = _plain_name(added)
+    function = added.module.function_of(added.node) or added.module.tree
+    return any(
+        _detaches(node, name, added.module, added.subject)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign | ast.Call)
+    )
+
+
+def _detaches(node: ast.Assign | ast.Call, name: str, module: Module, total: str) -> bool:
+    if isinstance(node, ast.Assign):
+        targets = {module.text(one) for one in node.targets}
+        ends = (".item()", ".detach()", ".data", ".numpy()", ".tolist()")
+        return name in targets and module.text(node.value).endswith(ends)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("backward", "detach_"):
+        return total in module.text(node) or (
+            node.func.attr == "detach_" and module.text(node.func.value) == name
+        )
+    return False
+
+
+RULE = Rule(
+    code="CL114",
+    name="loss-graph-kept",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="A running sum keeps the graph of every loss",
+    why="Adding a tensor that needs gradients makes the sum part of its graph: the nodes of every "
+    "batch stay alive, and memory grows until the epoch ends or there is none left.",
+    wrong=changed(_RIGHT, ("loss.item()", "loss")),
+    right=_RIGHT,
+    check=check,
+    hints=("+=", "append", "+ loss", "loss +"),
+    sources=("PyTorch docs, FAQ: My model reports cuda runtime error(2): out of memory",),
+)

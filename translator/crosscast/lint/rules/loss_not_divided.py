@@ -1,0 +1,122 @@
+"""CL101: losses of a window are summed where their mean is meant."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.edits import column_at, insert, insert_before
+from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.rules._comm_hooks import hook_divisions
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, known_word, own_windows
+from crosscast.lint.rules._reduction import loss_expression, reduction_of
+from crosscast.lint.rules._windows import (
+    ACCUMULATES,
+    end_tests,
+    gradients_changed,
+    library_divides,
+)
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+_PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find windows in which no loss is divided, if the losses are means."""
+    for step in eager_steps(subject):
+        if not own_windows(step) or step.of("divide_loss"):
+            continue
+        yield from _only_hooks(step)
+        if gradients_changed(step) or not _counted(step):
+            continue
+        backward = backward_of(step)
+        if any(known_word(one, "multiplied") for one in backward) or not backward:
+            continue
+        first = backward[0]
+        if library_divides(step) or any(reduction_of(one) != "mean" for one in backward):
+            continue
+        length = _length(step)
+        end = step.of("step")
+        yield Finding(
+            span=first.span,
+            message=f"the gradients of {length or 'a window of'} micro-batches are added up, and "
+            "no loss is divided by their number",
+            hint=f"divide before backward: `loss = loss / {length}`" if length else "",
+            related=tuple(one.span for one in end[:1]),
+            edits=_edits(first, backward, length),
+        )
+
+
+def _counted(step: TrainingStep) -> bool:
+    """Whether it is micro-batches that are counted, and not tasks or views of one batch."""
+    if end_tests(step):
+        return True
+    micro = [[loop for loop in one.loops if loop.role == "micro"] for one in backward_of(step)]
+    return all(micro) and all(ACCUMULATES.search(loops[-1].over) for loops in micro)
+
+
+def _only_hooks(step: TrainingStep) -> Iterator[Finding]:
+    """Find divisions by a communication hook that some runs do not have."""
+    for module, call, length in hook_divisions(step):
+        condition = module.enclosing(call, ast.If)
+        while condition is not None and not _PROCESSES.search(module.text(condition.test)):
+            condition = module.enclosing(condition, ast.If)
+        if condition is not None:
+            yield Finding(
+                span=module.span(call),
+                message=f"only this hook divides by {length}: unless {module.text(condition.test)} "
+                "the losses of a window are added up",
+                hint="divide the loss instead",
+                related=tuple(one.span for one in step.of("backward")[:1]),
+            )
+
+
+def _length(step: TrainingStep) -> str:
+    tests = [one.window for one in step.of("step") if one.window is not None]
+    return tests[0].steps_text if tests else ""
+
+
+def _edits(first: Event, backward: list[Event], length: str) -> tuple[Edit, ...]:
+    """Divide the loss where it is differentiated, if that is one plain variable."""
+    loss = loss_expression(first)
+    if len(backward) != 1 or not isinstance(loss, ast.Name) or not length.isidentifier():
+        return ()
+    node = first.node
+    assert isinstance(node, ast.Call)
+    module = first.module
+    if isinstance(node.func, ast.Attribute) and node.func.value is loss:
+        assert loss.end_lineno is not None
+        assert loss.end_col_offset is not None
+        end = column_at(module, loss.end_lineno, loss.end_col_offset)
+        return (
+            insert_before(module, loss, "("),
+            insert(module, loss.end_lineno, end, f" / {length})"),
+        )
+    if first.scaler and first.context("scale_loss") is None:
+        assert loss.end_lineno is not None
+        assert loss.end_col_offset is not None
+        end = column_at(module, loss.end_lineno, loss.end_col_offset)
+        return (insert(module, loss.end_lineno, end, f" / {length}"),)
+    return ()
+
+
+RULE = Rule(
+    code="CL101",
+    name="loss-not-divided",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="The losses of a window are summed, not averaged",
+    why="`backward()` adds to the gradients that are there, so N mean losses give N times the "
+    "gradient of one batch of the same rows. With SGD that is N times the learning rate; with Adam "
+    "it is N times the gradient that clipping and epsilon see.",
+    wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
+    right=ACCUMULATION,
+    check=check,
+    hints=("backward",),
+    fixable=True,
+    sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
+)

@@ -1,0 +1,60 @@
+"""CL211: a scaler steps after a loss that was not scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import (
+    backward_of,
+    compatible,
+    eager_steps,
+    implies,
+    plain_scaler,
+    scaler_names,
+)
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find plain backward passes whose gradients a scaler is sure to unscale."""
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        for applied in step.of("step"):
+            if not plain_scaler(applied) or not scaler_names(applied):
+                continue
+            before = [
+                one
+                for one in backward
+                if one.order < applied.order
+                and not one.scaler
+                and not one.library
+                and implies(one, applied, windows=True)
+            ]
+            scaled = any(one.scaler and compatible(one, applied) for one in backward)
+            if before and not scaled:
+                yield Finding(
+                    span=before[-1].span,
+                    message=f"the loss is not scaled, and {applied.scaler} divides its gradients "
+                    "by the loss scale",
+                    hint=f"write `{applied.scaler}.scale(loss).backward()`",
+                    related=(applied.span,),
+                )
+
+
+RULE = Rule(
+    code="CL211",
+    name="loss-not-scaled",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="The scaler steps, and the loss was never scaled",
+    why="A scaler that has scaled nothing fails at its first step; one that has (another loss) "
+    "divides these gradients by 65536.",
+    wrong=changed(AMP, ("scaler.scale(loss).backward()", "loss.backward()")),
+    right=AMP,
+    check=check,
+    hints=("Scaler",),
+    sources=("torch 2.13 amp/grad_scaler.py",),
+)

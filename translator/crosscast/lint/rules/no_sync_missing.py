@@ -1,0 +1,54 @@
+"""CL601: gradients are all-reduced at every micro-batch of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._data_parallel import wraps
+from crosscast.lint.rules._examples import NO_SYNC, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, own_windows
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find windows under DistributedDataParallel without any no_sync."""
+    wrapped = wraps(subject)
+    if not wrapped or any("no_sync" in one.module.source.text for one in wrapped):
+        return
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        if not own_windows(step) or not end_tests(step) or not backward:
+            continue
+        if any(one.library or "no_sync" in one.module.source.text for one in backward):
+            continue
+        yield Finding(
+            span=backward[0].span,
+            message="the gradients are all-reduced after every micro-batch, though only their sum "
+            "is used",
+            hint="run all micro-batches but the last within `model.no_sync()`",
+            related=(wrapped[0].module.span(wrapped[0].node),),
+        )
+
+
+RULE = Rule(
+    code="CL601",
+    name="no-sync-missing",
+    topic="distributed",
+    severity=Severity.NOTE,
+    title="All-reduce at every micro-batch",
+    why="The result is the same; N - 1 of N all-reduces are for nothing.",
+    wrong=changed(
+        NO_SYNC,
+        ("import contextlib\n\n", ""),
+        ("    with contextlib.nullcontext() if last else model.no_sync():\n", ""),
+        ("        loss = criterion", "    loss = criterion"),
+        ("        loss.backward()", "    loss.backward()"),
+    ),
+    right=NO_SYNC,
+    check=check,
+    hints=("DistributedDataParallel", "DDP"),
+    sources=("PyTorch docs, DistributedDataParallel.no_sync",),
+)

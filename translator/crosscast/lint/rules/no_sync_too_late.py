@@ -1,0 +1,64 @@
+"""CL602: no_sync is entered after the forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._data_parallel import wraps
+from crosscast.lint.rules._examples import NO_SYNC, changed
+from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find backward passes within no_sync whose forward pass ran outside."""
+    if not wraps(subject):
+        return
+    for step in eager_steps(subject):
+        for backward in backward_of(step):
+            context = backward.context("no_sync")
+            if context is None or not context.subject:
+                continue
+            forward = [
+                one
+                for one in step.of("forward")
+                if one.order < backward.order
+                and compatible(one, backward)
+                and one.context("no_grad") is None
+                and one.subject == context.subject
+            ]
+            if forward and all(one.context("no_sync") is None for one in forward):
+                yield Finding(
+                    span=backward.module.owner_of(context.node).span(context.node),
+                    message=f"{context.subject} has run already when no_sync is entered, so the "
+                    "gradients are all-reduced all the same",
+                    hint="put the forward pass into the block",
+                    related=(forward[-1].span,),
+                )
+
+
+RULE = Rule(
+    code="CL602",
+    name="no-sync-too-late",
+    topic="distributed",
+    severity=Severity.ERROR,
+    title="no_sync is entered after the forward pass",
+    why="DistributedDataParallel decides in the forward pass whether the backward pass will "
+    "all-reduce (measured with two processes): the block has no effect, and every micro-batch "
+    "pays for an all-reduce that was meant to be saved.",
+    wrong=changed(
+        NO_SYNC,
+        (
+            "    with contextlib.nullcontext() if last else model.no_sync():\n"
+            "        loss = criterion(model(inputs), targets) / steps\n",
+            "    loss = criterion(model(inputs), targets) / steps\n"
+            "    with contextlib.nullcontext() if last else model.no_sync():\n",
+        ),
+    ),
+    right=NO_SYNC,
+    check=check,
+    hints=("no_sync",),
+    sources=("PyTorch docs, DistributedDataParallel.no_sync",),
+)

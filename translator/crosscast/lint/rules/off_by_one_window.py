@@ -1,0 +1,84 @@
+"""CL104: the optimizer steps at the wrong micro-batch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.edits import column_at, insert, insert_before
+from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, WindowTest
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find window tests that are true too early or too late."""
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        for event, test in end_tests(step):
+            if test.aligned is not False or test.never_again or test.opens or test.by_caller:
+                continue
+            before = [one for one in backward if one.order < event.order]
+            if not before or any(one.order > event.order for one in backward):
+                continue
+            yield Finding(
+                span=event.module.span(test.node),
+                message=f"the first window has {_micro(test.first_length)} instead of "
+                f"{test.steps_text}",
+                hint=_hint(test),
+                related=(event.span,),
+                edits=_edits(event, test),
+            )
+
+
+def _micro(length: str) -> str:
+    if not length:
+        return "another number of micro-batches"
+    return "1 micro-batch" if length == "1" else f"{length} micro-batches"
+
+
+def _hint(test: WindowTest) -> str:
+    if test.first_length == "1" and test.counter.isidentifier():
+        return f"count from 1: `({test.counter} + 1) % {test.steps_text} == 0`"
+    return "the test must be true after every whole window, for the first time after N rounds"
+
+
+def _edits(event: Event, test: WindowTest) -> tuple[Edit, ...]:
+    """Add one to the counter of `counter % n == 0`."""
+    match test.node:
+        case ast.Compare(
+            left=ast.BinOp(left=ast.Name(id=name) as counter, op=ast.Mod()),
+            ops=[ast.Eq() | ast.NotEq()],
+            comparators=[ast.Constant(value=0)],
+        ) if test.first_length == "1" and name == test.counter:
+            module = event.module
+            assert counter.end_lineno is not None
+            assert counter.end_col_offset is not None
+            end = column_at(module, counter.end_lineno, counter.end_col_offset)
+            return (
+                insert_before(module, counter, "("),
+                insert(module, counter.end_lineno, end, " + 1)"),
+            )
+    return ()
+
+
+RULE = Rule(
+    code="CL104",
+    name="window-off-by-one",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="The window ends at the wrong micro-batch",
+    why="`step % N == 0` with a step that counts from 0 is true at the very first micro-batch: the "
+    "first update sees one micro-batch, divided by N, and one micro-batch fewer than N is left "
+    "over at the end.",
+    wrong=changed(ACCUMULATION, ("(step + 1) % steps", "step % steps")),
+    right=ACCUMULATION,
+    check=check,
+    hints=("%", "=="),
+    fixable=True,
+    sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
+)

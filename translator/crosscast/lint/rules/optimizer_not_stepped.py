@@ -1,0 +1,118 @@
+"""CL215: an optimizer that is not stepped, at all or with mixed precision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._loop import (
+    conditions,
+    eager_steps,
+    made_by,
+    plain_scaler,
+    receiver,
+)
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+_PRECISION = re.compile(r"fp16|bf16|amp|half|mixed|scaler|apex|precision", re.I)
+_RIGHT = """\
+import torch
+
+encoder, decoder = torch.nn.Linear(4, 8).cuda(), torch.nn.Linear(8, 2).cuda()
+first = torch.optim.SGD(encoder.parameters(), lr=0.1)
+second = torch.optim.SGD(decoder.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+for inputs, targets in loader:
+    first.zero_grad()
+    second.zero_grad()
+    if use_amp:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = torch.nn.functional.cross_entropy(decoder(encoder(inputs)), targets)
+        scaler.scale(loss).backward()
+        scaler.step(first)
+        scaler.step(second)
+        scaler.update()
+    else:
+        loss = torch.nn.functional.cross_entropy(decoder(encoder(inputs)), targets)
+        loss.backward()
+        first.step()
+        second.step()
+"""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find optimizers that one branch of a condition steps and the other does not."""
+    for step in eager_steps(subject):
+        yield from _forgotten(step)
+        for text, holds in _switches(step):
+            here = [one for one in step.of("step") if _stands(one, text, holds)]
+            there = [one for one in step.of("step") if _stands(one, text, not holds)]
+            always = {o.subject for o in step.of("step") if not _under(o, text)}
+            stepped = {one.subject for one in here} | always
+            if not here or not any(one.scaler for one in here):
+                continue
+            for missing in dict.fromkeys(o.subject for o in there if o.subject not in stepped):
+                if not missing:
+                    continue
+                yield Finding(
+                    span=here[-1].span,
+                    message=f"{missing} is not stepped "
+                    + (f"if {text}" if holds else f"unless {text}"),
+                    hint=f"step {missing} here too",
+                    related=tuple(o.span for o in there if o.subject == missing)[:1],
+                )
+
+
+def _switches(step: TrainingStep) -> list[tuple[str, bool]]:
+    found = [one for event in step.of("step") for one in conditions(event)]
+    return [one for one in dict.fromkeys(found) if _PRECISION.search(one[0])]
+
+
+def _stands(event: Event, text: str, holds: bool) -> bool:
+    return (text, holds) in conditions(event)
+
+
+def _under(event: Event, text: str) -> bool:
+    return any(one == text for one, _ in conditions(event))
+
+
+def _forgotten(step: TrainingStep) -> Iterator[Finding]:
+    """Find optimizers whose gradients are cleared beside a scaler and that nothing steps."""
+    stepped = {one.subject for one in step.of("step")}
+    if not any(plain_scaler(one) for one in step.of("step")):
+        return
+    program = step.module.program
+    texts = [module.source.text for module in program.modules] if program is not None else []
+    for cleared in step.inside("zero_grad"):
+        expression = receiver(cleared)
+        if cleared.subject in stepped or cleared.guards or expression is None:
+            continue
+        names = made_by(cleared, expression)
+        name = re.escape(cleared.subject.rpartition(".")[2])
+        used = re.compile(
+            rf"\b{name}(\.\w+)*\.step\(|step\([^)]*\b{name}\b|[\[(,]\s*{name}\s*[\]),]"
+        )
+        known = names and all(one.startswith("torch.optim.") for one in names)
+        if known and not any(used.search(text) for text in texts):
+            yield Finding(
+                span=cleared.span,
+                message=f"the gradients of {cleared.subject} are cleared, and it is never stepped",
+                hint=f"step {cleared.subject} with the scaler too",
+            )
+
+
+RULE = Rule(
+    code="CL215",
+    name="optimizer-not-stepped",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="One of several optimizers is not stepped with mixed precision",
+    why="What that optimizer trains stays as it was initialized whenever mixed precision is on.",
+    wrong=_RIGHT.replace("        scaler.step(second)\n", ""),
+    right=_RIGHT,
+    check=check,
+    hints=("step(",),
+)

@@ -1,0 +1,52 @@
+"""CL807: ClipGradByNorm, which clips every tensor by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.subject import Subject
+from crosscast.readers.python_calls import calls_of, last
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find clips by the norm of each tensor that are given to something."""
+    program = program_of(subject)
+    if program is None:
+        return
+    for name, call in calls_of(program):
+        if last(name) not in ("ClipGradByNorm", "GradientClipByNorm"):
+            continue
+        if not name.startswith("paddle.") or isinstance(call.module.parent(call.node), ast.Expr):
+            continue
+        yield Finding(
+            span=call.module.span(call.node),
+            message=f"{last(name)} limits the norm of every tensor by itself, which changes the "
+            "direction of the update",
+            hint="for the norm of all gradients together (clip_grad_norm_ of PyTorch) use "
+            "ClipGradByGlobalNorm",
+        )
+
+
+_CLIPPED = "AdamW(1e-3, parameters=model.parameters(), grad_clip=paddle.nn.{}(1.0))"
+_PLAIN = "AdamW(1e-3, parameters=model.parameters())"
+
+RULE = Rule(
+    code="CL807",
+    name="paddle-clip-per-tensor",
+    topic="paddle",
+    severity=Severity.NOTE,
+    title="ClipGradByNorm clips every tensor by itself",
+    why="The names differ by one word: `ClipGradByGlobalNorm` is the usual clip by the norm of all "
+    "gradients together; `ClipGradByNorm` scales each tensor by its own norm, so that the update "
+    "points elsewhere.",
+    wrong=changed(AMP, (_PLAIN, _CLIPPED.format("ClipGradByNorm"))),
+    right=changed(AMP, (_PLAIN, _CLIPPED.format("ClipGradByGlobalNorm"))),
+    check=check,
+    hints=("ClipGradByNorm", "GradientClipByNorm"),
+    sources=("Paddle 3.3.1, paddle.nn.ClipGradByNorm",),
+)

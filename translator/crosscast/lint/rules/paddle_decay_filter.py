@@ -1,0 +1,113 @@
+"""CL806: a decay filter of Paddle that looks for names which parameters do not have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.module import Module
+from crosscast.pysource.project import Program
+from crosscast.readers.python_calls import calls_of, plain, value_of
+
+_STRUCTURED = ("bias", "LayerNorm", "layernorm", "LayerNorm.weight", "ln_", "norm.weight")
+"""Parts of structured names, which no generated name has: `linear_0.b_0`, `layer_norm_0.w_0`."""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find functions that search the generated name of a parameter for parts of structured ones."""
+    program = program_of(subject)
+    if program is None or any("ParamAttr(" in m.source.text for m in program.modules):
+        return
+    for name, call in calls_of(program):
+        node = call.bound().get("apply_decay_param_fun")
+        if node is None or not name.startswith("paddle.optimizer."):
+            continue
+        found = _function(node, call.module, program)
+        if found is None:
+            continue
+        where, module, parameter = found
+        words = list(_searched(where, module, parameter))
+        lost = [word for word in words if word in _STRUCTURED]
+        if lost and len(lost) == len(words):
+            yield Finding(
+                span=call.module.span(node),
+                message=f"no parameter has {lost[0]!r} in its name here: the function gets names "
+                "such as linear_0.b_0, and excludes nothing from the decay",
+                hint="collect p.name of the parameters to decay from named_parameters(), and "
+                "test `name in that_set`",
+            )
+
+
+def _function(
+    node: ast.expr, module: Module, program: Program
+) -> tuple[ast.AST, Module, str] | None:
+    if isinstance(node, ast.Lambda) and len(node.args.args) == 1:
+        return node.body, module, node.args.args[0].arg
+    if isinstance(node, ast.Name):
+        found = program.function_named(module.resolve(node))
+        if found is not None and len(found[1].args.args) == 1:
+            return found[1], found[0], found[1].args.args[0].arg
+    return None
+
+
+def _searched(where: ast.AST, module: Module, parameter: str) -> Iterator[str]:
+    """Yield the texts that are looked for in the name."""
+    for node in ast.walk(where):
+        if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.In | ast.NotIn):
+            continue
+        other = node.comparators[0]
+        if not isinstance(other, ast.Name) or other.id != parameter:
+            continue
+        left = node.left
+        if isinstance(left, ast.Constant) and isinstance(left.value, str):
+            yield left.value
+        elif isinstance(left, ast.Name):
+            around = module.enclosing(node, ast.GeneratorExp, ast.ListComp)
+            if isinstance(around, ast.ListComp | ast.GeneratorExp):
+                given = plain(value_of(around.generators[0].iter, module))
+                if isinstance(given, list | tuple | set):
+                    yield from (one for one in given if isinstance(one, str))
+
+
+_PLAIN = "AdamW(1e-3, parameters=model.parameters())"
+_BY_NAME = """AdamW(
+    1e-3,
+    parameters=model.parameters(),
+    weight_decay=0.01,
+    apply_decay_param_fun=lambda name: "bias" not in name,
+)"""
+_BY_SET = """AdamW(
+    1e-3,
+    parameters=model.parameters(),
+    weight_decay=0.01,
+    apply_decay_param_fun=lambda name: name in decayed,
+)"""
+
+RULE = Rule(
+    code="CL806",
+    name="paddle-decay-filter",
+    topic="paddle",
+    severity=Severity.WARNING,
+    title="A Paddle decay filter that excludes nothing",
+    why="`apply_decay_param_fun` gets the generated name of a parameter (`linear_0.b_0`, "
+    "`layer_norm_0.w_0`), not the structured one (`fc.bias`). A test for `bias` is never true: "
+    "biases and norms are decayed too. Measured with Paddle 3.3.1.",
+    wrong=changed(AMP, (_PLAIN, _BY_NAME)),
+    right=changed(
+        AMP,
+        (_PLAIN, _BY_SET),
+        (
+            "optimizer = ",
+            'decayed = {p.name for n, p in model.named_parameters() if "bias" not in n}\n'
+            "optimizer = ",
+        ),
+    ),
+    check=check,
+    hints=("apply_decay_param_fun",),
+    sources=("Paddle 3.3.1, paddle.optimizer.AdamW",),
+)

@@ -1,0 +1,68 @@
+"""CL906: paddle.fluid, which Paddle no longer has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.outdated import older, spans, used
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+
+_SUCCESSORS = {
+    "paddle.fluid.contrib.mixed_precision.decorate": "paddle.static.amp.decorate; its defaults "
+    "differ: first scale 2**16 and 2000 clean steps instead of 2**15 and 1000, back-off 0.5 "
+    "instead of 0.8 after 1 instead of 2 overflows",
+    "paddle.fluid.dygraph.AmpScaler": "paddle.amp.GradScaler; its defaults differ: first scale "
+    "2**16 instead of 2**15, 2000 clean steps instead of 1000",
+    "paddle.fluid.dygraph.amp_guard": "paddle.amp.auto_cast",
+}
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find calls below paddle.fluid; one finding a module, at loss scaling if it is there."""
+    by_module: dict[str, Finding] = {}
+    for module, name, places in used(subject, lambda name: name.startswith("paddle.fluid.")):
+        if subject.program and older(subject.program, "paddlepaddle", "2.6"):
+            return
+        file = module.source.name
+        if file in by_module and name not in _SUCCESSORS:
+            continue
+        successor = _SUCCESSORS.get(name)
+        by_module[file] = Finding(
+            span=module.span(places[0]),
+            message=f"{name} is gone: Paddle 2.6 and later have no paddle.fluid",
+            hint=f"use {successor}" if successor else "use paddle.static, or dynamic graphs",
+            related=spans(module, places),
+        )
+    yield from by_module.values()
+
+
+RULE = Rule(
+    code="CL906",
+    name="paddle-fluid",
+    topic="outdated",
+    severity=Severity.NOTE,
+    title="paddle.fluid is gone",
+    why="`paddle.fluid` is missing from Paddle 2.6.2, 3.0 and 3.3. What replaces its mixed "
+    "precision has other defaults: a first loss scale of 2**16 instead of 2**15, growth after "
+    "2000 instead of 1000 clean steps, back-off by 0.5 instead of 0.8 after one overflow instead "
+    "of two.",
+    wrong="""\
+import paddle.fluid as fluid
+
+optimizer = fluid.optimizer.Adam(learning_rate=1e-3)
+optimizer = fluid.contrib.mixed_precision.decorate(optimizer, init_loss_scaling=32768.0)
+optimizer.minimize(loss)
+""",
+    right="""\
+import paddle
+
+optimizer = paddle.optimizer.Adam(learning_rate=1e-3)
+optimizer = paddle.static.amp.decorate(optimizer, init_loss_scaling=32768.0)
+optimizer.minimize(loss)
+""",
+    check=check,
+    hints=("fluid",),
+    sources=("files of paddlepaddle 2.6.2, 3.0.0 and 3.3.1",),
+)

@@ -1,0 +1,73 @@
+"""CL805: fp16 of a script's own with a loss scale of 1."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._paddle import program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.lookups import certain_truth
+from crosscast.readers.python_calls import calls_of, plain, value_of
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find calls that certainly ask for fp16 and scale the loss by 1."""
+    program = program_of(subject)
+    if program is None:
+        return
+    for _name, call in calls_of(program):
+        words: dict[str, ast.expr] = {k.arg: k.value for k in call.node.keywords if k.arg}
+        switch = words.get("use_fp16")
+        fixed = words.get("loss_scaling") or words.get("init_loss_scaling")
+        if switch is None or fixed is None or certain_truth(switch, call.module) is not True:
+            continue
+        dynamic = words.get("use_dynamic_loss_scaling")
+        if dynamic is not None and plain(value_of(dynamic, call.module)) is not False:
+            continue
+        if plain(value_of(fixed, call.module)) in (1, 1.0):
+            yield Finding(
+                span=call.module.span(fixed),
+                message="use_fp16 is on and the loss scale is 1.0: there is no loss scaling",
+                hint="pass a loss scale such as 128, or use dynamic loss scaling",
+                related=(call.module.span(switch),),
+            )
+
+
+_EXAMPLE = """\
+import paddle.fluid as fluid
+
+from optimization import optimization
+
+with fluid.program_guard(train_program, startup_program):
+    loss = create_model()
+    scheduled_lr = optimization(
+        loss=loss,
+        warmup_steps=1000,
+        num_train_steps=10000,
+        learning_rate=5e-5,
+        weight_decay=0.01,
+        use_fp16=True,
+        loss_scaling=128.0,
+    )
+"""
+
+RULE = Rule(
+    code="CL805",
+    name="paddle-fp16-unscaled",
+    topic="paddle",
+    severity=Severity.WARNING,
+    title="use_fp16 with a loss scale of 1",
+    why="Scripts of the fluid era with masters of their own take `--use_fp16` and a static "
+    "`--loss_scaling` whose default is 1.0: with `--use_fp16=true` alone they train in float16 "
+    "without any loss scaling.",
+    wrong=changed(_EXAMPLE, ("loss_scaling=128.0", "loss_scaling=1.0")),
+    right=_EXAMPLE,
+    check=check,
+    hints=("use_fp16",),
+    sources=("PaddlePaddle/ERNIE, BERT/run_classifier.py: flags and their defaults",),
+    needs_training=False,
+)

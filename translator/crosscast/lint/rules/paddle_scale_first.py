@@ -1,0 +1,68 @@
+"""CL803: the loss is scaled before the first auto_cast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._paddle import AMP, casts, line, methods, program_of, scalers
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find `scale` above every auto_cast of the function that it is in."""
+    program = program_of(subject)
+    if program is None or not scalers(program):
+        return
+    regions = [call for call, _ in casts(program)]
+    for call in methods(program, "scale"):
+        module = call.module
+        function = module.function_of(call.node)
+        mine = [
+            one
+            for one in regions
+            if one.module is module and module.function_of(one.node) is function
+        ]
+        if len(mine) != len(regions) or not mine:
+            continue
+        if all(line(call.node, module) < line(one.node, module) for one in mine):
+            yield Finding(
+                span=module.span(call.node),
+                message="the loss is scaled before any auto_cast was entered: the scaler switches "
+                "itself off for good",
+                hint="enter paddle.amp.auto_cast before the first `scale`",
+                related=(module.span(mine[0].node),),
+            )
+
+
+_REGION = """\
+    with paddle.amp.auto_cast():
+        loss = paddle.nn.functional.mse_loss(model(inputs), targets)
+    scaled = scaler.scale(loss)
+"""
+
+RULE = Rule(
+    code="CL803",
+    name="paddle-scale-first",
+    topic="paddle",
+    severity=Severity.WARNING,
+    title="Paddle: the loss is scaled before the first auto_cast",
+    why="The process's type is float32 until the first auto_cast. A GradScaler whose "
+    "`scale()` is called then switches itself off and stays off: float16 training without loss "
+    "scaling. Measured with Paddle 3.3.1.",
+    wrong=changed(
+        AMP,
+        (
+            _REGION,
+            "    scaled = scaler.scale(paddle.nn.functional.mse_loss(model(inputs), targets))\n"
+            "    with paddle.amp.auto_cast():\n"
+            "        show(model(inputs))\n",
+        ),
+    ),
+    right=AMP,
+    check=check,
+    hints=("GradScaler",),
+    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py",),
+)

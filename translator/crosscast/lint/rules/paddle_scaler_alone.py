@@ -1,0 +1,88 @@
+"""CL804: a scaler of Paddle without auto_cast, or float16 auto_cast without a scaler."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import function_calls
+from crosscast.lint.rules._paddle import (
+    AMP,
+    casts,
+    decorates,
+    methods,
+    on_cpu,
+    program_of,
+    scalers,
+)
+from crosscast.lint.subject import Subject
+from crosscast.pysource.project import Program
+from crosscast.readers.python_switches import conditions
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find one of the two without the other."""
+    program = program_of(subject)
+    if program is None:
+        return
+    regions, made = casts(program), scalers(program)
+    scaled = methods(program, "scale")
+    if made and scaled and not _mentions(program, "auto_cast", "amp_guard"):
+        if not decorates(program) and on_cpu(program) is None:
+            yield Finding(
+                span=scaled[0].module.span(scaled[0].node),
+                message="nothing enters auto_cast: training runs in float32, and the scaler "
+                "switches itself off",
+                hint="compute the loss within `with paddle.amp.auto_cast():`",
+                related=(made[0].module.span(made[0].node),),
+            )
+        return
+    if _mentions(program, "Scaler", "scaler", "loss_scal", "scale_loss"):
+        return
+    for call, kind in regions:
+        if (
+            kind == "fp16"
+            and not conditions(call.node, call.module)
+            and "enable" not in call.bound()
+        ):
+            module = call.module
+            function: ast.AST = module.function_of(call.node) or module.tree
+            names = {one.method for one in function_calls(function, module)}
+            if "backward" in names and ("step" in names or "minimize" in names):
+                yield Finding(
+                    span=module.span(call.node),
+                    message="the forward pass runs in float16 and the loss is not scaled",
+                    hint='use paddle.amp.GradScaler, or auto_cast(dtype="bfloat16"), which needs '
+                    "none",
+                )
+                return
+
+
+def _mentions(program: Program, *words: str) -> bool:
+    return any(word in module.source.text for module in program.modules for word in words)
+
+
+RULE = Rule(
+    code="CL804",
+    name="paddle-scaler-alone",
+    topic="paddle",
+    severity=Severity.WARNING,
+    title="Paddle: GradScaler without auto_cast, or float16 without GradScaler",
+    why="The two belong together. Without auto_cast nothing runs in half precision, and `scale()` "
+    "switches the scaler off; without a scaler gradients below 6e-8 are zero in float16.",
+    wrong=changed(
+        AMP,
+        (
+            "    with paddle.amp.auto_cast():\n"
+            "        loss = paddle.nn.functional.mse_loss(model(inputs), targets)\n",
+            "    loss = paddle.nn.functional.mse_loss(model(inputs), targets)\n",
+        ),
+    ),
+    right=AMP,
+    check=check,
+    hints=("GradScaler", "auto_cast"),
+    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py and auto_cast.py",),
+)

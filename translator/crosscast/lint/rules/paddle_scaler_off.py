@@ -1,0 +1,64 @@
+"""CL802: a scaler of Paddle that switches itself off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._paddle import AMP, casts, methods, on_cpu, program_of, scalers
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find scalers on the CPU, and beside regions of bfloat16 and of float16."""
+    program = program_of(subject)
+    if program is None or not methods(program, "scale"):
+        return
+    made = scalers(program)
+    if not made:
+        return
+    cpu = on_cpu(program)
+    if cpu is not None:
+        yield Finding(
+            span=made[0].module.span(made[0].node),
+            message="on the CPU a GradScaler of Paddle switches itself off without a word",
+            hint="leave it out, or train on a GPU",
+            related=(cpu.module.span(cpu.node),),
+        )
+        return
+    regions = casts(program)
+    brain = [call for call, kind in regions if kind == "bf16"]
+    half = [call for call, kind in regions if kind == "fp16"]
+    if brain and half:
+        yield Finding(
+            span=brain[0].module.span(brain[0].node),
+            message="auto_cast to bfloat16 switches the scaler of the float16 training off for "
+            "good: it stays the type of the process when the region ends",
+            hint="use one type everywhere",
+            related=(made[0].module.span(made[0].node),),
+        )
+
+
+_EVALUATION = """\
+    with paddle.no_grad(), paddle.amp.auto_cast(dtype="bfloat16"):
+        evaluate(model)
+"""
+
+RULE = Rule(
+    code="CL802",
+    name="paddle-scaler-off",
+    topic="paddle",
+    severity=Severity.WARNING,
+    title="A Paddle scaler that switches itself off",
+    why="`scale()` switches a GradScaler off for good if the type of the process is not float16 "
+    "at that moment. Entering auto_cast sets that type, leaving it does not set it back, so a "
+    "bfloat16 region for evaluation ends the loss scaling of a float16 training. On the CPU "
+    "`enable` is switched off silently. Measured with Paddle 3.3.1.",
+    wrong=AMP + _EVALUATION,
+    right=changed(AMP + _EVALUATION, ('dtype="bfloat16"', "")),
+    check=check,
+    hints=("GradScaler",),
+    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py and auto_cast.py",),
+)

@@ -1,0 +1,81 @@
+"""CL801: several optimizers of Paddle with one scaler."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._paddle import AMP, methods, program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.readers.python_switches import conditions
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find scalers that step two optimizers in one function."""
+    program = program_of(subject)
+    if program is None:
+        return
+    groups: dict[tuple[object, str], list[Call]] = {}
+    for call in (*methods(program, "step"), *methods(program, "minimize")):
+        if call.receiver is None or not call.node.args:
+            continue
+        function = call.module.function_of(call.node) or call.module.tree
+        groups.setdefault((function, call.module.text(call.receiver)), []).append(call)
+    for calls in groups.values():
+        first = calls[0]
+        for other in calls[1:]:
+            if _name(other) != _name(first) and not _apart(first, other):
+                yield Finding(
+                    span=other.module.span(other.node),
+                    message=f"{_name(first)} and {_name(other)} share one scaler, which keeps one "
+                    "flag: an overflow in one of them is missed or makes the other NaN",
+                    hint="make a GradScaler for each optimizer",
+                    related=(first.module.span(first.node),),
+                )
+                break
+
+
+def _name(call: Call) -> str:
+    return call.module.text(call.node.args[0])
+
+
+def _apart(one: Call, other: Call) -> bool:
+    """Whether the two are in different branches."""
+    mine = {c.node: c.holds for c in conditions(one.node, one.module)}
+    return any(
+        mine.get(c.node, c.holds) != c.holds for c in conditions(other.node, other.module)
+    ) or isinstance(one.module.parent(one.node), ast.IfExp)
+
+
+_TWO = changed(
+    AMP,
+    ("    scaler.step(optimizer)\n", "    scaler.step(optimizer)\n    scaler.step(second)\n"),
+    ("    optimizer.clear_grad()\n", "    optimizer.clear_grad()\n    second.clear_grad()\n"),
+    (
+        "scaler = ",
+        "head = paddle.nn.Linear(8, 2)\n"
+        "second = paddle.optimizer.AdamW(1e-4, parameters=head.parameters())\nscaler = ",
+    ),
+    ("model(inputs), targets", "head(model(inputs)), targets"),
+)
+
+RULE = Rule(
+    code="CL801",
+    name="paddle-shared-scaler",
+    topic="paddle",
+    severity=Severity.ERROR,
+    title="Several optimizers of Paddle with one scaler",
+    why="Paddle's GradScaler keeps one flag for all optimizers: `update()` uses that of the one "
+    "that stepped last, so an overflow in the first does not lower the scale; after "
+    "`unscale_(A); unscale_(B)` an overflow in A makes A's weights NaN. Measured with 3.3.1. "
+    "PyTorch's scaler keeps one flag for each optimizer.",
+    wrong=_TWO,
+    right=AMP,
+    check=check,
+    hints=("GradScaler", "AmpScaler"),
+    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py",),
+)

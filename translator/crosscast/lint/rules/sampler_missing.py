@@ -1,0 +1,65 @@
+"""CL603: every process of a data parallel run reads all the data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._data_parallel import loaders, wraps
+from crosscast.lint.rules._examples import DDP, changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.subject import Subject
+from crosscast.pysource.values import Known
+
+_SPLITS = re.compile(
+    r"Sampler|shard|IterableDataset|split_dataset|num_replicas|rank::|webdataset|wds\.|DALI|dali"
+    r"|accelerat|prepare_data_loader|world_size\s*\]|\.select\(|Subset|[Ff]abric|seed_everything"
+    r"|\[\s*(self\.)?\w*rank|manual_seed\([^)]*rank"
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find shuffled loaders without a sampler in a program that knows no way to split data."""
+    program = subject.program
+    wrapped = wraps(subject)
+    if program is None or not wrapped or not list(eager_steps(subject)):
+        return
+    if any(_SPLITS.search(module.source.text) for module in program.modules):
+        return
+    for call in loaders(subject):
+        given = call.bound()
+        shuffled = call.argument("shuffle")
+        if call.has_star or {"sampler", "batch_sampler"} & given.keys():
+            continue
+        if isinstance(shuffled, Known) and shuffled.value is True and not shuffled.flag:
+            yield Finding(
+                span=call.module.span(call.node),
+                message="every process reads the whole data set, shuffled in its own order or, "
+                "with one seed, in the same",
+                hint="give the loader a DistributedSampler",
+                related=(wrapped[0].module.span(wrapped[0].node),),
+            )
+
+
+RULE = Rule(
+    code="CL603",
+    name="distributed-sampler-missing",
+    topic="distributed",
+    severity=Severity.WARNING,
+    title="Data parallel training without a distributed sampler",
+    why="An epoch takes as long as on one device, and if all processes have set the same seed "
+    "they compute the same gradients W times: the run learns nothing from W devices.",
+    wrong=changed(
+        DDP,
+        ("from torch.utils.data.distributed import DistributedSampler\n", ""),
+        ("sampler = DistributedSampler(dataset)\n", ""),
+        ("sampler=sampler)", "shuffle=True)"),
+        ("    sampler.set_epoch(epoch)\n", ""),
+    ),
+    right=DDP,
+    check=check,
+    hints=("DistributedDataParallel", "DDP"),
+    sources=("PyTorch docs, torch.utils.data.distributed.DistributedSampler",),
+)

@@ -1,0 +1,90 @@
+"""CL209: a new scaler is made within the loop."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import eager_steps, known_word
+from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find scalers that are made again in every round while the optimizer lives on."""
+    for step in eager_steps(subject):
+        for event in step.of("make"):
+            if known_word(event, "kind") != "scaler" or not event.loops or event.guards:
+                continue
+            if _trains_anew(event, step) or not step.of("update_scale"):
+                continue
+            batch = step.loop is not None and step.holds(event)
+            yield Finding(
+                span=event.span,
+                message="a new loss scaler is made for every "
+                + ("batch" if batch else "round of a loop around the training"),
+                hint="make it once, before the loops",
+            )
+    yield from _made_in_parts(subject)
+
+
+def _made_in_parts(subject: Subject) -> Iterator[Finding]:
+    """Find scalers that are made by a function for one epoch or one batch, for itself alone."""
+    for call in made_scalers(subject):
+        module = call.module
+        function = module.function_of(call.node)
+        if function is None or not _PART.search(function.name):
+            continue
+        parent = module.parent(call.node)
+        if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+            continue
+        if module.parent(parent) is function and switched_off(call) is not True:
+            yield Finding(
+                span=module.span(call.node),
+                message=f"{function.name} makes a new loss scaler whenever it is called",
+                hint="make it once, and pass it on",
+            )
+
+
+_PART = re.compile(
+    r"(^|_)(one_)?epoch$|^train_(one_)?epoch|(^|_)(train|training|update)_(step|batch)$"
+)
+
+
+def _trains_anew(event: Event, step: TrainingStep) -> bool:
+    """Whether the optimizer is made in the same loop: another training begins."""
+    loop = event.loops[-1].node
+    if any(
+        known_word(one, "kind") == "optimizer" and any(o.node is loop for o in one.loops)
+        for one in step.of("make")
+    ):
+        return True
+    backward = step.of("backward")
+    return not all(any(one.node is loop for one in other.loops) for other in backward)
+
+
+RULE = Rule(
+    code="CL209",
+    name="scaler-made-in-loop",
+    topic="loss scaling",
+    severity=Severity.WARNING,
+    title="A new loss scaler is made within the loop",
+    why="The scale starts again at 65536 every time: what was learned about overflows is lost, so "
+    "the same steps are skipped again, and the scale never grows.",
+    wrong=changed(
+        AMP,
+        ('scaler = torch.amp.GradScaler("cuda")\n', ""),
+        (
+            "    optimizer.zero_grad()\n",
+            '    scaler = torch.amp.GradScaler("cuda")\n    optimizer.zero_grad()\n',
+        ),
+    ),
+    right=AMP,
+    check=check,
+    hints=("Scaler",),
+)

@@ -1,0 +1,60 @@
+"""CL210: a checkpoint without the state of the loss scaler."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP
+from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.subject import Subject
+
+_STATE = re.compile(r"scal\w*(\[\w+\])?\.state_dict|amp\.state_dict|scaler\.pt|scaler_state")
+_OPTIMIZER = re.compile(r"opt\w*\.state_dict\(")
+_RIGHT = AMP + (
+    "torch.save(\n"
+    '    {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": '
+    'scaler.state_dict()},\n    "checkpoint.pt",\n)\n'
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find checkpoints that hold the optimizer of a program whose scaler is saved nowhere."""
+    program = subject.program
+    made = made_scalers(subject)
+    if program is None or not made or all(switched_off(one) is True for one in made):
+        return
+    if any(_STATE.search(one.source.text) for one in program.modules) or not subject.steps:
+        return
+    for module in program.modules:
+        for call in module.calls:
+            if call.name not in ("torch.save", "paddle.save") or not call.node.args:
+                continue
+            what = call.node.args[0]
+            if isinstance(what, ast.Dict) and _OPTIMIZER.search(module.text(what)):
+                yield Finding(
+                    span=module.span(call.node),
+                    message="the checkpoint holds the optimizer and not the loss scale",
+                    hint="save and load `scaler.state_dict()` too",
+                    related=(made[0].module.span(made[0].node),),
+                )
+                return
+
+
+RULE = Rule(
+    code="CL210",
+    name="scaler-not-saved",
+    topic="loss scaling",
+    severity=Severity.NOTE,
+    title="The checkpoint lacks the loss scale",
+    why="After a resume the scale starts again at 65536: some steps are skipped until it has "
+    "fallen to where it was, so the run is not the one that was stopped.",
+    wrong=_RIGHT.replace(', "scaler": scaler.state_dict()', ""),
+    right=_RIGHT,
+    check=check,
+    hints=("Scaler",),
+    sources=("PyTorch docs, Saving and loading amp state",),
+)

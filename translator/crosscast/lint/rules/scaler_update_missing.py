@@ -1,0 +1,48 @@
+"""CL202: the loss scale is never updated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
+from crosscast.lint.subject import Subject
+
+_UPDATES = re.compile(r"scal\w*(\[\w+\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find scalers that step and are updated nowhere in the program."""
+    program = subject.program
+    if program is None or any(_UPDATES.search(one.source.text) for one in program.modules):
+        return
+    for step in eager_steps(subject):
+        if step.of("update_scale"):
+            continue
+        for event in step.of("step"):
+            if plain_scaler(event) and scaler_names(event):
+                yield Finding(
+                    span=event.span,
+                    message=f"{event.scaler} steps and is never updated",
+                    hint=f"call `{event.scaler}.update()` behind it",
+                )
+                break
+
+
+RULE = Rule(
+    code="CL202",
+    name="scaler-update-missing",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="The loss scale is never updated",
+    why="PyTorch raises at the second step: 'step() has already been called since the last "
+    "update()'. In Paddle the scale stays at 65536: if that overflows, every step is skipped.",
+    wrong=changed(AMP, ("    scaler.update()\n", "")),
+    right=AMP,
+    check=check,
+    hints=("Scaler",),
+    sources=("torch 2.13 amp/grad_scaler.py",),
+)

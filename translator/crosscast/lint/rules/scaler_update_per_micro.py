@@ -1,0 +1,54 @@
+"""CL201: the loss scale is updated at every micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows, plain_scaler
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find updates of the scale that do not wait for the end of the window."""
+    for step in eager_steps(subject):
+        ends = [event for event, test in end_tests(step) if event.scaler and not test.by_caller]
+        if not own_windows(step) or not ends or len(ends) != len(step.inside("step")):
+            continue
+        backward = backward_of(step)
+        for event in step.inside("update_scale"):
+            early = event.window is None and all(implies(one, event) for one in backward)
+            if early and plain_scaler(event) and event.loops == backward[0].loops:
+                yield Finding(
+                    span=event.span,
+                    message=f"{event.scaler} is updated at every micro-batch, and steps once a "
+                    "window",
+                    hint="update it right after its step",
+                    related=(ends[0].span,),
+                )
+
+
+RULE = Rule(
+    code="CL201",
+    name="scaler-update-per-micro-batch",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="The loss scale is updated at every micro-batch",
+    why="Between two steps there is no check for infinities that `update()` could use: PyTorch "
+    "raises 'No inf checks were recorded prior to update'. Where it does not raise, the scale "
+    "changes within a window whose gradients were multiplied by the old one.",
+    wrong=changed(
+        AMP_ACCUMULATION,
+        (
+            "        scaler.update()\n        optimizer.zero_grad()\n",
+            "        optimizer.zero_grad()\n    scaler.update()\n",
+        ),
+    ),
+    right=AMP_ACCUMULATION,
+    check=check,
+    hints=("update(",),
+    sources=("PyTorch docs, torch.amp.GradScaler.update", "torch 2.13 amp/grad_scaler.py"),
+)

@@ -1,0 +1,83 @@
+"""CL203: the loss scale is updated once for every optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, plain_scaler
+from crosscast.lint.subject import Subject
+
+_RIGHT = """\
+import torch
+
+encoder, decoder = torch.nn.Linear(4, 8).cuda(), torch.nn.Linear(8, 2).cuda()
+first = torch.optim.SGD(encoder.parameters(), lr=0.1)
+second = torch.optim.SGD(decoder.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+for inputs, targets in loader:
+    first.zero_grad()
+    second.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = torch.nn.functional.cross_entropy(decoder(encoder(inputs)), targets)
+    scaler.scale(loss).backward()
+    scaler.step(first)
+    scaler.step(second)
+    scaler.update()
+"""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find two updates of one scaler in a round, each behind the step of another optimizer."""
+    for step in eager_steps(subject):
+        updates = [one for one in step.inside("update_scale") if plain_scaler(one)]
+        for first, second in pairwise(updates):
+            if first.scaler != second.scaler or first.node is second.node:
+                continue
+            if not compatible(first, second) or first.loops != second.loops:
+                continue
+            between = [
+                one
+                for one in step.inside("step")
+                if first.order < one.order < second.order and one.scaler == first.scaler
+            ]
+            before = [
+                one
+                for one in step.inside("step")
+                if one.order < first.order and one.scaler == first.scaler
+            ]
+            if not between or not before or between[0].subject == before[-1].subject:
+                continue
+            again = any(
+                first.order < one.order < second.order and one.scaler for one in backward_of(step)
+            )
+            yield Finding(
+                span=second.span,
+                message=f"{first.scaler} is updated a second time in the same round, for "
+                f"{between[0].subject}",
+                hint="update it once, behind the last step",
+                related=(first.span,),
+                severity=Severity.NOTE if again else None,
+            )
+
+
+RULE = Rule(
+    code="CL203",
+    name="scaler-update-per-optimizer",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="The loss scale is updated once for every optimizer",
+    why="The second optimizer's gradients were multiplied by the scale before the first update and "
+    "are divided by the one after it: wrong by a factor of 2 whenever it changes. And the scale "
+    "grows after half as many batches. Where every optimizer has a backward pass of its own behind "
+    "the update, only the latter is so (a note).",
+    wrong=_RIGHT.replace(
+        "    scaler.step(second)\n", "    scaler.update()\n    scaler.step(second)\n"
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("update(",),
+    sources=("PyTorch docs, Automatic Mixed Precision examples, multiple models and optimizers",),
+)

@@ -1,0 +1,73 @@
+"""CL501: the learning rate moves on before the optimizer steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import SCHEDULE, changed
+from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.rules._schedules import is_schedule
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find schedules that are stepped ahead of the optimizer in every round or epoch."""
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        for event in step.of("schedule"):
+            if not is_schedule(event) or "argument" in event.detail or not backward:
+                continue
+            later = _later(event, step)
+            if later is not None:
+                yield Finding(
+                    span=event.span,
+                    message=f"{event.subject} moves on before {later.subject or 'the optimizer'} "
+                    "steps",
+                    hint="step the optimizer first",
+                    related=(later.span,),
+                )
+
+
+def _later(event: Event, step: TrainingStep) -> Event | None:
+    """Return the step that comes after the schedule, if none comes before it."""
+    applied = [one for one in step.inside("step") if compatible(one, event)]
+    if not applied:
+        return None
+    if step.holds(event):
+        same = [one for one in applied if one.loops == event.loops]
+        if any(one.order < event.order for one in same):
+            return None
+        ends = [one for one in same if (one.window is None) == (event.window is None)]
+        return ends[0] if ends else None
+    outer = {id(one.node) for one in applied[0].loops}
+    inner = event.loops and all(id(one.node) in outer for one in event.loops)
+    if not inner or event.order > applied[0].order or event.guards:
+        return None
+    around = step.around("schedule")
+    return applied[0] if len(around) == 1 and isinstance(event.node, ast.Call) else None
+
+
+RULE = Rule(
+    code="CL501",
+    name="schedule-before-step",
+    topic="schedule",
+    severity=Severity.WARNING,
+    title="The schedule moves on before the optimizer steps",
+    why="Since PyTorch 1.1 the first learning rate of the schedule is never used, and every other "
+    "one is used an update early: a warm-up from 0 does not start at 0. PyTorch warns at run time.",
+    wrong=changed(
+        SCHEDULE,
+        (
+            "        optimizer.step()\n        schedule.step()\n",
+            "        schedule.step()\n        optimizer.step()\n",
+        ),
+    ),
+    right=SCHEDULE,
+    check=check,
+    hints=("step(",),
+    sources=("PyTorch docs, torch.optim, How to adjust learning rate",),
+)

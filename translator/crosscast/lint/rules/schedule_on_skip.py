@@ -1,0 +1,73 @@
+"""CL504: the learning rate moves on when the scaler skips a step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
+from crosscast.lint.rules._loop import eager_steps, plain_scaler
+from crosscast.lint.rules._schedules import is_schedule
+from crosscast.lint.subject import Subject
+from crosscast.pysource.module import Module
+from crosscast.trainstep.events import TrainingStep
+
+_NOTICES = re.compile(r"get_scale\(|_scale\b.*[<>]|found_inf|step_was_skipped|skipped|overflow")
+_RIGHT = changed(
+    AMP_ACCUMULATION,
+    (
+        "steps = 4\n",
+        "schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100)\nsteps = 4\n",
+    ),
+    (
+        "        scaler.update()\n",
+        "        before = scaler.get_scale()\n        scaler.update()\n"
+        "        if scaler.get_scale() >= before:\n            schedule.step()\n",
+    ),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find schedules beside a scaler's step that do not look whether it was made."""
+    for step in eager_steps(subject):
+        applied = [one for one in step.inside("step") if plain_scaler(one)]
+        if not applied or any(_NOTICES.search(m.source.text) for m in _modules(step)):
+            continue
+        for event in step.inside("schedule"):
+            if is_schedule(event) and event.order > applied[0].order:
+                yield Finding(
+                    span=event.span,
+                    message=f"{event.subject} moves on even if {applied[0].scaler} skips the step",
+                    hint="step it only if the scale did not fall",
+                    related=(applied[0].span,),
+                )
+                break
+
+
+def _modules(step: TrainingStep) -> set[Module]:
+    return {event.module for event in step.events}
+
+
+RULE = Rule(
+    code="CL504",
+    name="schedule-on-skip",
+    topic="schedule",
+    severity=Severity.NOTE,
+    title="The schedule moves on when a step is skipped",
+    why="A scaler skips steps whose gradients overflow, usually some of the first and one in every "
+    "2000. The schedule counts them as made; Accelerate's and Hugging Face's do not.",
+    wrong=changed(
+        _RIGHT,
+        ("        before = scaler.get_scale()\n", ""),
+        (
+            "        if scaler.get_scale() >= before:\n            schedule.step()\n",
+            "        schedule.step()\n",
+        ),
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("Scaler",),
+    sources=("PyTorch, torch.amp.GradScaler.step: skipped steps (measured)",),
+)

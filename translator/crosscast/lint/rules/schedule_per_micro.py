@@ -1,0 +1,54 @@
+"""CL502: the learning rate moves on at every micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import SCHEDULE, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._schedules import is_schedule
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find schedules that do not wait for the end of a window as the optimizer does."""
+    for step in eager_steps(subject):
+        ends = end_tests(step)
+        if not own_windows(step) or not ends or len(ends) != len(step.inside("step")):
+            continue
+        backward = backward_of(step)
+        for event in step.inside("schedule"):
+            if not is_schedule(event) or "argument" in event.detail or event.window is not None:
+                continue
+            if all(implies(one, event) and one.loops == event.loops for one in backward):
+                yield Finding(
+                    span=event.span,
+                    message=f"{event.subject} moves on at every micro-batch, the optimizer once in "
+                    f"{ends[0][1].steps_text}",
+                    hint="step it with the optimizer, or count its length in micro-batches",
+                    related=(ends[0][0].span,),
+                )
+
+
+RULE = Rule(
+    code="CL502",
+    name="schedule-per-micro-batch",
+    topic="schedule",
+    severity=Severity.NOTE,
+    title="The schedule moves on at every micro-batch",
+    why="Warm-up and decay end after 1/N of the updates that they are meant for, unless their "
+    "length counts micro-batches too.",
+    wrong=changed(
+        SCHEDULE,
+        (
+            "        schedule.step()\n        optimizer.zero_grad()\n",
+            "        optimizer.zero_grad()\n    schedule.step()\n",
+        ),
+    ),
+    right=SCHEDULE,
+    check=check,
+    hints=("step(",),
+)

@@ -1,0 +1,105 @@
+"""CL604: a distributed sampler that shuffles every epoch alike."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.edits import insert
+from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.rules._data_parallel import samplers
+from crosscast.lint.rules._examples import DDP, changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.pysource.values import Known
+from crosscast.trainstep.events import TrainingStep
+
+_OTHER = re.compile(r"val|test|eval|dev|valid|infer|query|gallery", re.I)
+_ELSEWHERE = re.compile(r"set_epoch|accelerat|[Ff]abric|[Ll]ightning|Trainer\(")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find shuffling samplers of programs that never say which epoch it is."""
+    program = subject.program
+    if program is None:
+        return
+    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
+        return
+    made = [one for one in samplers(subject) if _shuffles(one) and _trains(one)]
+    steps = [one for one in eager_steps(subject) if _epochs(one) is not None]
+    if made and steps:
+        call, step = made[0], steps[0]
+        outer = _epochs(step)
+        assert outer is not None
+        yield Finding(
+            span=call.module.span(call.node),
+            message="the sampler gives every epoch in the same order",
+            hint="call `sampler.set_epoch(epoch)` when an epoch starts",
+            related=(step.module.owner_of(outer).span(outer),),
+            edits=_edits(call, step, outer),
+        )
+
+
+def _shuffles(call: Call) -> bool:
+    given = call.argument("shuffle")
+    if given is None:
+        return not call.has_star
+    return isinstance(given, Known) and given.value is True
+
+
+def _trains(call: Call) -> bool:
+    statement = call.module.statement_of(call.node)
+    target = ""
+    if isinstance(statement, ast.Assign):
+        target = call.module.text(statement.targets[0])
+    dataset = call.module.text(call.node.args[0]) if call.node.args else ""
+    return not _OTHER.search(f"{target} {dataset}")
+
+
+def _epochs(step: TrainingStep) -> ast.For | None:
+    """Return the loop over epochs around the loop over batches."""
+    for event in step.of("step"):
+        for loop in event.loops:
+            if loop.role == "epoch" and isinstance(loop.node, ast.For):
+                return loop.node
+    return None
+
+
+def _edits(call: Call, step: TrainingStep, outer: ast.For) -> tuple[Edit, ...]:
+    """Insert the call as the first statement of an epoch, if all names are in reach."""
+    module = call.module
+    statement = module.parent(call.node)
+    if step.module is not module or not isinstance(statement, ast.Assign):
+        return ()
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or not isinstance(outer.target, ast.Name):
+        return ()
+    same = module.parent(statement) is module.parent(outer)
+    bound = module.scope_of(statement).bindings.get(target.id, [])
+    first = outer.body[0]
+    if not same or len(bound) != 1 or first.lineno == outer.lineno or outer not in module.parents:
+        return ()
+    row = module.lines[first.lineno - 1]
+    indent = row[: len(row) - len(row.lstrip())]
+    line = f"{indent}{target.id}.set_epoch({outer.target.id})\n"
+    return (insert(module, first.lineno, 1, line),)
+
+
+RULE = Rule(
+    code="CL604",
+    name="set-epoch-missing",
+    topic="distributed",
+    severity=Severity.WARNING,
+    title="The distributed sampler is never told the epoch",
+    why="The order is made from seed and epoch. Without set_epoch the epoch stays 0: every epoch "
+    "has the same batches in the same order.",
+    wrong=changed(DDP, ("    sampler.set_epoch(epoch)\n", "")),
+    right=DDP,
+    check=check,
+    hints=("DistributedSampler",),
+    fixable=True,
+    sources=("PyTorch docs, torch.utils.data.distributed.DistributedSampler",),
+)

@@ -1,0 +1,61 @@
+"""CL113: losses are divided for windows, and the optimizer steps at every micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, known_word
+from crosscast.lint.rules._windows import ACCUMULATES
+from crosscast.lint.subject import Subject
+
+_RIGHT = changed(
+    ACCUMULATION,
+    ("steps = 4", "accumulation_steps = 4"),
+    (" / steps", " / accumulation_steps"),
+    ("% steps", "% accumulation_steps"),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find divisions by a number of micro-batches where there are no windows."""
+    for step in eager_steps(subject):
+        applied, backward = step.of("step"), backward_of(step) or step.of("backward")
+        if step.windowed or not applied or any(one.library not in ("", "apex") for one in applied):
+            continue
+        if not all(implies(one, other) for one in backward for other in applied):
+            continue
+        for divided in step.of("divide_loss"):
+            text = str(known_word(divided, "by_text"))
+            if ACCUMULATES.search(text) and known_word(divided, "by") != 1:
+                yield Finding(
+                    span=divided.span,
+                    message=f"the loss is divided by {text}, but the optimizer steps and no window "
+                    "is waited for",
+                    hint=f"step when `(step + 1) % {text} == 0`, or do not divide",
+                    related=(applied[0].span,),
+                )
+
+
+RULE = Rule(
+    code="CL113",
+    name="step-every-micro-batch",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="The optimizer steps at every micro-batch although losses are divided",
+    why="Nothing is accumulated: every batch makes an update of its own with 1/N of its gradient.",
+    wrong=changed(
+        _RIGHT,
+        ("    if (step + 1) % accumulation_steps == 0:\n", ""),
+        ("        torch.nn", "    torch.nn"),
+        (
+            "        optimizer.step()\n        optimizer.zero",
+            "    optimizer.step()\n    optimizer.zero",
+        ),
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("accum", "iter_size", "update_freq", "micro"),
+)

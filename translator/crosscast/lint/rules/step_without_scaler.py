@@ -1,0 +1,71 @@
+"""CL204: the gradients of a scaled loss are applied without the scaler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import AMP, changed
+from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, implies, plain_scaler
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find plain steps that follow a scaled backward pass in every round."""
+    for step in eager_steps(subject):
+        scaled = [one for one in backward_of(step) if plain_scaler(one)]
+        for applied in step.of("step"):
+            if applied.scaler or applied.library or _joined(applied, step):
+                continue
+            before = [
+                one
+                for one in scaled
+                if one.order < applied.order and implies(one, applied, windows=True)
+            ]
+            if before and not _unscaled(applied, step):
+                yield Finding(
+                    span=applied.span,
+                    message=f"{applied.subject} applies gradients that are still multiplied by the "
+                    f"loss scale of {before[-1].scaler}",
+                    hint=f"write `{before[-1].scaler}.step({applied.subject})`",
+                    related=(before[-1].span,),
+                )
+
+
+def _unscaled(applied: Event, step: TrainingStep) -> bool:
+    return any(one.order < applied.order and compatible(one, applied) for one in step.of("unscale"))
+
+
+def _joined(applied: Event, step: TrainingStep) -> bool:
+    """Whether a scaler has stepped with the same gradients (another rule says so)."""
+    return any(
+        one.scaler and one.subject == applied.subject and compatible(one, applied)
+        for one in step.of("step")
+    )
+
+
+RULE = Rule(
+    code="CL204",
+    name="step-without-scaler",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="A scaled loss, and a step without the scaler",
+    why="The gradients are 65536 times too large: SGD takes steps 65536 times too long, Adam works "
+    "with them until the scale changes, and no step is skipped when they overflow.",
+    wrong=changed(
+        AMP,
+        ("    scaler.unscale_(optimizer)\n", ""),
+        ("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
+        ("    scaler.step(optimizer)\n    scaler.update()\n", "    optimizer.step()\n"),
+    ),
+    right=changed(
+        AMP,
+        ("    scaler.unscale_(optimizer)\n", ""),
+        ("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
+    ),
+    check=check,
+    hints=("scale(",),
+    sources=("PyTorch docs, torch.amp.GradScaler",),
+)

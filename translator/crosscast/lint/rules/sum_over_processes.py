@@ -1,0 +1,79 @@
+"""CL606: gradients are summed over the processes and not averaged."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import PLAIN, changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event
+
+_REDUCE = (
+    "    for parameter in model.parameters():\n"
+    "        torch.distributed.all_reduce(parameter.grad)\n"
+)
+_CLIP = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+_RIGHT = changed(
+    PLAIN,
+    (_CLIP, f"{_REDUCE}        parameter.grad /= torch.distributed.get_world_size()\n{_CLIP}"),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find sums of gradients by hand that nothing divides."""
+    for step in eager_steps(subject):
+        if step.of("divide_loss"):
+            continue
+        for event in step.of("all_reduce"):
+            if _sums(event) and not _divided(event):
+                yield Finding(
+                    span=event.span,
+                    message="the gradients are the sum over all processes",
+                    hint="divide by the number of processes, or use ReduceOp.AVG",
+                )
+                break
+
+
+def _sums(event: Event) -> bool:
+    node = event.node
+    if not isinstance(node, ast.Call):
+        return False
+    name = event.module.call(node).name
+    if name != "torch.distributed.all_reduce" or not node.args:
+        return False
+    if ".grad" not in event.module.text(node.args[0]):
+        return False
+    given = (*node.args[1:2], *(one.value for one in node.keywords if one.arg == "op"))
+    return all(event.module.text(one).endswith("SUM") for one in given)
+
+
+def _divided(event: Event) -> bool:
+    """Whether the function around divides or multiplies anything by anything but literals."""
+    function = event.module.function_of(event.node) or event.module.tree
+    for node in ast.walk(function):
+        match node:
+            case ast.AugAssign(op=ast.Div() | ast.Mult()) | ast.BinOp(op=ast.Div()):
+                return True
+            case ast.Call(func=ast.Attribute(attr="div_" | "div" | "mul_" | "true_divide")):
+                return True
+    return False
+
+
+RULE = Rule(
+    code="CL606",
+    name="sum-over-processes",
+    topic="distributed",
+    severity=Severity.NOTE,
+    title="Gradients are summed over the processes",
+    why="DistributedDataParallel averages. A sum is W times as large: with SGD the learning rate "
+    "times W, and another point at which clipping sets in.",
+    wrong=changed(PLAIN, (_CLIP, _REDUCE + _CLIP)),
+    right=_RIGHT,
+    check=check,
+    hints=("all_reduce",),
+    sources=("PyTorch docs, torch.distributed.all_reduce",),
+)

@@ -1,0 +1,58 @@
+"""CL103: a short last window is divided by the full number of micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import EPOCHS, changed
+from crosscast.lint.rules._loop import eager_steps, known_word
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+
+_REST = "len(loader) % steps"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find loops that apply a short window and divide by the same number as ever."""
+    for step in eager_steps(subject):
+        last = [(event, test) for event, test in end_tests(step) if test.last and step.by_hand]
+        divided = [
+            one
+            for one in step.of("divide_loss")
+            if any(known_word(one, "by_key") == test.key for _, test in last)
+            and "times" not in one.detail
+        ]
+        if last and divided:
+            event, test = last[0]
+            yield Finding(
+                span=divided[0].span,
+                message=f"a short last window is applied too, but its losses are divided by "
+                f"{test.steps_text}",
+                hint="divide by the number of micro-batches that the window really has",
+                related=(event.span,),
+            )
+
+
+RULE = Rule(
+    code="CL103",
+    name="tail-divided-by-all",
+    topic="accumulation",
+    severity=Severity.NOTE,
+    title="A short last window is divided by the full number of micro-batches",
+    why="Of 10 batches with N = 4 the last window has 2: divided by 4 its gradient counts half. "
+    "Hugging Face's Trainer divides by the real number, Accelerate and Lightning do not.",
+    wrong=EPOCHS,
+    right=changed(
+        EPOCHS,
+        (
+            "        loss = criterion(model(inputs), targets) / steps\n",
+            "        rest = len(loader) - step // steps * steps\n"
+            "        loss = criterion(model(inputs), targets) / min(steps, rest)\n",
+        ),
+    ),
+    check=check,
+    hints=("backward",),
+    sources=("huggingface/transformers#34191",),
+)

@@ -1,0 +1,53 @@
+"""CL105: gradients of a short last window are applied in the next epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import EPOCHS, changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._tail import open_tails
+from crosscast.lint.subject import Subject
+
+_LEAKING = changed(
+    EPOCHS,
+    (" or step + 1 == len(loader)", ""),
+    ("    optimizer.zero_grad()\n    for step", "    for step"),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find windows that start again every epoch while the gradients do not."""
+    for step in eager_steps(subject):
+        for event, test, cleared in open_tails(step):
+            if not cleared:
+                yield Finding(
+                    span=event.module.span(test.node),
+                    message=f"if {test.steps_text} does not divide the batches of an epoch, the "
+                    "gradients of the rest are added to the first window of the next epoch",
+                    hint="step at the last batch too, or clear the gradients when an epoch starts",
+                    related=(event.span,),
+                )
+
+
+RULE = Rule(
+    code="CL105",
+    name="tail-leaks",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="A short last window leaks into the next epoch",
+    why="The counter starts again, the gradients stay: the first update of the next epoch is the "
+    "sum of up to 2N - 1 micro-batches, some of them computed with other weights.",
+    wrong=_LEAKING,
+    right=changed(_LEAKING, ("    for step", "    optimizer.zero_grad()\n    for step"))
+    .replace("(step + 1) % steps == 0:", "(step + 1) % steps == 0 or step + 1 == len(loader):")
+    .replace(
+        "        loss = criterion(model(inputs), targets) / steps\n",
+        "        rest = len(loader) - step // steps * steps\n"
+        "        loss = criterion(model(inputs), targets) / min(steps, rest)\n",
+    ),
+    check=check,
+    hints=("backward",),
+)

@@ -1,0 +1,70 @@
+"""CL712: gradients of a tape are clipped while the loss scale is in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import LOOP, function_calls, program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
+from crosscast.readers.py_keras import scales_by_hand
+from crosscast.readers.py_tf_loops import gradient_clips, is_used
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find clips between the scaled loss and the place that takes the scale out."""
+    program = program_of(subject)
+    if program is None:
+        return
+    scaled = {call.node: call for call in scales_by_hand(program)}
+    for _kind, clip in gradient_clips(program):
+        module = clip.module
+        function: ast.AST = module.function_of(clip.node) or module.tree
+        calls = function_calls(function, module)
+        mine = [one for one in calls if one.node in scaled and _before(one, clip)]
+        if not mine or not is_used(clip):
+            continue
+        out = [one for one in calls if one.method == "get_unscaled_gradients"]
+        if any(_before(one, clip) for one in out):
+            continue
+        applied = any(
+            one.method in ("apply", "apply_gradients") and _before(clip, one) for one in calls
+        )
+        if not out and not (applied and mine[0].method == "scale_loss"):
+            continue
+        yield Finding(
+            span=module.span(clip.node),
+            message="the gradients are still multiplied by the loss scale when they are clipped",
+            hint="clip what get_unscaled_gradients returns"
+            if out
+            else "give the limit to the optimizer: global_clipnorm=..., which clips unscaled",
+            related=(mine[0].module.span(mine[0].node),),
+        )
+
+
+def _before(one: Call, other: Call) -> bool:
+    first, second = one.node, other.node
+    return (first.lineno, first.col_offset) < (second.lineno, second.col_offset)
+
+
+_UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"
+_CLIPPED = "    gradients, _ = tf.clip_by_global_norm(gradients, 1.0)\n"
+
+RULE = Rule(
+    code="CL712",
+    name="tf-clip-scaled",
+    topic="clipping",
+    severity=Severity.ERROR,
+    title="TensorFlow gradients are clipped before they are unscaled",
+    why="With the first scale of 32768 a limit of 1.0 acts as 0.00003 on the true gradients: "
+    "every step is cut to a tiny length that changes with the scale.",
+    wrong=changed(LOOP, (_UNSCALED, _CLIPPED + _UNSCALED)),
+    right=changed(LOOP, (_UNSCALED, _UNSCALED + _CLIPPED)),
+    check=check,
+    hints=("clip_by",),
+    sources=("TensorFlow documentation, tf.keras.mixed_precision.LossScaleOptimizer",),
+)

@@ -1,0 +1,76 @@
+"""CL714: the graph rewrite together with a Keras policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import half_policies, program_of
+from crosscast.lint.subject import Subject
+from crosscast.readers.python_calls import calls_of, last
+from crosscast.readers.python_switches import conditions
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find both in one function or one module, under the same conditions."""
+    program = program_of(subject)
+    if program is None:
+        return
+    policies = half_policies(program)
+    for name, call in calls_of(program):
+        if last(name) != "enable_mixed_precision_graph_rewrite":
+            continue
+        mine = {one.text for one in conditions(call.node, call.module)}
+        for one in policies:
+            same = (
+                one.module is call.module
+                and {c.text for c in conditions(one.node, one.module)} == mine
+            )
+            if same:
+                yield Finding(
+                    span=call.module.span(call.node),
+                    message="the graph rewrite and a Keras policy for float16 exclude each other: "
+                    "TensorFlow raises ValueError",
+                    hint="leave the rewrite out: compile scales the loss under the policy",
+                    related=(one.module.span(one.node),),
+                )
+                break
+
+
+_BOTH = """\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+model = tf.keras.Sequential(
+    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
+)
+optimizer = tf.compat.v1.train.AdamOptimizer(1e-3)
+optimizer = tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite(optimizer)
+model.compile(optimizer, loss="mse")
+model.fit(inputs, targets)
+"""
+
+_REWRITE = (
+    "optimizer = tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite(optimizer)\n"
+)
+
+RULE = Rule(
+    code="CL714",
+    name="tf-rewrite-and-policy",
+    topic="keras",
+    severity=Severity.ERROR,
+    title="The graph rewrite together with a Keras policy",
+    why="Each of the two casts and scales by itself. TensorFlow refuses to set a mixed policy "
+    "after `enable_mixed_precision_graph_rewrite`, and the rewrite after the policy.",
+    wrong=_BOTH,
+    right=changed(
+        _BOTH,
+        ("optimizer = tf.compat.v1.train.AdamOptimizer", "optimizer = tf.keras.optimizers.Adam"),
+        (_REWRITE, ""),
+    ),
+    check=check,
+    hints=("enable_mixed_precision_graph_rewrite",),
+    sources=("TensorFlow 2.21, tf.compat.v1.mixed_precision",),
+)

@@ -1,0 +1,230 @@
+"""CL901: torch.cuda.amp and torch.cpu.amp, deprecated in favour of torch.amp."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.edits import insert, insert_before, opening, replace_node
+from crosscast.lint.outdated import older, spans, used
+from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.pysource.module import Module
+
+_PLACES = ("torch.cuda.amp", "torch.cpu.amp")
+_KEYWORDS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()}
+"""Names of positional arguments that stand elsewhere in torch.amp: those of GradScaler only move
+by one place."""
+_OLD = {f"{place}.{name}" for place in _PLACES for name in _KEYWORDS}
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find calls of the old classes, one finding a module and class."""
+    program = subject.program
+    if program is None or older(program, "torch", "2.4"):
+        return
+    repairs: dict[str, tuple[Edit, ...]] = {}
+    for module, name, places in used(subject, lambda name: name in _OLD):
+        place, _, what = name.rpartition(".")
+        device = place.split(".")[1]
+        if _has_new(module, what):
+            continue
+        file = module.source.name
+        if file not in repairs:
+            repairs[file] = _repair(module)
+        yield Finding(
+            span=module.span(places[0]),
+            message=f"{name} is deprecated since PyTorch 2.4",
+            hint=f'write torch.amp.{what}("{device}", ...)'
+            + (", with the other arguments as keywords" if what == "autocast" else ""),
+            related=spans(module, places),
+            edits=repairs[file],
+        )
+
+
+def _has_new(module: Module, what: str) -> bool:
+    """Whether the module chooses between the old and the new class by itself."""
+    return any(f"torch.amp.{what}" in call.names for call in module.calls)
+
+
+def _repair(module: Module) -> tuple[Edit, ...]:
+    """Return the edits for a whole module, or none if something in it is not certain."""
+    calls = [call.node for call in module.calls if call.names and set(call.names) <= _OLD]
+    edits: list[Edit] = []
+    known = {id(node.func) for node in calls}
+    for node in calls:
+        changed = _call_edits(module, node)
+        if changed is None:
+            return ()
+        edits += changed
+    imported: set[str] = set()
+    for statement in ast.walk(module.tree):
+        if isinstance(statement, ast.Import | ast.ImportFrom) and _names_old(statement):
+            edit = _import_edit(module, statement, known)
+            if edit is None:
+                return ()
+            edits.append(edit)
+            imported.update(alias.asname or alias.name for alias in statement.names)
+    written = [_dotted(node.func) for node in calls]
+    if not all(one.startswith(_PLACES) or one.partition(".")[0] in imported for one in written):
+        return ()  # reached through a name that something else than an import made
+    return tuple(edits)
+
+
+def _call_edits(module: Module, node: ast.Call) -> list[Edit] | None:
+    if any(isinstance(one, ast.Starred) for one in node.args):
+        return None
+    if any(keyword.arg in (None, "device", "device_type") for keyword in node.keywords):
+        return None
+    place = opening(module, node)
+    name = module.call(node).name
+    device, what = name.split(".")[1], name.rpartition(".")[2]
+    keywords: Sequence[str] = _KEYWORDS[what]
+    if place is None or (keywords and len(node.args) > len(keywords)):
+        return None
+    more = ", " if node.args or node.keywords else ""
+    if more and not module.lines[place[0] - 1][place[1] - 1 :].strip():
+        more = ","  # the arguments begin in the next line
+    edits = [insert(module, *place, f'"{device}"{more}')]
+    first = node.args[0] if node.args else None
+    for argument, keyword in zip(node.args, keywords, strict=False):
+        named = insert_before(module, argument, f"{keyword}=")
+        if argument is first and (named.line, named.column) == place:
+            edits[0] = insert(module, *place, f'"{device}"{more}{keyword}=')
+        else:
+            edits.append(named)
+    written = _dotted(node.func)
+    if written.startswith(_PLACES):
+        edits.append(replace_node(module, node.func, f"torch.amp.{what}"))
+    return edits
+
+
+def _names_old(statement: ast.Import | ast.ImportFrom) -> bool:
+    if isinstance(statement, ast.Import):
+        return any(alias.name.startswith(_PLACES) and alias.asname for alias in statement.names)
+    if statement.module in ("torch.cuda", "torch.cpu"):
+        return any(alias.name == "amp" for alias in statement.names)
+    return statement.module is not None and statement.module.startswith(_PLACES)
+
+
+def _import_edit(
+    module: Module, statement: ast.Import | ast.ImportFrom, known: set[int]
+) -> Edit | None:
+    """Return the edit of an import whose names are all used in calls that are repaired."""
+    if not isinstance(module.parent(statement), ast.Module):
+        return None  # under a condition, or for one function only
+    if isinstance(statement, ast.Import):
+        if len(statement.names) != 1 or statement.names[0].name not in _PLACES:
+            return None
+        local = statement.names[0].asname or ""
+        new = f"import torch.amp as {local}"
+        return _edit(module, statement, new) if _only_called(module, local, known, 1) else None
+    if statement.module in _PLACES:
+        if any(alias.name not in _KEYWORDS for alias in statement.names):
+            return None
+        locals_ = [alias.asname or alias.name for alias in statement.names]
+        if not all(_only_called(module, local, known, 0) for local in locals_):
+            return None
+        return _module_edit(module, statement)
+    if len(statement.names) != 1 or statement.module not in ("torch.cuda", "torch.cpu"):
+        return None
+    alias = statement.names[0]
+    new = "from torch import amp" + (f" as {alias.asname}" if alias.asname else "")
+    local = alias.asname or "amp"
+    return _edit(module, statement, new) if _only_called(module, local, known, 1) else None
+
+
+def _edit(module: Module, statement: ast.stmt, text: str) -> Edit:
+    return replace_node(module, statement, text)
+
+
+def _module_edit(module: Module, statement: ast.ImportFrom) -> Edit | None:
+    """Return the edit of `torch.cuda.amp` in `from torch.cuda.amp import ...`."""
+    row = module.lines[statement.lineno - 1]
+    start = row.find(statement.module or "", statement.col_offset)
+    if start < 0 or not row.isascii():
+        return None
+    return Edit(
+        file=module.source.name,
+        line=statement.lineno,
+        column=start + 1,
+        end_line=statement.lineno,
+        end_column=start + 1 + len(statement.module or ""),
+        text="torch.amp",
+    )
+
+
+def _only_called(module: Module, local: str, known: set[int], depth: int) -> bool:
+    """Whether a name is bound once and only used in known calls.
+
+    Args:
+        module: to look through.
+        local: the name.
+        known: ids of the expressions that known calls call.
+        depth: attributes between the name and what is called.
+    """
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Name) and node.id == local:
+            used_in: ast.AST | None = node
+            for _ in range(depth):
+                used_in = module.parent(used_in) if used_in is not None else None
+            if id(used_in) not in known:
+                return False
+    return True
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+_REST = """\
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+_MODEL = """\
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+RULE = Rule(
+    code="CL901",
+    name="torch-cuda-amp",
+    topic="outdated",
+    severity=Severity.NOTE,
+    title="torch.cuda.amp is deprecated",
+    why="Since PyTorch 2.4 every use of torch.cuda.amp and torch.cpu.amp gives a FutureWarning. "
+    "The parameters of autocast stand in another order: in torch.amp.autocast the first is the "
+    "device and the second the dtype, so `autocast(False)` becomes "
+    '`autocast("cuda", enabled=False)`; carried over by position the False would be taken for a '
+    "dtype.",
+    wrong=f"""\
+import torch
+from torch.cuda.amp import GradScaler, autocast
+
+{_MODEL}scaler = GradScaler(init_scale=1024)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    with autocast(True):
+        loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+{_REST}""",
+    right=f"""\
+import torch
+from torch.amp import GradScaler, autocast
+
+{_MODEL}scaler = GradScaler("cuda", init_scale=1024)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    with autocast("cuda", enabled=True):
+        loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+{_REST}""",
+    check=check,
+    hints=("torch.cuda", "torch.cpu", "cuda.amp"),
+    fixable=True,
+    sources=("FutureWarning of PyTorch 2.4 to 2.13", "torch/cuda/amp/autocast_mode.py"),
+)

@@ -1,0 +1,89 @@
+"""CL907: arguments that TrainingArguments of transformers 5 no longer takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.outdated import older
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.pysource.module import Call
+
+_DROPPED = {
+    "warmup_ratio": "warmup_steps: a number below 1 is a share of all steps",
+    "fp16_opt_level": "it only spoke to apex.amp, which is gone",
+    "half_precision_backend": "autocast is all there is",
+    "fp16_backend": "autocast is all there is",
+    "no_cuda": "use_cpu",
+    "evaluation_strategy": "eval_strategy",
+    "per_gpu_train_batch_size": "per_device_train_batch_size",
+    "per_gpu_eval_batch_size": "per_device_eval_batch_size",
+    "tpu_num_cores": "the launcher says it",
+    "jit_mode_eval": "compile the model instead",
+    "use_mps_device": "the device is found by itself",
+}
+"""Argument to what stands in its place; none of them is a field in 5.23.0."""
+_TAKERS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find the arguments in calls of the class."""
+    program = subject.program
+    if program is None or older(program, "transformers", "5"):
+        return
+    for module in program.modules:
+        for call in module.calls:
+            if call.names and all(name in _TAKERS for name in call.names):
+                yield from _in_call(call)
+
+
+def _in_call(call: Call) -> Iterator[Finding]:
+    for keyword in call.node.keywords:
+        if keyword.arg in _DROPPED:
+            span = call.module.span(keyword.value)
+            yield Finding(
+                span=call.module.span(keyword) if hasattr(keyword, "lineno") else span,
+                message=f"{keyword.arg} is gone in transformers 5: the call raises TypeError",
+                hint=f"instead: {_DROPPED[keyword.arg]}",
+            )
+
+
+RULE = Rule(
+    code="CL907",
+    name="transformers-5-arguments",
+    topic="outdated",
+    severity=Severity.NOTE,
+    title="Argument that transformers 5 no longer takes",
+    why="transformers 5 took deprecated fields out of TrainingArguments; giving one raises "
+    "TypeError. `warmup_ratio` went into `warmup_steps`, where a number below 1 is a share; "
+    "transformers 4 reads such a number differently, so the version decides which form is right.",
+    wrong="""\
+from transformers import Trainer, TrainingArguments
+
+arguments = TrainingArguments(
+    output_dir="out",
+    fp16=True,
+    warmup_ratio=0.1,
+)
+Trainer(model, arguments, train_dataset=rows).train()
+""",
+    right="""\
+from transformers import Trainer, TrainingArguments
+
+arguments = TrainingArguments(
+    output_dir="out",
+    fp16=True,
+    warmup_steps=0.1,
+)
+Trainer(model, arguments, train_dataset=rows).train()
+""",
+    check=check,
+    hints=("TrainingArguments",),
+    sources=(
+        "fields of TrainingArguments in transformers 5.23.0",
+        "huggingface/transformers#41017",
+        "huggingface/transformers#41404",
+    ),
+    needs_training=False,
+)

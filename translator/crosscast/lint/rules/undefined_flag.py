@@ -1,0 +1,127 @@
+"""CL921: a launch passes a flag that the program does not define."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+from crosscast.lint.words import has_word
+from crosscast.pysource.project import Program
+
+_FLAG = re.compile(r"--[A-Za-z][\w-]*")
+_OTHER_PARSERS = (
+    *("parse_known_args", "sys.argv", "fromfile_prefix", "parents=", "add_subparsers"),
+    *("HfArgumentParser", "REMAINDER", "import click", "hydra", "absl", "fire", "add_arg("),
+    *("conflict_handler", "prefix_chars", "argument_default"),
+)
+"""Ways by which more flags may be known than those that are seen."""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare the flags of commands with those of the program they start."""
+    program = subject.program
+    if program is None or not program.modules or not _is_plain(program):
+        return
+    main = PurePath(program.modules[0].source.name).name
+    options = {option for flag in program.all_flags for option in flag.options}
+    options |= {f"--no-{o[2:]}" for o in options if o.startswith("--")} | {"--help"}
+    seen: set[tuple[str, int, str]] = set()
+    for command in subject.commands:
+        if PurePath(command.program).name != main:
+            continue
+        for fact in command.flags:
+            name = fact.expression.partition("=")[0]
+            if not _FLAG.fullmatch(name) or not fact.places or _known(name, options):
+                continue
+            span = fact.places[0]
+            if (span.file, span.line, name) in seen:
+                continue
+            seen.add((span.file, span.line, name))
+            yield Finding(
+                span=span,
+                message=f"{main} has no flag {name}: it stops with exit code 2",
+                hint=_near(name, options),
+            )
+
+
+def _known(name: str, options: set[str]) -> bool:
+    """Whether argparse takes a flag: exactly, or as the beginning of a longer one."""
+    return name in options or any(option.startswith(name) for option in options)
+
+
+def _is_plain(program: Program) -> bool:
+    """Whether one parser of argparse defines every flag in sight and refuses others."""
+    if any(has_word(module.source.text, _OTHER_PARSERS) for module in program.modules):
+        return False
+    flags = program.all_flags
+    if not flags or any(flag.parser != "argparse" for flag in flags):
+        return False
+    parsed = [c for c in program.calls() if c.method == "parse_args"]
+    if not parsed or any(c.name != "argparse.ArgumentParser.parse_args" for c in parsed):
+        return False
+    if sum(1 for _ in program.calls("argparse.ArgumentParser")) != 1:
+        return False
+    return not any(_hides(program, call.node) for call in program.calls())
+
+
+def _hides(program: Program, node: ast.Call) -> bool:
+    """Whether a call defines flags under names that are not literal, or hands the parser away."""
+    function = node.func
+    if isinstance(function, ast.Attribute) and function.attr == "add_argument":
+        first = node.args[0] if node.args else None
+        return not (isinstance(first, ast.Constant) and isinstance(first.value, str))
+    for module in program.modules:
+        if node in module.parents:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if any(module.resolve(one) == "argparse.ArgumentParser" for one in given):
+                return program.function(module.call(node)) is None
+    return False
+
+
+def _near(name: str, options: set[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, sorted(options), n=1)
+    return f"did you mean {near[0]}?" if near else "take it away, or define it"
+
+
+_PROGRAM = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--clip-grad", type=float, default=1.0)
+args = parser.parse_args()
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip_grad)
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="CL921",
+    name="undefined-flag",
+    topic="launch",
+    severity=Severity.ERROR,
+    title="Launch flag that the program does not define",
+    why="argparse ends the program with exit code 2 before anything is trained; within a job of "
+    "several nodes the others wait until they time out. It is only reported if one parser, all "
+    "of whose flags are in sight, reads the command line.",
+    language="bash",
+    wrong="python train.py --lr 0.01 --max-norm 1.0\n",
+    right="python train.py --lr 0.01 --clip-grad 1.0\n",
+    check=check,
+    beside=(("train.py", _PROGRAM),),
+)

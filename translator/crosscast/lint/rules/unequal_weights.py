@@ -1,0 +1,111 @@
+"""CL112: the micro-batches of a window get unequal weights."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._comm_hooks import hook_divisions, syncs_every_micro
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import eager_steps, own_windows
+from crosscast.lint.rules._windows import ACCUMULATES, end_tests
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import TrainingStep
+
+_RIGHT = changed(
+    ACCUMULATION,
+    ("targets) / steps", "targets)"),
+    (
+        "        torch.nn.utils",
+        "        for parameter in model.parameters():\n"
+        "            parameter.grad /= steps\n"
+        "        torch.nn.utils",
+    ),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find divisions of sums that go on growing afterwards."""
+    for step in eager_steps(subject):
+        if not own_windows(step):
+            continue
+        related = tuple(one.span for one in step.of("step")[:1])
+        for module, call, length in hook_divisions(step):
+            if syncs_every_micro(step):
+                yield Finding(
+                    span=module.span(call),
+                    message=f"the hook divides the sum of all micro-batches so far by {length} at "
+                    "every backward, so the first ones count least",
+                    hint="divide the loss, or enter no_sync for all but the last micro-batch",
+                    related=related,
+                )
+        for node in _divided_sums(step):
+            yield Finding(
+                span=step.module.span(node),
+                message="the gradients are divided after every micro-batch, those of the "
+                "micro-batches before it again and again",
+                hint="divide the loss, or the gradients once before the step",
+                related=related,
+            )
+
+
+def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
+    """Yield `p.grad /= n` that stands under no condition in the loop over micro-batches."""
+    tests = end_tests(step)
+    if step.loop is None or not tests:
+        return
+    module = step.module
+    for node in ast.walk(step.loop.node):
+        if not isinstance(node, ast.stmt):
+            continue
+        match node:
+            case ast.AugAssign(target=target, op=ast.Div(), value=by):
+                pass
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="div_", value=target), args=[by])):
+                pass
+            case _:
+                continue
+        text = module.text(by)
+        length = text in {test.steps_text for _, test in tests} or ACCUMULATES.search(text)
+        if ".grad" in module.text(target) and length and not _conditional(node, step):
+            yield node
+
+
+def _conditional(node: ast.stmt, step: TrainingStep) -> bool:
+    assert step.loop is not None
+    here = step.module.parent(node)
+    while here is not None and here is not step.loop.node:
+        if isinstance(here, ast.If | ast.FunctionDef) and "grad" not in (
+            step.module.text(here.test) if isinstance(here, ast.If) else ""
+        ):
+            return True
+        here = step.module.parent(here)
+    return False
+
+
+RULE = Rule(
+    code="CL112",
+    name="unequal-micro-batch-weights",
+    topic="accumulation",
+    severity=Severity.ERROR,
+    title="The micro-batches of a window get unequal weights",
+    why="A sum that is divided by N and then added to is divided again: with N = 4 the first "
+    "micro-batch counts 1/256 and the last one 1/4. A DDP communication hook that divides does "
+    "the same without no_sync: four equal micro-batches give 0.332 instead of 1.",
+    wrong=changed(
+        _RIGHT,
+        (
+            "    if (step + 1) % steps == 0:\n"
+            "        for parameter in model.parameters():\n"
+            "            parameter.grad /= steps\n",
+            "    for parameter in model.parameters():\n"
+            "        parameter.grad /= steps\n"
+            "    if (step + 1) % steps == 0:\n",
+        ),
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("grad", "register_comm_hook"),
+)

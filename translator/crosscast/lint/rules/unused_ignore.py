@@ -1,0 +1,41 @@
+"""CL990: an ignore comment that silences nothing. The engine itself finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterable[Finding]:
+    """Find nothing here: only after all rules it is known what a comment silenced."""
+    return ()
+
+
+_LOOP = """\
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="CL990",
+    name="unused-ignore",
+    topic="outdated",
+    severity=Severity.WARNING,
+    title="Ignore comment that silences nothing",
+    why="A comment that silences nothing hides the next mistake of that kind in its line. Words "
+    "that mean no rule silence nothing either.",
+    wrong=_LOOP.replace("    optimizer.step()", "    optimizer.step()  # crosscast: ignore[CL901]"),
+    right=_LOOP,
+    check=check,
+    fixable=True,
+)

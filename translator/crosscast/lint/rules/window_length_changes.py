@@ -1,0 +1,92 @@
+"""CL117: the length of the windows changes under a counter of all micro-batches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event
+
+_RIGHT = """\
+import torch
+
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = torch.nn.CrossEntropyLoss()
+steps = 2
+seen = 0
+optimizer.zero_grad()
+for epoch in range(3):
+    if epoch == 1:
+        steps = 7
+    for inputs, targets in loader:
+        loss = criterion(model(inputs), targets) / steps
+        loss.backward()
+        seen += 1
+        if seen == steps:
+            optimizer.step()
+            optimizer.zero_grad()
+            seen = 0
+"""
+_WRONG = changed(_RIGHT, ("seen == steps", "seen % steps == 0"), ("            seen = 0\n", ""))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find lengths that are set in the loop while the counter runs on."""
+    for step in eager_steps(subject):
+        for event, test in end_tests(step):
+            if not test.steps_text.isidentifier() or not test.counter:
+                continue
+            changed_at = _changed(event, test.steps_text, within_epoch=test.restarts is True)
+            if changed_at is None or _restarts(event, changed_at, test.counter):
+                continue
+            yield Finding(
+                span=event.module.span(changed_at),
+                message=f"{test.steps_text} changes while {test.counter or 'the counter'} runs on, "
+                "so the next window is shorter or longer",
+                hint=f"start {test.counter or 'the counter'} again when it changes",
+                related=(event.module.span(test.node),),
+            )
+
+
+def _changed(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:
+    """Return where a loop around the step gives the length a new value."""
+    for loop in event.loops[-1:] if within_epoch else event.loops:
+        for node in ast.walk(loop.node):
+            if isinstance(node, ast.Assign) and any(
+                isinstance(one, ast.Name) and one.id == name for one in node.targets
+            ):
+                return node
+    return None
+
+
+def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
+    """Whether the counter is set beside the length."""
+    parent = event.module.parent(near)
+    for node in ast.walk(parent) if parent is not None else ():
+        if isinstance(node, ast.Assign) and any(
+            event.module.text(one) == counter for one in node.targets
+        ):
+            return True
+    return False
+
+
+RULE = Rule(
+    code="CL117",
+    name="window-length-changes",
+    topic="accumulation",
+    severity=Severity.NOTE,
+    title="The length of the windows changes under a running counter",
+    why="`counter % N` with a new N is true after any number of micro-batches between 1 and N, "
+    "while the losses are divided by N.",
+    wrong=_WRONG,
+    right=_RIGHT,
+    check=check,
+    hints=("%",),
+)

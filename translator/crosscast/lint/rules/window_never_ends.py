@@ -1,0 +1,53 @@
+"""CL110: the test that ends a window can be true at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.subject import Subject
+
+_RIGHT = changed(
+    ACCUMULATION,
+    ("steps = 4\n", "steps = 4\nseen = 0\n"),
+    ("for step, (inputs, targets) in enumerate(loader):", "for inputs, targets in loader:"),
+    ("    if (step + 1) % steps == 0:\n", "    seen += 1\n    if seen % steps == 0:\n"),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find window tests of a counter that stands still or whose remainder cannot be."""
+    for step in eager_steps(subject):
+        for event, test in end_tests(step):
+            if test.never_again and not test.by_caller:
+                counter = test.counter or "the counter"
+                yield Finding(
+                    span=event.module.span(test.node),
+                    message=f"with {test.steps_text} above 1 this is true at most once: {counter} "
+                    "does not move on between the updates",
+                    hint="count micro-batches, not updates",
+                    related=(event.span,),
+                )
+
+
+RULE = Rule(
+    code="CL110",
+    name="window-never-ends",
+    topic="accumulation",
+    severity=Severity.ERROR,
+    title="The window never ends",
+    why="A counter that only grows with the updates never reaches the next window: after at most "
+    "one update the weights stay as they are while gradients pile up.",
+    wrong=changed(
+        _RIGHT,
+        ("    seen += 1\n", ""),
+        ("        optimizer.step()\n", "        optimizer.step()\n        seen += 1\n"),
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("backward",),
+)

@@ -1,0 +1,84 @@
+"""CL108: gradients are cleared before they are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find gradients that are cleared between backward and step."""
+    for step in eager_steps(subject):
+        subjects = {one.subject for one in step.of("step")}
+        if len(subjects) != 1 or step.loop is None or "closure" in step.module.source.text:
+            continue
+        for cleared in step.inside("zero_grad"):
+            if "accumulator" in cleared.detail or not _clears_all(cleared, step):
+                continue
+            applied = _between(cleared, step) or _each_micro(cleared, step)
+            if applied is not None:
+                yield Finding(
+                    span=cleared.span,
+                    message=f"the gradients are cleared before {applied.subject or 'the optimizer'}"
+                    " steps" + ("" if applied.window is None else ", those of the whole window"),
+                    hint="clear them right after the step, or before the first backward",
+                    related=(applied.span,),
+                )
+
+
+def _clears_all(cleared: Event, step: TrainingStep) -> bool:
+    """Whether it is the optimizer, or the only model, that is cleared."""
+    models = {one.subject for one in step.of("forward")}
+    optimizers = {one.subject for one in step.of("step")}
+    return cleared.subject in optimizers or (len(models) == 1 and cleared.subject in models)
+
+
+def _between(cleared: Event, step: TrainingStep) -> Event | None:
+    """Return the step that finds no gradients: backward, zero_grad, step in every round."""
+    before = [one for one in backward_of(step) if one.order < cleared.order]
+    later = [one for one in step.inside("backward") if one.order > cleared.order]
+    applied = [one for one in step.inside("step") if one.order > cleared.order]
+    if not before or later or not applied:
+        return None
+    if any(one.order < cleared.order for one in step.inside("step", "accumulate")):
+        return None
+    return applied[0] if all(implies(one, cleared) for one in applied) else None
+
+
+def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
+    """Return the step of a window of which only the last micro-batch is left."""
+    backward = backward_of(step)
+    if not own_windows(step) or step.inside("accumulate") or not backward:
+        return None
+    applied = step.inside("step")
+    if not applied or any(one.window is None or one.window.by_caller for one in applied):
+        return None
+    if any(loop.role == "micro" for one in backward for loop in one.loops):
+        micro = [loop for loop in backward[0].loops if loop.role == "micro"]
+        if not any(loop in cleared.loops for loop in micro):
+            return None
+    if all(implies(one, cleared) for one in backward) and cleared.window is None:
+        return applied[0]
+    return None
+
+
+RULE = Rule(
+    code="CL108",
+    name="zero-grad-loses-gradients",
+    topic="accumulation",
+    severity=Severity.ERROR,
+    title="Gradients are cleared before they are applied",
+    why="The update sees nothing, or only the last micro-batch of the window, divided by N.",
+    wrong=changed(
+        ACCUMULATION, ("    loss = criterion", "    optimizer.zero_grad()\n    loss = criterion")
+    ),
+    right=ACCUMULATION,
+    check=check,
+    hints=("zero_grad", "clear_grad"),
+)

@@ -1,0 +1,101 @@
+"""CL107: gradients are never cleared."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._loop import backward_of, eager_steps
+from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.kinds import kind_by_name, last_name
+
+_CLEARS = re.compile(
+    r"zero_?grad|clear_?grad|grad\.(data\.)?zero_|grad\s*=\s*None|zero_gradients|set_to_none"
+    r"|optimi[sz]e_step|step_and|minimize"
+)
+_OWN = frozenset({"", "accelerate", "apex", "lightning_fabric"})
+"""Libraries whose optimizers leave the gradients as they are."""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find loops that step and never clear the gradients between the rounds."""
+    for step in eager_steps(subject):
+        applied = step.inside("step")
+        if step.loop is None or not applied or not backward_of(step):
+            continue
+        if step.inside("zero_grad", "make") or any(one.library not in _OWN for one in applied):
+            continue
+        first = applied[0]
+        if _left(step, first) or _elsewhere(step) or _hidden(step):
+            continue
+        yield Finding(
+            span=first.span,
+            message=f"the gradients are never cleared after {first.module.text(first.node)}, so "
+            "every update repeats those of all batches before it",
+            hint=f"call `{first.subject or 'optimizer'}.zero_grad()` behind it",
+            related=tuple(one.span for one in step.around("zero_grad")[:1]),
+        )
+
+
+def _left(step: TrainingStep, applied: Event) -> bool:
+    """Whether the loop may end right after the step."""
+    return any(
+        one.order > applied.order and isinstance(one.node, ast.Break | ast.Return)
+        for one in step.inside("leave")
+        if len(one.guards) <= len(applied.guards)
+    )
+
+
+def _elsewhere(step: TrainingStep) -> bool:
+    """Whether a line that the events do not explain clears gradients."""
+    seen = {(one.span.file, one.span.line) for one in step.of("zero_grad")}
+    modules = {one.module for one in step.events}
+    for module in modules:
+        if not _CLEARS.search(module.source.text):
+            continue
+        for number, line in enumerate(module.lines, 1):
+            code = line.partition("#")[0]
+            if _CLEARS.search(code) and (module.source.name, number) not in seen:
+                return True
+    return False
+
+
+def _hidden(step: TrainingStep) -> bool:
+    """Whether the loop gives the optimizer to something that is not to be seen."""
+    assert step.loop is not None
+    module = step.module
+    known = {id(one.node) for one in step.events}
+    for node in ast.walk(step.loop.node):
+        if not isinstance(node, ast.Call) or id(node) in known:
+            continue
+        given = (*node.args, *(one.value for one in node.keywords))
+        if not any(kind_by_name(last_name(one)) == "optimizer" for one in given):
+            continue
+        name = module.call(node).name
+        if not name.startswith(("torch.", "apex.", "paddle.")) and ":" not in name:
+            return True
+    return False
+
+
+RULE = Rule(
+    code="CL107",
+    name="zero-grad-missing",
+    topic="accumulation",
+    severity=Severity.ERROR,
+    title="The gradients are never cleared",
+    why="`backward()` adds to the gradients that are there. Without `zero_grad()` the update of "
+    "batch t follows the sum of the gradients of all batches up to t, at weights long gone.",
+    wrong=changed(
+        ACCUMULATION,
+        ("        optimizer.step()\n        optimizer.zero_grad()\n", "        optimizer.step()\n"),
+    ),
+    right=ACCUMULATION,
+    check=check,
+    hints=("backward",),
+    sources=("PyTorch docs, torch.optim.Optimizer.zero_grad",),
+)

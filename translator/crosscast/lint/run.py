@@ -1,0 +1,112 @@
+"""One run of lint: from paths to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crosscast.diagnostics import Diagnostic
+from crosscast.lint.baseline import Baseline
+from crosscast.lint.engine import distinct
+from crosscast.lint.files import Text, find_files, read_text
+from crosscast.lint.fix import Fixed, repair
+from crosscast.lint.grouping import group
+from crosscast.lint.options import Options
+from crosscast.lint.pool import lint_groups
+from crosscast.lint.result import Result
+from crosscast.source import STDIN, Source, read_source
+
+Progress = Callable[[int, int], None]
+"""Is told how many groups of sources are finished, and of how many."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """What to look at, and how."""
+
+    paths: Sequence[str]
+    options: Options = field(default_factory=Options)
+    exclude: Sequence[str] = ()
+    stdin_name: str = "<stdin>"
+    jobs: int = 0
+    fix: bool = False
+    baseline: Baseline | None = None
+    progress: Progress = lambda done, all: None
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What came of it."""
+
+    results: list[Result]
+    problems: list[Diagnostic]
+    files: dict[str, Text]
+    """Everything that was read, by name."""
+    looked_at: int
+    """Files that a rule was asked about."""
+    fixed: Fixed | None = None
+    known: int = 0
+    """Findings that the baseline holds."""
+    gone: int = 0
+    """Findings of the baseline that are no longer there."""
+
+
+def run(request: Request) -> Report:
+    """Look at files; nothing is written."""
+    files, problems = _read(request)
+    sources = [one.source for one in files.values()]
+    groups = group(sources)
+    report = Report(
+        results=[],
+        problems=problems,
+        files=files,
+        looked_at=len({one.name for members in groups for one in members}),
+    )
+
+    def look(texts: Sequence[Source]) -> list[Result]:
+        results = _look(groups if texts is sources else group(texts), request)
+        if request.baseline is None:
+            return results
+        filtered = request.baseline.apply(results, files)
+        report.known, report.gone = filtered.known, filtered.gone
+        return filtered.results
+
+    if not request.fix:
+        report.results = look(sources)
+        return report
+    report.fixed = repair(sources, look)
+    report.results = report.fixed.results
+    report.problems = [*problems, *report.fixed.problems]
+    return report
+
+
+def _look(groups: list[tuple[Source, ...]], request: Request) -> list[Result]:
+    finished = 0
+
+    def done(more: int) -> None:
+        nonlocal finished
+        finished += more
+        request.progress(finished, len(groups))
+
+    return distinct(lint_groups(groups, request.options, request.jobs, done))
+
+
+def _read(request: Request) -> tuple[dict[str, Text], list[Diagnostic]]:
+    named = [path for path in request.paths if path != STDIN]
+    paths, problems = find_files(named, request.exclude, request.options.root)
+    explicit = set(map(Path, named))
+    files: dict[str, Text] = {}
+    if STDIN in request.paths:
+        from crosscast.lint.files import MAX_BYTES
+
+        text = read_source(STDIN, max_bytes=MAX_BYTES).text
+        source = Source(request.stdin_name, text)
+        files[source.name] = Text(source=source, path=Path(request.stdin_name), stdin=True)
+    for path in paths:
+        read = read_text(path, named=path in explicit)
+        if isinstance(read, Diagnostic):
+            problems.append(read)
+        elif read is not None:
+            files[read.source.name] = read
+    return files, problems

@@ -1,0 +1,1 @@
+"""Python sources taken apart without running them: names, values, flags, calls."""

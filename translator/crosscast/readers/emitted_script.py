@@ -1,0 +1,103 @@
+"""A script that crosscast emits, as data: its constants and the text of its functions.
+
+Such a script is built of the same functions on every framework, and every number of its recipe is
+a constant. Nothing but its code is looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from crosscast.diagnostics import Span
+from crosscast.facts.fact import Fact, Plain
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "batches"})
+CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})
+NAME = "emitted"
+
+
+@dataclass(slots=True)
+class Script:
+    """What the modules of one emitted script hold together."""
+
+    modules: tuple[Module, ...]
+    constants: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, Span] = field(default_factory=dict)
+    """Place of every constant and function."""
+    functions: dict[str, str] = field(default_factory=dict)
+    """Text of every function and class, in one form of writing, without comments."""
+
+    def __post_init__(self) -> None:
+        for module in self.modules:
+            for statement in module.tree.body:
+                self._take(statement, module)
+
+    def _take(self, statement: ast.stmt, module: Module) -> None:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.isupper():
+                known, plain = literal(value)
+                if known:
+                    self.constants[name] = plain
+                    self.places[name] = module.span(statement)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                self.functions[name] = code_of(statement)
+                self.places[name] = module.span(statement)
+
+    @property
+    def is_emitted(self) -> bool:
+        """Whether it has the functions and constants that every emitted script has."""
+        return self.functions.keys() >= FUNCTIONS and self.constants.keys() >= CONSTANTS
+
+    def text(self, *names: str) -> str:
+        """Return the text of functions; those that are not there have none."""
+        return "\n".join(self.functions[name] for name in names if name in self.functions)
+
+    def all_text(self) -> str:
+        """Return the text of all functions."""
+        return "\n".join(self.functions.values())
+
+    def constant(self, path: str, name: str) -> Iterator[Fact]:
+        """Yield the fact that a field has the value of a constant, if that is there."""
+        if name in self.constants:
+            yield self.fact(path, self.constants[name], name, origin="constant")
+
+    def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
+        """Return the fact that a field of the recipe has a value, said by constants, functions."""
+        places = tuple(self.places[name] for name in where if name in self.places)
+        plain: Plain | tuple[Plain, ...] = tuple(value) if isinstance(value, list) else value
+        return Fact(
+            field=f"recipe.{path}",
+            value=plain,
+            places=places,
+            origin=origin,  # type: ignore[arg-type]
+            reader=NAME,
+        )
+
+
+def code_of(node: ast.AST) -> str:
+    """Return the code of a statement in one form of writing, without comments and docstrings."""
+    code = ast.unparse(node)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.ClassDef):
+            first = inner.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                code = code.replace(f'"""{first.value.value}"""', "", 1)
+    return code
+
+
+def literal(node: ast.expr) -> tuple[bool, Any]:
+    """Return whether an expression is plain data, and the data; names of types are their names."""
+    if isinstance(node, ast.Attribute):
+        name = ast.unparse(node)
+        return True, math.inf if name == "math.inf" else name.rpartition(".")[2]
+    try:
+        return True, ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False, None

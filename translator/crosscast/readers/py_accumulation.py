@@ -1,0 +1,111 @@
+"""Reads training loops: accumulation, clearing, clipping, updates of the scale, the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Span
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
+from crosscast.trainstep import step_answers as steps
+from crosscast.trainstep import window_answers as windows
+from crosscast.trainstep.division import division_of
+from crosscast.trainstep.find import training_steps
+from crosscast.trainstep.window_answers import Answer
+
+if TYPE_CHECKING:
+    from crosscast.pysource.project import Program
+    from crosscast.trainstep.events import TrainingStep
+
+NAME = "accumulation"
+
+
+class Accumulation:
+    """Reads what a training loop does once a window, and what for every micro-batch."""
+
+    name = NAME
+    hints = ("backward", "gradient", "minimize", "grad(", "apply_gradients", "update_params")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts of the loop that says most; of others what it leaves open."""
+        told: set[str] = set()
+        for step in sorted(training_steps(program), key=_weight, reverse=True):
+            found = list(_facts(step))
+            yield from (fact for fact in found if fact.field not in told)
+            told.update(fact.field for fact in found)
+
+
+def _weight(step: TrainingStep) -> tuple[bool, bool, bool, int]:
+    """Sort the main loop first: it runs by default, steps an optimizer, and is a loop."""
+    runs = all(guard.usual is not False for guard in step.under)
+    backward = [e for e in step.of("backward") if e.usual]
+    return (
+        runs and bool(backward) and bool(step.of("step")),
+        windows.is_present(step),
+        step.loop is not None and bool(step.of("zero_grad")),
+        len(step.events),
+    )
+
+
+def _facts(step: TrainingStep) -> Iterator[Fact]:
+    if windows.is_present(step):
+        yield from _windows(step)
+    yield from _said("zero_grad.where", steps.cleared(step))
+    clips = steps.clips(step)
+    if clips:
+        yield from _said("clip.kind", steps.clip_kind(clips))
+        for event in clips:
+            limit = event.detail.get("max")
+            if limit is not None:
+                yield fact_of("clip.value", _number(limit), event.span, reader=NAME)
+        yield from _said("clip.unscaled_first", steps.clip_unscaled(step, clips))
+        yield from _said("clip.per", steps.clip_per(step, clips))
+    yield from _said("scaler_update.status", steps.scale_update(step))
+    moved = steps.rate_stepped(step)
+    yield from _said("schedule.stepped_per", moved)
+    if moved is not None and moved.value != "epoch":
+        yield from _said("schedule.on_skip", steps.rate_on_skip(step))
+
+
+def _windows(step: TrainingStep) -> Iterator[Fact]:
+    tests = windows.windows_of(step)
+    places = tuple(dict.fromkeys(e.module.span(t.node) for e, t in tests)) or _first(step)
+    yield from _said("accumulation.present", Answer("yes", places))
+    value = windows.steps_value(step)
+    if value is not None:
+        yield fact_of("accumulation.steps", value, *places, reader=NAME)
+    yield from _said("accumulation.loss_divided", division_of(step))
+    yield from _said("accumulation.tail", windows.tail_of(step))
+    yield from _said("accumulation.no_sync", windows.sync_of(step))
+
+
+def _first(step: TrainingStep) -> tuple[Span, ...]:
+    for event in step.of("backward"):
+        context = event.context("accumulate")
+        if context is not None:
+            return (event.module.span(context.node), event.span)
+        return (event.span,)
+    return ()
+
+
+def _number(value: Value) -> Value:
+    """Return a limit as it is by default."""
+    if isinstance(value, Choice) and value.options:
+        value = value.options[0][1]
+    if isinstance(value, Symbol):
+        return Unknown(value.name, "it is not to be seen where it is set")
+    if isinstance(value, Known) and not isinstance(value.value, int | float | None):
+        return Unknown(str(value.value), "it is no number")
+    return value
+
+
+def _said(field: str, found: Answer | None) -> Iterator[Fact]:
+    if found is not None:
+        yield Fact(
+            field=field, value=found.value, places=found.places, origin="presence", reader=NAME
+        )
+
+
+READER = Accumulation()

@@ -1,0 +1,224 @@
+"""What readers of flags and configurations share: settings as written, facts told about them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from crosscast.diagnostics import Diagnostic, Severity, Span
+from crosscast.facts.fact import Confidence, Fact, Layer, Origin, PlainValue
+
+_NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
+_FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One name with its value: a flag of a command, a key of a configuration."""
+
+    name: str
+    value: PlainValue = None
+    known: bool = True
+    reason: str = ""
+    """Why the value is not known."""
+    places: tuple[Span, ...] = ()
+    origin: Origin = "literal"
+    under: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int | float | None:
+        """The value as a number, also of text such as `2e-5`; None if it is none."""
+        return number_of(self.value) if self.known else None
+
+    @property
+    def switch(self) -> bool | None:
+        """The value as yes or no, also of text such as `true`; None if it is neither."""
+        return switch_of(self.value) if self.known else None
+
+    @property
+    def text(self) -> str:
+        """The value as text, empty if there is none."""
+        return "" if self.value is None or not self.known else str(self.value)
+
+
+def number_of(value: object) -> int | float | None:
+    """Return a number or the number that a text spells, None if it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value if math.isfinite(value) else None
+    if not isinstance(value, str) or len(value) > 40 or not _NUMBER.fullmatch(value.strip()):
+        return None
+    text = value.strip().replace("_", "")
+    number = float(text)
+    if not math.isfinite(number):
+        return None
+    return int(text) if re.fullmatch(r"[-+]?\d+", text) else number
+
+
+def switch_of(value: object) -> bool | None:
+    """Return what a text or number says as yes or no, None if it says neither."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower() if isinstance(value, str | int) else ""
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+@dataclass(slots=True)
+class Settings:
+    """Settings by name; `-` and `_` in names are the same."""
+
+    entries: dict[str, Setting] = field(default_factory=dict)
+
+    def add(self, setting: Setting) -> None:
+        """Keep a setting; a later one of the same name wins, as in argparse."""
+        self.entries[normal(setting.name)] = setting
+
+    def get(self, *names: str) -> Setting | None:
+        """Return the first of these that is set."""
+        for name in names:
+            if (found := self.entries.get(normal(name))) is not None:
+                return found
+        return None
+
+    def having(self, names: Iterable[str]) -> frozenset[str]:
+        """Return those of the names that are set."""
+        return frozenset(name for name in names if normal(name) in self.entries)
+
+    def is_on(self, *names: str) -> bool:
+        """Return whether the first of these that is set says yes."""
+        found = self.get(*names)
+        return found is not None and found.switch is True
+
+    def __iter__(self) -> Iterator[Setting]:
+        return iter(self.entries.values())
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, name: str) -> bool:
+        return normal(name) in self.entries
+
+
+def normal(name: str) -> str:
+    """Return a name without leading dashes, with `_` for `-`."""
+    return name.lstrip("-").replace("-", "_")
+
+
+@dataclass(slots=True)
+class Said:
+    """Collects the facts of one source."""
+
+    reader: str
+    layer: Layer = Layer.CONFIG
+    confidence: Confidence = "certain"
+    subject: str = ""
+    under: tuple[str, ...] = ()
+    home: tuple[Span, ...] = ()
+    """Where things stand that follow from the source as a whole."""
+    facts: list[Fact] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    mentions: list[str] = field(default_factory=list)
+
+    def tell(
+        self,
+        name: str,
+        value: PlainValue,
+        *settings: Setting | None,
+        origin: Origin | None = None,
+        expression: str = "",
+        confidence: Confidence | None = None,
+        subject: str | None = None,
+    ) -> None:
+        """Say that a field has a value, because of these settings."""
+        given = [one for one in settings if one is not None]
+        places = _places(given)
+        if not places and origin != "library_default":
+            places = self.home
+        self.facts.append(
+            Fact(
+                field=name,
+                value=value,
+                expression=expression,
+                subject=self.subject if subject is None else subject,
+                places=places,
+                layer=self.layer,
+                origin=origin or _origin(given),
+                confidence=confidence or self.confidence,
+                under=tuple(dict.fromkeys((*self.under, *(c for one in given for c in one.under)))),
+                reader=self.reader,
+            )
+        )
+
+    def unknown(self, name: str, reason: str, *settings: Setting | None, text: str = "") -> None:
+        """Say that a field is decided here, but not by a value that can be read."""
+        self.tell(name, None, *settings, confidence="likely", expression=text)
+        self.facts[-1] = replace(self.facts[-1], known=False, reason=reason)
+
+    def number(self, name: str, setting: Setting | None, factor: float = 1) -> None:
+        """Say that a field is the number of a setting, if that is set and no null."""
+        if setting is None or (setting.known and setting.value is None):
+            return
+        value = setting.number
+        if value is None:
+            text = setting.text
+            reason = setting.reason or f"{setting.name} is {text!r}, which is no number"
+            self.unknown(name, reason, setting, text=text)
+        else:
+            self.tell(name, value if factor == 1 else value * factor, setting)
+
+    def default(self, name: str, value: PlainValue, subject: str | None = None) -> None:
+        """Say what the library does because nothing is set."""
+        self.tell(name, value, origin="library_default", confidence="likely", subject=subject)
+        self.facts[-1] = replace(self.facts[-1], layer=Layer.LIBRARY)
+
+    def by_library(self, *names: str) -> None:
+        """Say of fields that the library takes care of them."""
+        for name in names:
+            self.tell(name, "library", origin="presence")
+
+    def warn(
+        self,
+        code: str,
+        message: str,
+        place: Setting | Span | None = None,
+        *,
+        hint: str = "",
+        severity: Severity = Severity.WARNING,
+    ) -> None:
+        """Report what could not be understood, or what contradicts itself."""
+        span = place if isinstance(place, Span) else None
+        if isinstance(place, Setting) and place.places:
+            span = place.places[0]
+        self.diagnostics.append(
+            Diagnostic(code=code, message=message, severity=severity, span=span, hint=hint)
+        )
+
+    def mention(self, path: str) -> None:
+        """Keep the path of another file that this one refers to."""
+        if path and path not in self.mentions:
+            self.mentions.append(path)
+
+
+def settings_of(entries: Mapping[str, Setting]) -> Settings:
+    """Return settings from a mapping by name."""
+    return Settings({normal(name): one for name, one in entries.items()})
+
+
+def _places(settings: Iterable[Setting]) -> tuple[Span, ...]:
+    found: dict[tuple[str, int], Span] = {}
+    for one in settings:
+        for place in one.places:
+            found.setdefault((place.file, place.line), place)
+    return tuple(found.values())
+
+
+def _origin(settings: list[Setting]) -> Origin:
+    if not settings:
+        return "presence"
+    if len(settings) == 1 or all(one.origin == settings[0].origin for one in settings):
+        return settings[0].origin
+    return "derived"

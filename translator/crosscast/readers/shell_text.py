@@ -1,0 +1,197 @@
+"""Shell text with places, and values of shell words made of pieces that are known or not."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Span
+from crosscast.facts.fact import Origin
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_BLANK = re.compile(r"[ \t\n]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a word that comes from one place."""
+
+    text: str
+    """The text, or the expression as written if it is not known."""
+    span: Span
+    """Where the text stands, not where a variable that holds it is used."""
+    known: bool = True
+    reason: str = ""
+    options: tuple[str, ...] = ()
+    """What it is, one of these, if that much is known."""
+    via: tuple[Span, ...] = ()
+    """Places of the variables through which it came here."""
+    origin: Origin = "literal"
+    splits: bool = False
+    """Whether blanks in it divide words: it comes from an expansion without quotes."""
+
+
+Word = tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The value of an array variable."""
+
+    words: tuple[Word, ...]
+
+
+Variable = Word | Array
+
+
+class ShellText:
+    """A piece of shell: the bytes that tree-sitter reads, and where each of them comes from."""
+
+    def __init__(self, text: str, file: str, origin: Sequence[tuple[int, Piece]] = ()) -> None:
+        """Take a text; `origin` says, by offset, from which pieces an inner text was made."""
+        self.file = file
+        self.bytes = text.encode("utf-8", "replace")
+        self.lines = text.split("\n")
+        self.starts = [0, *(m.end() for m in re.finditer(b"\n", self.bytes))]
+        self.origin = origin
+        self.offsets = [offset for offset, _ in origin]
+
+    def span(self, start: int, end: int | None = None) -> Span:
+        """Return the place of bytes."""
+        if self.origin:
+            index = max(bisect_right(self.offsets, start) - 1, 0)
+            offset, piece = self.origin[index]
+            column = piece.span.column + max(start - offset, 0)
+            return replace(piece.span, column=column, end_column=None)
+        line = bisect_right(self.starts, start)
+        first = self.starts[line - 1]
+        column = len(self.bytes[first:start].decode("utf-8", "replace")) + 1
+        last = None
+        if end is not None and b"\n" not in self.bytes[start:end]:
+            last = column + len(self.bytes[start:end].decode("utf-8", "replace"))
+        shown = self.lines[line - 1] if line <= len(self.lines) else ""
+        return Span(self.file, line, column, last, shown)
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the text of bytes."""
+        return self.bytes[start:end].decode("utf-8", "replace")
+
+    def of(self, node: Node) -> str:
+        """Return the text of a node."""
+        return self.slice(node.start_byte, node.end_byte)
+
+    def place(self, node: Node) -> Span:
+        """Return the place of a node."""
+        return self.span(node.start_byte, node.end_byte)
+
+    def literal(self, start: int, end: int, *, quoted: bool) -> Word:
+        """Return pieces for text as it stands, one a line, with escapes and joins resolved."""
+        pieces: list[Piece] = []
+        at = start
+        for line in self.slice(start, end).splitlines(keepends=True):
+            size = len(line.encode("utf-8", "replace"))
+            text = _unescaped(line, quoted)
+            if text:
+                pieces.append(Piece(text=text, span=self.span(at, at + len(line.rstrip("\n")))))
+            at += size
+        return tuple(pieces)
+
+
+def _unescaped(line: str, quoted: bool) -> str:
+    """Return a line without the backslashes that bash takes away; a joined line end vanishes."""
+    if "\\" not in line:
+        return line
+    if quoted:
+        return re.sub(r"\\(\n|[\"\\$`])", lambda m: m[1].strip("\n"), line)
+    return re.sub(r"\\(\n|.)", lambda m: m[1].strip("\n"), line)
+
+
+def text_of(word: Word) -> str | None:
+    """Return the text of a word, None if a part of it is not known."""
+    return "".join(p.text for p in word) if all(p.known for p in word) else None
+
+
+def shown(word: Word) -> str:
+    """Return the text of a word with unknown parts as they are written."""
+    return "".join(p.text for p in word)
+
+
+def reason_of(word: Word) -> str:
+    """Return why a word is not known."""
+    return next((p.reason for p in word if not p.known), "")
+
+
+def places_of(word: Word) -> tuple[Span, ...]:
+    """Return where a word stands: the text first, then the variables that led here."""
+    found: dict[int, Span] = {}
+    for piece in word:
+        if piece.text or not piece.known:
+            found.setdefault(piece.span.line, piece.span)
+    for piece in word:
+        for span in piece.via:
+            found.setdefault(span.line, span)
+    return tuple(found.values())
+
+
+def split_fields(word: Word) -> list[Word]:
+    """Return the words that an expanded word becomes: blanks of unquoted expansions divide."""
+    fields: list[list[Piece]] = []
+    open_field: list[Piece] | None = None
+    for piece in word:
+        if not (piece.splits and piece.known):
+            if open_field is None:
+                fields.append(open_field := [])
+            open_field.append(replace(piece, splits=False) if piece.known else piece)
+            continue
+        at = 0
+        text = piece.text
+        for blank in [*_BLANK.finditer(text), None]:
+            end = len(text) if blank is None else blank.start()
+            if end > at:
+                if open_field is None:
+                    fields.append(open_field := [])
+                open_field.append(_part(piece, at, end))
+            if blank is not None:
+                open_field = None
+                at = blank.end()
+    return [tuple(f) for f in fields]
+
+
+def _part(piece: Piece, start: int, end: int) -> Piece:
+    span = piece.span
+    if start:
+        span = replace(span, column=span.column + start, end_column=None)
+    return replace(piece, text=piece.text[start:end], span=span, splits=False)
+
+
+def joined(words: Iterable[Word], span: Span) -> Word:
+    """Return words with one blank between them, as `"$*"` has them."""
+    pieces: list[Piece] = []
+    for word in words:
+        if pieces:
+            pieces.append(Piece(text=" ", span=span))
+        pieces += word
+    return tuple(pieces)
+
+
+def inner_text(word: Word, file: str) -> tuple[ShellText, dict[str, Word]]:
+    """Return a word as shell text of its own, with variables that stand for unknown parts."""
+    parts: list[str] = []
+    origin: list[tuple[int, Piece]] = []
+    unknown: dict[str, Word] = {}
+    offset = 0
+    for piece in word:
+        text = piece.text
+        if not piece.known:
+            name = f"__part_{len(unknown)}"
+            unknown[name] = (piece,)
+            text = "${" + name + "}"
+        origin.append((offset, piece))
+        parts.append(text)
+        offset += len(text.encode("utf-8", "replace"))
+    return ShellText("".join(parts), file, origin), unknown

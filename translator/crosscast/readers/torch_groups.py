@@ -1,0 +1,128 @@
+"""Groups of parameters that optimizers are given: their rates, and those without decay."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.containers import chase
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Known, Value
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+_HELPERS = frozenset(
+    {
+        *(
+            "param_groups_weight_decay",
+            "add_weight_decay",
+            "set_weight_decay",
+            "get_parameter_groups",
+        ),
+        *("get_params_for_weight_decay_optimization", "get_param_groups", "param_groups_lrd"),
+        *("get_optimizer_grouped_parameters", "get_grouped_params", "add_weight_decay_to_params"),
+    }
+)
+_DECAY = re.compile(r"weight_decay|\bwd\b|decay$")
+_MAX = 16
+
+
+@dataclass(slots=True)
+class Groups:
+    """What a list of groups says."""
+
+    rates: list[tuple[Value, ast.expr, Module]] = field(default_factory=list)
+    decays: list[tuple[Value, ast.expr, Module]] = field(default_factory=list)
+    spared: bool = False
+    """Whether some groups are without decay and others are not."""
+    place: tuple[ast.expr, Module] | None = None
+
+    @property
+    def decay(self) -> tuple[Value, ast.expr, Module] | None:
+        """The decay of the groups that have one."""
+        return next((one for one in self.decays if not _zero(one[0])), None)
+
+
+def groups_of(node: ast.expr | None, module: Module) -> Groups:
+    """Return what the first argument of an optimizer says about its groups."""
+    found = Groups()
+    if node is None:
+        return found
+    dictionaries = list(_dictionaries(node, module.owner_of(node)))
+    without = 0
+    for one, where in dictionaries:
+        found.place = found.place or (one, where)
+        entries = {
+            key.value: value
+            for key, value in zip(one.keys, one.values, strict=True)
+            if isinstance(key, ast.Constant)
+        }
+        if (rate := entries.get("lr")) is not None:
+            found.rates.append((evaluate(rate, where), rate, where))
+        decay = entries.get("weight_decay")
+        if decay is None:
+            continue
+        value = evaluate(decay, where)
+        found.decays.append((value, decay, where))
+        without += _zero(value)
+    found.spared = bool(without) and without < len(dictionaries)
+    if not dictionaries and (place := _helper(node, module)) is not None:
+        found.spared, found.place = True, place
+        call, where = place
+        for given in (*call.args, *(k.value for k in call.keywords)):
+            if _DECAY.search(where.text(given)):
+                found.decays.append((evaluate(given, where), given, where))
+    return found
+
+
+def _zero(value: Value) -> bool:
+    return isinstance(value, Known) and not value.flag and value.value in (0, 0.0)
+
+
+def _dictionaries(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module]]:
+    count = 0
+    for one, where in chase(node, module):
+        listed = one.elts if isinstance(one, ast.List | ast.Tuple) else []
+        for element in listed:
+            for inner, place in chase(element, where):
+                if isinstance(inner, ast.Dict) and count < _MAX and _is_group(inner):
+                    count += 1
+                    yield inner, place
+    if not count:
+        yield from _appended(node, module)
+
+
+def _is_group(node: ast.Dict) -> bool:
+    return any(isinstance(k, ast.Constant) and k.value == "params" for k in node.keys)
+
+
+def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module]]:
+    """Yield groups that `groups.append({...})` and `groups += [{...}]` add."""
+    if not isinstance(node, ast.Name):
+        return
+    scope: ast.AST = module.function_of(node) or module.tree
+    for one in ast.walk(scope):
+        given: list[ast.expr] = []
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
+            if one.func.attr in ("append", "extend") and module.text(one.func.value) == node.id:
+                given = list(one.args)
+        elif isinstance(one, ast.AugAssign) and module.text(one.target) == node.id:
+            given = [one.value]
+        for part in given:
+            listed = part.elts if isinstance(part, ast.List) else [part]
+            for inner in listed:
+                if isinstance(inner, ast.Dict) and _is_group(inner):
+                    yield inner, module
+
+
+def _helper(node: ast.expr, module: Module) -> tuple[ast.Call, Module] | None:
+    for one, where in chase(node, module):
+        if isinstance(one, ast.Call):
+            name = where.resolve(one.func) or where.text(one.func)
+            if name.rpartition(".")[2].rpartition(":")[2] in _HELPERS:
+                return one, where
+    return None

@@ -1,0 +1,178 @@
+"""Words of many tools for one thing: optimizers, schedules, precisions."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.settings import Said, Setting
+
+_FAMILIES: tuple[tuple[str, str], ...] = (
+    ("adafactor", "adafactor"),
+    ("adamw", "adamw"),
+    ("lamb", "lamb"),
+    ("novograd", "novograd"),
+    ("radam", "radam"),
+    ("adagrad", "adagrad"),
+    ("adadelta", "adadelta"),
+    ("rmsprop", "rmsprop"),
+    ("lion", "lion"),
+    ("lars", "lars"),
+    ("ftrl", "ftrl"),
+    ("adam", "adam"),
+    ("momentum", "sgd"),
+    ("nesterov", "sgd"),
+    ("sgd", "sgd"),
+)
+_OTHERS = (
+    "adamax",
+    "nadam",
+    "adabound",
+    "adan",
+    "adabelief",
+    "sophia",
+    "qhadam",
+    "muon",
+    "sharded",
+)
+"""Optimizers with such a name belong to no family of the vocabulary."""
+
+SCHEDULES: dict[str, str] = {
+    "linear": "linear",
+    "cosine": "cosine",
+    "cosine_with_restarts": "cosine",
+    "cosine_with_min_lr": "cosine",
+    "polynomial": "poly",
+    "constant": "none",
+    "constant_with_warmup": "none",
+    "inverse_sqrt": "rsqrt",
+    "reduce_lr_on_plateau": "plateau",
+    "one_cycle": "onecycle",
+    "rex": "custom",
+    "quadratic": "poly",
+}
+"""Schedules as `get_scheduler` of transformers and the tools around it call them."""
+
+PRECISIONS: dict[str, tuple[str, str]] = {
+    "fp16": ("fp16", "mixed"),
+    "float16": ("fp16", "mixed"),
+    "half": ("fp16", "mixed"),
+    "16": ("fp16", "mixed"),
+    "16-mixed": ("fp16", "mixed"),
+    "16-true": ("fp16", "full"),
+    "bf16": ("bf16", "mixed"),
+    "bfloat16": ("bf16", "mixed"),
+    "bf16-mixed": ("bf16", "mixed"),
+    "bf16-true": ("bf16", "full"),
+    "amp_fp16": ("fp16", "mixed"),
+    "amp_bf16": ("bf16", "mixed"),
+    "amp_fp8": ("fp8", "mixed"),
+    "fp8": ("fp8", "mixed"),
+    "amp": ("fp16", "mixed"),
+    "mixed_float16": ("fp16", "mixed"),
+    "mixed_bfloat16": ("bf16", "mixed"),
+}
+_FULL = frozenset({"no", "fp32", "float32", "32", "32-true", "single", "none", "", "64", "64-true"})
+
+
+def family_of(name: str) -> str:
+    """Return the family of an optimizer by the name that a tool gives it, empty if unknown."""
+    word = re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower())
+    if any(other in word for other in _OTHERS):
+        return ""
+    return next((family for part, family in _FAMILIES if part in word), "")
+
+
+def tell_optimizer(said: Said, setting: Setting | None) -> str:
+    """Say which optimizer a setting names, and return its family."""
+    if setting is None or not setting.text:
+        return ""
+    name = setting.text
+    said.tell("optimizer.name", name.rpartition(".")[2], setting)
+    if family := family_of(name):
+        said.tell("optimizer.family", family, setting)
+    return family
+
+
+def tell_precision(
+    said: Said, setting: Setting, *, full: bool = False, scaled_by: str = "library"
+) -> str:
+    """Say what a word for a precision means, and return its type; empty if it is unknown.
+
+    Args:
+        said: collects the facts.
+        setting: `fp16`, `bf16-true`, `no`.
+        full: whether the tool means half weights by it, not mixed precision.
+        scaled_by: the mode of loss scaling that comes with mixed float16.
+    """
+    word = setting.text.strip().lower() if setting.value is not None else "no"
+    if word in ("false", "off"):
+        word = "no"
+    if not setting.known or (word not in PRECISIONS and word not in _FULL):
+        reason = setting.reason or f"{setting.name} is {word!r}"
+        said.unknown("precision.default_dtype", reason, setting, text=word)
+        return ""
+    if word in _FULL:
+        said.tell("precision.enabled", "never", setting)
+        said.tell("precision.default_dtype", "fp32", setting)
+        said.tell("loss_scaling.mode", "none", setting, origin="presence")
+        return "fp32"
+    dtype, mode = PRECISIONS[word]
+    mode = "full" if full else mode
+    said.tell("precision.enabled", "always", setting)
+    said.tell("precision.dtypes", dtype, setting)
+    said.tell("precision.default_dtype", dtype, setting)
+    said.tell("precision.mode", mode, setting)
+    scaled = dtype == "fp16" and mode == "mixed"
+    said.tell("loss_scaling.mode", scaled_by if scaled else "none", setting, origin="presence")
+    if scaled:
+        said.by_library("scaler_update.status")
+    return dtype
+
+
+def tell_window(said: Said, steps: Setting | None, *, divided: str = "library") -> None:
+    """Say that a library accumulates over so many micro-batches, if that is set."""
+    if steps is None or (steps.known and steps.value is None):
+        return
+    if steps.text == "auto":
+        said.unknown("accumulation.steps", "auto: another file or program says it", steps)
+    else:
+        said.number("accumulation.steps", steps)
+    said.tell("accumulation.present", "yes", steps)
+    said.tell("accumulation.loss_divided", divided, steps, origin="presence")
+    said.by_library("accumulation.tail", "accumulation.no_sync")
+
+
+def tell_clip(said: Said, limit: Setting | None, *, unscaled: str = "library") -> bool:
+    """Say that a library clips by the global norm; 0 and null mean that it does not."""
+    if limit is None:
+        return False
+    value = limit.number
+    if limit.known and (limit.value is None or limit.value is False or value == 0):
+        said.tell("clip.kind", "none", limit)
+        return True
+    said.tell("clip.kind", "global_norm", limit)
+    said.number("clip.value", limit)
+    said.tell("clip.per", "step", limit, origin="presence")
+    said.tell("clip.unscaled_first", unscaled, limit, origin="presence")
+    return True
+
+
+def tell_warmup(said: Said, steps: Setting | None, ratio: Setting | None = None) -> None:
+    """Say how long the warm-up is: a number of updates, or a share of all of them."""
+    for setting in (steps, ratio):
+        if setting is None or (setting.known and setting.value is None):
+            continue
+        value = setting.number
+        if value is None:
+            said.unknown("schedule.warmup", setting.reason or "no number", setting)
+        else:
+            share = setting is ratio or 0 < value < 1
+            said.tell("schedule.warmup", f"{value} of all" if share else f"{value} steps", setting)
+        said.tell("schedule.has_warmup", "no" if value == 0 else "yes", setting)
+        if value != 0:
+            return
+
+
+def no_auto(setting: Setting | None) -> Setting | None:
+    """Return the setting, None where it says `auto`."""
+    return None if setting is None or setting.text == "auto" else setting

@@ -1,0 +1,1 @@
+"""The training loop of a program as a sequence of events."""

@@ -1,0 +1,94 @@
+"""What the loops of a training step are for, and the conditions around all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crosscast.trainstep.events import Event, Guard, Loop, LoopRole
+
+
+def micro_loops(events: Sequence[Event], loop: Loop | None) -> dict[int, Loop]:
+    """Return the loops over the micro-batches of a window, within the loop over windows."""
+    stepped = {id(one) for e in events if e.kind == "step" and not e.window for one in e.loops}
+    running = {id(one) for e in events if e.kind == "forward" for one in e.loops}
+    found: dict[int, Loop] = {}
+    last = max((e.order for e in events if e.kind == "step"), default=-1)
+    for event in events:
+        if event.kind != "backward" or event.order > last:
+            continue
+        below = loop is None
+        for one in event.loops:
+            if below and id(one) not in stepped and _is_micro(one, id(one) in running):
+                found[id(one)] = one
+            below = below or one is loop
+    return found
+
+
+def _is_micro(loop: Loop, runs_model: bool) -> bool:
+    return runs_model or any(w in loop.over for w in ("range", "chunk", "split", "micro", "accum"))
+
+
+def roles(events: Sequence[Event], loop: Loop | None, micro: dict[int, Loop]) -> dict[int, Loop]:
+    """Return every loop under the role it turned out to have."""
+    found: dict[int, Loop] = {}
+    inside = [e for e in events if any(one is loop for one in e.loops)]
+    for event in (*inside, *events):
+        seen = False
+        for place, one in enumerate(event.loops):
+            if id(one) in found:
+                seen = seen or one is loop
+                continue
+            role: LoopRole = "other"
+            if one is loop:
+                role, seen = "batch", True
+            elif id(one) in micro:
+                role = "micro"
+            elif not seen and loop is not None:
+                direct = place + 1 < len(event.loops) and event.loops[place + 1] is loop
+                role = "epoch" if direct or one.role == "epoch" else "other"
+            found[id(one)] = replace(one, role=role) if one.role != role else one
+    return found
+
+
+def with_roles(event: Event, named: dict[int, Loop]) -> Event:
+    """Return an event with its loops under their roles."""
+    loops = tuple(named.get(id(one), one) for one in event.loops)
+    if all(a is b for a, b in zip(loops, event.loops, strict=True)):
+        return event
+    return replace(event, loops=loops)
+
+
+def common_guards(events: Sequence[Event], loop: Loop | None) -> tuple[Guard, ...]:
+    """Return the conditions that the whole loop stands under."""
+    inside = [e for e in events if loop is None or any(one is loop for one in e.loops)]
+    if not inside:
+        return ()
+    common = inside[0].guards
+    for event in inside[1:]:
+        length = 0
+        for mine, other in zip(common, event.guards, strict=False):
+            if mine.node is not other.node or mine.holds != other.holds:
+                break
+            length += 1
+        common = common[:length]
+    if loop is None:
+        return common
+    place = loop.node.lineno
+    return tuple(g for g in common if not _within(g, loop, place))
+
+
+def _within(guard: Guard, loop: Loop, line: int) -> bool:
+    last = loop.node.end_lineno or line
+    return line < guard.node.lineno <= last
+
+
+def without(events: Sequence[Event], common: tuple[Guard, ...]) -> list[Event]:
+    """Return the events without the conditions that all of them share."""
+    if not common:
+        return list(events)
+    nodes = {id(g.node) for g in common}
+    return [
+        replace(e, guards=tuple(g for g in e.guards if id(g.node) not in nodes)) if e.guards else e
+        for e in events
+    ]
