@@ -58,5 +58,11 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL910": ("ARGPARSE_BOOL",),
     "CL911": ("DUPLICATE_FLAG",),
     "CL912": ("DEAD_FLAG",),
+    "CL708": ("LOSS_SCALE_MISSING",),
+    "CL712": ("CLIP_BEFORE_UNSCALE",),
+    "CL802": ("LOSS_SCALE_MISSING",),
+    "CL803": ("LOSS_SCALE_MISSING",),
+    "CL804": ("LOSS_SCALE_MISSING",),
+    "CL805": ("LOSS_SCALE_MISSING",),
 }
 """A code that is missing here matches nothing."""

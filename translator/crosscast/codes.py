@@ -161,14 +161,13 @@ _TABLE = (
     Code("CC955", "reader does not load", "Update or remove the package that brings it."),
     Code("CC956", "process died", "Look at the named file alone, and report it."),
     Code("CC901", "not Python 3", "Nothing of the file is read; the others are."),
-    Code("CC902", "Python 2", "Convert it to Python 3 first; the other files are read."),
-    Code("CC903", "Python file too large or too deep", "It is data rather than a program."),
+    Code("CC902", "source in Python 2", "Convert it to Python 3 first; the other files are read."),
+    Code("CC903", "source file too large or too deep", "It is data rather than a program."),
     Code("CC904", "not a notebook", "An .ipynb file is JSON with a list of cells."),
     Code("CC905", "unsolved merge", "The first side was read; solve the merge."),
     Code("CC910", "layers contradict", "Two files say different things; the outermost one counts."),
     Code("CC911", "a recipe cannot say that", "It is left out of the recipe; see the message."),
     Code("CC912", "left to you", "The source leaves it open; see the message."),
-    Code("CC913", "not understood", "It is there, but its value could not be read."),
     Code("CC914", "what was read makes no recipe", "Mend the field named, in the lifted file."),
     Code("CC915", "nothing trains here", "No reader found a training run."),
     Code("CC917", "no recipe to compare", "See the messages about the source."),
@@ -196,7 +195,7 @@ _TABLE = (
     Code("CC930", "settings exclude each other", "Keep one of them."),
     Code("CC931", "words glued together", "A joined line end leaves no blank; write one."),
     Code("CC933", "entry without effect", "The program that reads the file does not look at it."),
-    Code("CC932", "Windows line ends", "bash takes the carriage return for a part of a word."),
+    Code("CC932", "line ends of Windows", "bash takes the carriage return for a part of a word."),
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _TABLE}

@@ -8,7 +8,9 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.registry import all_rules
 from crosscast.source import Source
 
-from .clean_loops import LOOPS
+from . import clean_loops, clean_special_loops
+
+LOOPS = {**clean_loops.LOOPS, **clean_special_loops.LOOPS}
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -275,7 +275,8 @@ def test_filters_of_decay() -> None:
         PADDLE,
         (
             "decayed = ",
-            "def choose(name):\n    if 'norm' in name:\n        return False\n    return True\n\n\nother = ",
+            "def choose(name):\n    if 'norm' in name:\n        return False\n"
+            "    return True\n\n\nother = ",
         ),
         ("lambda x: x in decayed", "choose"),
     )

@@ -141,3 +141,24 @@ def test_an_optimizer_that_scales_the_loss_itself() -> None:
 )
 def test_half_weights_that_are_not_trained(text: str) -> None:
     assert said(BY_HAND, text) == {}
+
+
+def test_a_loss_that_is_multiplied_by_hand() -> None:
+    text = (
+        "from fp16util import prep_param_lists\n"
+        "class Trainer:\n"
+        "    def __init__(self, model, use_fp16=False):\n"
+        "        self.loss_scale = 1024.0\n"
+        "        if use_fp16:\n"
+        "            model.half()\n"
+        "            self.masters = prep_param_lists(model)\n"
+        "    def step(self, loss):\n"
+        "        (loss * self.loss_scale).backward()\n"
+    )
+    found = said(BY_HAND, text)
+    assert found["precision.enabled"] == "config"
+    assert found["loss_scaling.mode"] == "static"
+    assert found["loss_scaling.scale"] == 1024.0
+    changing = text + "    def shrink(self):\n        self.loss_scale /= 2\n"
+    assert said(BY_HAND, changing)["loss_scaling.mode"] == "dynamic"
+    assert said(BY_HAND, "loss_scale = 2\n(loss * loss_scale).backward()\n") == {}

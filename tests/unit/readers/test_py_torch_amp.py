@@ -215,3 +215,63 @@ def test_a_setting_of_a_configuration() -> None:
 def test_what_is_no_mixed_precision(text: str) -> None:
     found = said(READER, text)
     assert not {"precision.enabled", "precision.dtypes", "loss_scaling.mode"} & set(found)
+
+
+def test_a_name_that_a_flag_fills() -> None:
+    text = ARGS + (
+        "from contextlib import suppress\n"
+        "use_amp = ''\n"
+        "if args.amp:\n    use_amp = 'native'\n"
+        "cast = suppress\n"
+        "if use_amp == 'native':\n    cast = torch.cuda.amp.autocast\n"
+        "def train(loader, cast=suppress):\n"
+        "    for x in loader:\n"
+        "        with cast():\n            loss = model(x)\n"
+        "        loss.backward()\n        optimizer.step()\n"
+        "train(loader, cast=cast)\n"
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.default_dtype"] == "fp32"
+
+
+def test_settings_spread_into_arguments() -> None:
+    text = (
+        "import json\nimport torch\n"
+        "def train(fp16_run, rate):\n"
+        "    scaler = torch.cuda.amp.GradScaler(enabled=fp16_run)\n"
+        "    for x in loader:\n"
+        "        with torch.cuda.amp.autocast(enabled=fp16_run):\n            loss = model(x)\n"
+        "        scaler.scale(loss).backward()\n"
+        "config = json.load(open('c.json'))\n"
+        "train(**config['train_config'])\n"
+    )
+    assert said(READER, text)["precision.enabled"] == "config"
+
+
+def test_helpers_of_other_files() -> None:
+    text = (
+        "from precision import get_autocast\n"
+        "def train(model, loader, optimizer, scaler, args):\n"
+        "    cast = get_autocast(args.precision)\n"
+        "    for x in loader:\n"
+        "        with cast():\n            loss = model(x)\n"
+        "        scaler.scale(loss).backward()\n"
+        "        scaler.step(optimizer)\n        scaler.update()\n"
+    )
+    found = said(READER, "import torch\n" + text)
+    assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("flag", "caller")
+    assert found["precision.default_dtype"] == "?"
+
+
+def test_a_flag_of_a_device_decides_nothing() -> None:
+    text = (
+        ARGS
+        + "parser.add_argument('--device', default='cuda')\n"
+        + "device = torch.device(args.device)\n"
+        + "scaler = torch.cuda.amp.GradScaler(enabled=device.type == 'cuda')\n"
+        + LOOP.format(cast="autocast('cuda', enabled=device.type == 'cuda')")
+    )
+    found = said(READER, text)
+    assert found["precision.enabled"] == "always"
+    assert found["precision.default_dtype"] == "fp16"

@@ -194,3 +194,32 @@ def test_what_is_no_optimizer(text: str) -> None:
 def test_a_file_that_does_not_train() -> None:
     text = "import torch\noptimizer = torch.optim.Adam(model.parameters())\nprint(optimizer)\n"
     assert said(READER, text) == {}
+
+
+def test_decay_given_to_a_helper() -> None:
+    text = (
+        "import torch\nfrom helpers import add_weight_decay\n"
+        "groups = add_weight_decay(model, weight_decay=0.05)\n"
+        "optimizer = torch.optim.AdamW(groups, lr=1e-3)\n"
+    )
+    found = said(READER, text + STEP)
+    assert found["optimizer.weight_decay of optimizer"] == 0.05
+    assert found["optimizer.no_decay of optimizer"] == "yes"
+
+
+def test_the_same_optimizer_in_two_branches_is_one() -> None:
+    text = ARGS + (
+        "if args.fused:\n    optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "else:\n    optimizer = torch.optim.SGD(model.parameters(), 0.2)\n"
+    )
+    found = said(READER, text + STEP)
+    assert [name for name in found if name.startswith("optimizer.family")] == [
+        "optimizer.family of optimizer"
+    ]
+    assert found["optimizer.lr of optimizer"] == 0.2
+
+
+def test_a_rate_of_another_file_is_not_known() -> None:
+    text = "import torch\nfrom settings import base\n"
+    text += "optimizer = torch.optim.SGD(model.parameters(), lr=base.lr)\n"
+    assert said(READER, text + STEP)["optimizer.lr of optimizer"] == "?"

@@ -160,3 +160,30 @@ def test_made_elsewhere_or_by_the_caller() -> None:
 )
 def test_what_is_no_schedule(text: str) -> None:
     assert decay(text + STEP) is None
+
+
+def test_functions_of_other_files() -> None:
+    text = "from utils import cosine_lr_schedule\nfor epoch in range(9):\n"
+    assert decay(text + "    cosine_lr_schedule(optimizer, epoch, 9)\n" + STEP) == "cosine"
+    text = "from utils import adjust_learning_rate\n"
+    assert decay(text + "adjust_learning_rate(optimizer, epoch)\n" + STEP) == "elsewhere"
+    text = "from schedules import SlantedSchedule\nschedule = SlantedSchedule(optimizer)\n"
+    assert decay(text + STEP) == "elsewhere"
+
+
+def test_an_engine_moves_it() -> None:
+    text = (
+        "from ignite.contrib.handlers import PiecewiseLinear\n"
+        "scheduler = PiecewiseLinear(optimizer, 'lr', [(0, 1.0), (100, 0.0)])\n"
+        "trainer.add_event_handler(Events.ITERATION_STARTED, scheduler)\n"
+    )
+    found = said(READER, text + STEP)
+    assert (found["schedule.decay"], found["schedule.stepped_per"]) == ("linear", "micro")
+
+
+def test_a_rate_that_stays() -> None:
+    text = (
+        "rate = 0.1\nmodel, _, before, epoch = load(path)\nif resume:\n    rate = before\n"
+        "for x in loader:\n    for group in optimizer.param_groups:\n        group['lr'] = rate\n"
+    )
+    assert decay(text + STEP) is None

@@ -44,6 +44,16 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 _ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, MemoryError, RecursionError)
 
+NUMBERS = {
+    "math.inf": float("inf"),
+    "math.pi": 3.141592653589793,
+    "math.e": 2.718281828459045,
+    "numpy.inf": float("inf"),
+    "numpy.pi": 3.141592653589793,
+    "torch.inf": float("inf"),
+}
+"""Numbers that libraries have names for."""
+
 
 def binary(kind: type[ast.operator], left: object, right: object) -> object:
     """Return `left op right`.

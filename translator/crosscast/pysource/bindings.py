@@ -6,7 +6,9 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.pysource import arithmetic, flags, lookups
+from crosscast.pysource import arithmetic, flags
+from crosscast.pysource.arithmetic import NUMBERS
+from crosscast.pysource.choices import Option, choice
 from crosscast.pysource.combine import names_of, same, spread
 from crosscast.pysource.reaching import condition_of
 from crosscast.pysource.scopes import Binding
@@ -66,19 +68,19 @@ def _element(value: Value, place: int, one: Binding, module: Module) -> Value:
 def _imported(one: Binding, module: Module, program: Program) -> Value:
     found = program.global_bindings(one.target, module)
     if found:
-        options: list[lookups.Option] = []
+        options: list[Option] = []
         for binding in found:
             condition = condition_of(binding, None, binding.module)
             test, holds = condition if condition else (None, True)
             options.append((test, holds, of_binding(binding)))
-        value = lookups.choice(options, found[0].module)
+        value = choice(options, found[0].module)
         if isinstance(value, Known) and value.origin == "literal":
             return Known(value.value, "constant", value.flag)
         return value
     from crosscast.pysource.names import imported
 
     for meaning in imported(one.target, module, program):
-        number = lookups.NUMBERS.get(meaning.name)
+        number = NUMBERS.get(meaning.name)
         return Known(number, "constant") if number is not None else Symbol(meaning.name)
     return Unknown(one.target, "it is imported from a file that is not given")
 

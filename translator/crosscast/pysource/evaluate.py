@@ -18,7 +18,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crosscast.pysource import arithmetic, lookups
+from crosscast.pysource import arithmetic, choices, lookups
 from crosscast.pysource.combine import operand, plain, spread
 from crosscast.pysource.evaluate_calls import of_call
 from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
@@ -144,10 +144,10 @@ def _boolean(node: ast.BoolOp, module: Module) -> Value:
 
 
 def _conditional(node: ast.IfExp, module: Module) -> Value:
-    decided = lookups.certain_truth(node.test, module)
+    decided = choices.certain_truth(node.test, module)
     if decided is not None:
         return evaluate(node.body if decided else node.orelse, module)
-    return lookups.choice(
+    return choices.choice(
         [
             (node.test, True, evaluate(node.body, module)),
             (node.test, False, evaluate(node.orelse, module)),

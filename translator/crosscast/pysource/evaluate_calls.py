@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource import arithmetic, flags, lookups
+from crosscast.pysource import arithmetic, choices, flags
 from crosscast.pysource.combine import plain, spread
 from crosscast.pysource.names import meanings_of
 from crosscast.pysource.reaching import condition_of
@@ -186,7 +186,7 @@ def _returned(module: Module, function: ast.AST, text: str) -> Value | None:
     scope = module.scopes.get(function)
     if scope is None or scope.generator or not scope.returns:
         return None
-    options: list[lookups.Option] = []
+    options: list[choices.Option] = []
     for statement in scope.returns:
         if statement.value is None:
             return None
@@ -194,7 +194,7 @@ def _returned(module: Module, function: ast.AST, text: str) -> Value | None:
         value = _evaluate(statement.value, module)
         test, holds = condition if condition is not None else (None, True)
         if test is not None:
-            decided = lookups.certain_truth(test, module)
+            decided = choices.certain_truth(test, module)
             if decided is not None and decided != holds:
                 continue
             if decided is not None:
@@ -208,4 +208,4 @@ def _returned(module: Module, function: ast.AST, text: str) -> Value | None:
         inner = options[0][2]
         if not inner.has_default and inner.origin == "derived" and not inner.names:
             return None
-    return lookups.choice(options, module)
+    return choices.choice(options, module)

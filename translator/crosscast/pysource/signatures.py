@@ -38,7 +38,7 @@ def positional(name: str, version: str = "") -> tuple[str, ...]:
         return ()
     if isinstance(found, str):
         return _names(found)
-    fitting = [_names(text) for since, until, text in found if _within(version, since, until)]
+    fitting = [_names(text) for since, until, text in found if holds(version, since, until)]
     return _agreed(fitting)
 
 
@@ -59,7 +59,7 @@ def parameters(name: str, version: str = "") -> tuple[str, ...]:
     if found is None:
         return ()
     windows = [("", "", found)] if isinstance(found, str) else found
-    words = " ".join(text for since, until, text in windows if _within(version, since, until))
+    words = " ".join(text for since, until, text in windows if holds(version, since, until))
     return tuple(dict.fromkeys(w for w in words.split() if w != "*"))
 
 
@@ -78,7 +78,8 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _within(version: str, since: str, until: str) -> bool:
+def holds(version: str, since: str, until: str) -> bool:
+    """Say whether a version is within a window; an unknown one is within all."""
     if not version:
         return True
     here = release(version)

@@ -86,9 +86,9 @@ def code_of(node: ast.AST) -> str:
     code = ast.unparse(node)
     for inner in ast.walk(node):
         if isinstance(inner, ast.FunctionDef | ast.ClassDef):
-            first = inner.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                code = code.replace(f'"""{first.value.value}"""', "", 1)
+            text = ast.get_docstring(inner, clean=False)
+            if text is not None:
+                code = code.replace(f'"""{text}"""', "", 1)
     return code
 
 

@@ -9,6 +9,7 @@ from crosscast.facts.fact import Fact, Layer
 from crosscast.readers import (
     flags_accelerate,
     flags_fairseq,
+    flags_loops,
     flags_lightning,
     flags_megatron,
     flags_paddle,
@@ -42,6 +43,12 @@ def _tell_trainer(said: Said, settings: Settings, launch: Launch) -> None:
         flags_paddle.tell_trainer_flags(said, settings)
         return
     tell_trainer(said, settings)
+    said.facts = [fact for fact in said.facts if not _is_guess_of_type(fact)]
+
+
+def _is_guess_of_type(fact: Fact) -> bool:
+    """Whether no flag says the type: the script that is started may turn its weights to half."""
+    return fact.field == "precision.default_dtype" and fact.origin == "library_default"
 
 
 LIBRARIES = (
@@ -51,6 +58,7 @@ LIBRARIES = (
     Library("lightning", flags_lightning.owns, flags_lightning.tell),
     Library("paddle", flags_paddle.owns, flags_paddle.tell),
     Library("accelerate", flags_accelerate.owns, flags_accelerate.tell),
+    Library("loop", flags_loops.owns, flags_loops.tell),
 )
 
 

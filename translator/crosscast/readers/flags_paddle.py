@@ -22,7 +22,15 @@ _STRONG = frozenset(
         *("bert_config_path", "use_data_parallel", "weight_sharing"),
     )
 )
-_SWITCHES = ("use_fp16", "use_amp", "use_pure_fp16", "use_pure_bf16", "use_mix_precision", "fp16")
+_SWITCHES = (
+    "use_fp16",
+    "use_amp",
+    "use_pure_fp16",
+    "use_pure_bf16",
+    "use_mix_precision",
+    "fp16",
+    "amp",
+)
 _TENSORFLOW = frozenset({"use_xla", "xla", "horovod", "amp", "use_tpu", "tpu_name"})
 _ERNIE = frozenset(
     (
@@ -42,7 +50,7 @@ _SCALING = {
 
 def owns(settings: Settings, launch: Launch) -> bool:
     """Return whether these are flags of a Paddle script."""
-    if settings.having(_TENSORFLOW):
+    if settings.having(_TENSORFLOW) and launch.command.launcher != "paddle":
         return False
     switched = settings.having(_SWITCHES)
     strong = settings.having(_STRONG)

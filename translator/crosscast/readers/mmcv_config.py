@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.readers.settings import Said
+from crosscast.readers.torch_optimizer_names import role
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_window
 
@@ -19,17 +20,13 @@ _POLICIES = {
     "onecycle": "onecycle",
     "cyclic": "custom",
     "flatcosineannealing": "cosine",
+    "linear": "linear",
 }
 
 
 def tell_mmcv(said: Said, tree: Tree) -> None:
     """Say what the dictionaries of a configuration mean."""
-    from crosscast.readers.py_mmengine import (
-        tell_checkpointing,
-        tell_clip_grad,
-        tell_groups,
-        tell_typed_optimizer,
-    )
+    from crosscast.readers.py_mmengine import tell_checkpointing, tell_clip_grad, tell_groups
 
     optimizer = tree.get("optimizer")
     hook = tree.get("optimizer_config")
@@ -40,18 +37,34 @@ def tell_mmcv(said: Said, tree: Tree) -> None:
         tell_window(said, hook.setting("cumulative_iters") or hook.setting("update_interval"))
         tell_clip_grad(said, hook.get("grad_clip"))
     if optimizer is not None and optimizer.keys is not None:
-        tell_typed_optimizer(said, optimizer)
+        _optimizers(said, optimizer)
         tell_groups(said, optimizer.get("paramwise_cfg"))
     _schedule(said, tree.get("lr_config"))
     runner = tree.get("runner") or tree
     said.number("run.epochs", runner.setting("max_epochs") or tree.setting("total_epochs"))
-    said.number(
-        "schedule.total_steps", runner.setting("max_iters") or tree.setting("total_iters")
-    )
+    said.number("schedule.total_steps", runner.setting("max_iters") or tree.setting("total_iters"))
     said.number("batch.micro_batch_size", tree.setting("data", "samples_per_gpu"))
     said.number("run.seed", tree.setting("seed"))
     said.by_library("zero_grad.where", "parallel.kind")
     tell_checkpointing(said, tree)
+
+
+def _optimizers(said: Said, optimizer: Tree) -> None:
+    """Say the optimizer, or those of several parts of a model: `dict(generator=dict(type=...))`."""
+    from crosscast.readers.py_mmengine import tell_typed_optimizer
+
+    parts = {name: one for name, one in (optimizer.keys or {}).items() if one.get("type")}
+    if optimizer.get("type") is not None or not parts:
+        tell_typed_optimizer(said, optimizer)
+        return
+    subject = said.subject
+    for name, one in parts.items():
+        said.subject = name
+        tell_typed_optimizer(said, one)
+        part = role(name.rstrip("s"))
+        if part:
+            said.tell("optimizer.role", part, one.setting("type"), origin="presence")
+    said.subject = subject
 
 
 def _precision(said: Said, tree: Tree, hook: Tree | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.lookups import certain_truth
+from crosscast.pysource.choices import certain_truth
 from crosscast.pysource.values import Known, Unknown, Value
 from crosscast.readers.python_calls import calls_of, plain, value_of
 from crosscast.readers.python_precision import precision_facts, site

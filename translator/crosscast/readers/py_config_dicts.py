@@ -75,6 +75,8 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
         ("momentum", "momentum"),
     ):
         said.number(f"optimizer.{field}", params.setting("optimizer_params", name))
+    if family == "adamw":
+        said.number("optimizer.weight_decay", params.setting("optimizer_params", "weight_decay"))
     if family and params.get("regularizer") is not None:
         said.number("optimizer.l2", params.setting("regularizer_params", "scale"))
     policy = get("lr_policy")

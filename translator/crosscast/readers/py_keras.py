@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.containers import chase
 from crosscast.pysource.values import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.python_calls import calls_of, last, matching, plain, text_value
-from crosscast.readers.python_precision import Mode, Site, precision_facts, site, types_in
+from crosscast.readers.python_precision import (
+    Mode,
+    Site,
+    precision_facts,
+    site,
+    types_behind,
+    types_in,
+)
 from crosscast.readers.python_switches import conditions, reached_by
 
 if TYPE_CHECKING:
     from crosscast.diagnostics import Span
     from crosscast.pysource.calls import Call
-    from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 
 NAME = "keras"
@@ -37,6 +42,11 @@ _SCALER = re.compile(
     r"|tensorflow\.[\w.]*keras[\w.]*\.)LossScaleOptimizer"
 )
 _LAYER = re.compile(r"keras\.(layers\.\w+|Sequential|Model|models\.\w+)")
+_ELSEWHERE = re.compile(
+    r"graph_rewrite|auto_mixed_precision|AUTO_MIXED_PRECISION|set_(global_)?policy|(?i:policy\()"
+)
+"""Other ways to half precision: where one is there, the wrapper says nothing about who decides."""
+_WRAPS = re.compile(r"^(keras|tensorflow)\.[\w.]*LossScaleOptimizer$")
 _METHODS = ("get_scaled_loss", "get_unscaled_gradients")
 
 
@@ -53,6 +63,8 @@ class KerasReader:
         yield from precision_facts(sites, NAME)
         if not sites and not scaler_calls(program):
             yield from _by_caller(program)
+        if not sites:
+            yield from _by_scaler(program)
         yield from _scaling(program, sites)
 
 
@@ -63,7 +75,7 @@ def policy_sites(program: Program) -> Iterator[Site]:
         if node is None:
             continue
         policy = _policy_name(call.argument("policy") or call.argument("value"))
-        found = types_in(policy) or _spelled(node, call.module)
+        found = types_in(policy) or types_behind(node, call.module)
         if found and found != ("fp32",):
             full = "mixed" not in str(plain(policy) or "mixed")
             mode: Mode = "full" if full or last(name) == "set_floatx" else "mixed"
@@ -75,19 +87,6 @@ def policy_sites(program: Program) -> Iterator[Site]:
         ):
             found = types_in(_policy_name(call.argument("dtype")))
             yield site(call.node, call.module, found, chosen=node)
-
-
-def _spelled(node: ast.expr, module: Module) -> tuple[str, ...]:
-    """Return the types that any text behind the name of a policy means."""
-    found: list[str] = []
-    for one, where in chase(node, module):
-        inner = one
-        if isinstance(one, ast.Call) and last(where.call(one).name) in ("Policy", "DTypePolicy"):
-            inner = where.call(one).bound().get("name") or next(iter(one.args), one)
-        for text, _where in chase(inner, where):
-            if isinstance(text, ast.Constant):
-                found += types_in(Known(text.value))
-    return tuple(dict.fromkeys(found))
 
 
 def _policy_name(value: Value | None) -> Value | None:
@@ -184,6 +183,16 @@ def _by_caller(program: Program) -> Iterator[Fact]:
         if call.method == "get_scaled_loss":
             yield fact_of("precision.dtypes", Known(("fp16",)), span, reader=NAME)
         return
+
+
+def _by_scaler(program: Program) -> Iterator[Fact]:
+    """Yield who decides, where an optimizer is wrapped and another file sets the policy."""
+    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
+        return
+    calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
+    found = [site(call.node, call.module, ("fp16",)) for call in calls]
+    switched = [one for one in found if one.decision.who != "always"]
+    yield from precision_facts(switched[:1], NAME)
 
 
 def _own_loop(program: Program) -> bool:

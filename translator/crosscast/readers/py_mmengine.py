@@ -17,6 +17,7 @@ from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_optimizer, tell_window
 
 if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 
 NAME = "mmengine"
@@ -30,12 +31,21 @@ _CV = frozenset(
     )
 )
 
+_PARTS = frozenset({"model", "data", "data_preprocessor", "train_pipeline"})
+
 
 class MmengineReader:
     """Reads configurations of OpenMMLab's engines."""
 
     name = NAME
-    hints = ("optim_wrapper", "param_scheduler", "optimizer_config", "lr_config", "train_cfg")
+    hints = (
+        "optim_wrapper",
+        "param_scheduler",
+        "optimizer_config",
+        "lr_config",
+        "train_cfg",
+        "_base_",
+    )
 
     def read(self, program: Program) -> Iterable[Fact]:
         """Yield the facts of every module that is such a configuration."""
@@ -52,7 +62,23 @@ class MmengineReader:
                 _tell(said, tree)
             elif names & {"optimizer_config", "lr_config"} or len(names & _CV) >= 3:
                 tell_mmcv(said, tree)
+            elif tree.get("_base_") is not None and names & _PARTS:
+                _inherits(said, module, tree)
             yield from said.facts
+
+
+def _inherits(said: Said, module: Module, tree: Tree) -> None:
+    """Say what files that this one only adds a model or data to decide."""
+    base = tree.setting("_base_")
+    said.tell("framework", "pytorch", origin="presence")
+    if tree.get("data_preprocessor") is not None:
+        said.tell("api", "mmengine", base, origin="presence")
+    said.tell("precision.enabled", "inherit", base, origin="presence", confidence="likely")
+    text = module.source.text
+    if "schedule" in text.partition("_base_")[2].partition("]")[0]:
+        said.tell("schedule.decay", "inherit", base, origin="presence", confidence="likely")
+        said.tell("optimizer.family", "inherit", base, origin="presence", confidence="likely")
+    said.by_library("zero_grad.where", "parallel.kind")
 
 
 def _tell(said: Said, tree: Tree) -> None:

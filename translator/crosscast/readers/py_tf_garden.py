@@ -30,6 +30,11 @@ _HELPER = re.compile(
     r"(get|set|setup|set_up|init|configure|enable|use|build\w*)_?\w*(mixed_precision|mxp|precision|amp)\w*"
 )
 _SWITCH = re.compile(r"amp|fp16|float16|bf16|half|mixed|mxp|precision|dtype", re.I)
+_UPDATES = re.compile(r"create_optimizer|build_optimizer|get_train_op|create_train_op")
+_HALF = re.compile(r"(use_|enable_)?(amp|fp16|mixed_precision|float16)")
+_WINDOW = re.compile(
+    r"(num_)?(gradient_)?(accum\w*_steps|accumulation_steps|accumulate_steps|steps_accum)"
+)
 _SCALE = re.compile(r"get_loss_scale")
 
 
@@ -42,7 +47,7 @@ class GardenReader:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
         if not uses(program, "tensorflow", "keras", "tf_keras") and not any(
-            name.startswith(("keras.", "tensorflow.")) for name, _ in calls_of(program)
+            name.startswith(("keras.", "tensorflow.", "official.")) for name, _ in calls_of(program)
         ):
             return
         configured = [c for c in _unknown(program) if c.method == "configure_optimizer"]
@@ -53,6 +58,7 @@ class GardenReader:
         sites = list(_helpers(program))
         yield from precision_facts(sites, NAME)
         yield from _untyped(program, sites)
+        yield from _handed_on(program)
 
 
 def _unknown(program: Program) -> Iterator[Call]:
@@ -129,6 +135,30 @@ def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
                 if off in (None, False, "none", "float32", "fp32", "no", "off") and off is not None:
                     yield fact_of("precision.default_dtype", Known("fp32"), span, reader=NAME)
                 return
+
+
+def _handed_on(program: Program) -> Iterator[Fact]:
+    """Yield what switches say that go to the function of another file that makes the update."""
+    for call in _unknown(program):
+        if not _UPDATES.fullmatch(call.method):
+            continue
+        given = [(None, one) for one in call.node.args]
+        given += [(k.arg, k.value) for k in call.node.keywords if k.arg]  # type: ignore[misc]
+        for word, one in given:
+            text = word or call.module.text(one).rpartition(".")[2]
+            who = origin(one, call.module)
+            if who == "always":
+                continue
+            value = value_of(one, call.module)
+            if _HALF.fullmatch(text) and isinstance(plain(value), bool | None):
+                yield from precision_facts(
+                    [site(call.node, call.module, ("fp16",), switch=one)], NAME
+                )
+            elif _WINDOW.fullmatch(text) and value is not None:
+                span = call.module.span(one)
+                yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+                yield fact_of("accumulation.steps", value, span, reader=NAME)
+        return
 
 
 READER = GardenReader()

@@ -28,6 +28,7 @@ _SCALER = re.compile(
 )
 _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
 """Wrapper of a scaler that files around vision models hand on under this name."""
+_SWITCHES = ("use_amp", "amp", "fp16", "use_fp16", "mixed_precision", "use_mixed_precision")
 _CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
 _KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
 _PARAMETERS = {
@@ -177,10 +178,7 @@ def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
             return tell_uses(told, [Use(by_caller[0], decision, ("fp16",), "")])
         return tell_uses(
             told,
-            [
-                Use(place_of(c), decide(conditions_of(c), None, c.module), ("fp16",), "fp16")
-                for c in helpers
-            ],
+            [Use(place_of(c), _of_helper(c, program), ("fp16",), "fp16") for c in helpers],
         )
     looped = any(step.loop is not None for step in training_steps(program))
     uses = []
@@ -190,6 +188,21 @@ def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
             decision = Decision("caller", None, decision.under)
         uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
     return tell_uses(told, uses)
+
+
+def _of_helper(call: Call, program: Program) -> Decision:
+    """Return who decides where only a wrapper of a scaler is made: a switch that is handed on."""
+    found = decide(conditions_of(call), None, call.module)
+    if found.who != "always":
+        return found
+    for module in program.modules:
+        for other in module.calls:
+            for keyword in other.node.keywords:
+                if keyword.arg in _SWITCHES and program.function(other) is None:
+                    switched = decide((), keyword.value, module)
+                    if switched.who in ("flag", "config"):
+                        return switched
+    return found
 
 
 def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) -> None:
@@ -228,7 +241,9 @@ def _by_caller(program: Program) -> tuple[Span, ...]:
     for step in training_steps(program):
         for event in step.of("backward", "step", "update_scale"):
             name = event.scaler.partition(".")[0].partition("[")[0]
-            if not name or event.library not in ("", "torch"):
+            if event.library == "timm" and event.kind == "update_scale":
+                name = event.subject
+            elif not name or event.library not in ("", "torch"):
                 continue
             function = event.module.function_of(event.node)
             while function is not None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
+    from crosscast.trainstep.events import Event
 
 NAME = "torch_optimizers"
 
@@ -80,6 +81,7 @@ def _made(program: Program) -> Iterator[Made]:
 
 def _as_optimizer(call: Call, program: Program) -> Made | None:
     names = [n for n in call.names if is_optimizer(n) or is_library_class(n)]
+    names = [n for n in names if not WRAPPERS.search(last(n)) or is_optimizer(n)]
     classes = list(dict.fromkeys(last(n) for n in names))
     if names and not _inside_own_class(call):
         if len(classes) == 1 or len({family(n) for n in names}) == 1:
@@ -192,21 +194,26 @@ def _tell(told: Told, made: Made, subjects: Subjects) -> None:
 
 
 def _given(told: Told, program: Program) -> None:
-    """Say that the caller brings the optimizer that is stepped here."""
+    """Say that the caller brings the optimizer that is stepped here, or that another file does."""
     for step in training_steps(program):
         for event in step.of("step"):
             receiver = event.node.func if isinstance(event.node, ast.Call) else None
             if not event.subject or not isinstance(receiver, ast.Attribute):
                 continue
             if _is_parameter(receiver.value, event.module):
-                told.say(
-                    "optimizer.family",
-                    "caller",
-                    event.span,
-                    subject=event.subject,
-                    confidence="likely",
-                )
+                _say_whose(told, "caller", event)
                 return
+    told_of: set[str] = set()
+    for step in training_steps(program):
+        for event in step.of("step"):
+            own = isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute)
+            if own and "opt" in event.subject.lower() and event.subject not in told_of:
+                told_of.add(event.subject)
+                _say_whose(told, "elsewhere", event)
+
+
+def _say_whose(told: Told, who: str, event: Event) -> None:
+    told.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
 
 
 def _is_parameter(node: ast.expr, module: Module) -> bool:

@@ -80,7 +80,23 @@ def _kind(call: Call) -> str:
             inside = call.module.class_of(call.node)
             if inside is None or inside.name not in _OWN:
                 return _OWN[last(name)]
+        if ":" in name and (kind := _of_base(name, call)):
+            return kind
     return "ddp" if _is_own_wrapper(call) else ""
+
+
+def _of_base(name: str, call: Call) -> str:
+    """Return what a class of the program spreads by, from the library's class below it."""
+    program = call.module.program
+    scope = program.class_named(name) if program is not None else None
+    if scope is None or not isinstance(scope.node, ast.ClassDef):
+        return ""
+    for base in scope.node.bases:
+        above = scope.module.resolve(base)
+        for pattern, kind in _KINDS:
+            if above.startswith("torch.nn.") and pattern.fullmatch(above):
+                return kind
+    return ""
 
 
 def _is_own_wrapper(call: Call) -> bool:

@@ -9,6 +9,7 @@ from crosscast.facts.fact import Fact
 from crosscast.readers.torch_schedule_calls import in_library, scheduled
 from crosscast.readers.torch_schedule_functions import Candidate
 from crosscast.readers.torch_schedule_hand import by_hand
+from crosscast.readers.torch_schedule_outside import moved_on
 from crosscast.readers.torch_told import Told, trains
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class TorchSchedules:
     """Reads schedules."""
 
     name = NAME
-    hints = ("chedul", "LR", "lr'", 'lr"', "Noam", "arm", "anneal")
+    hints = ("chedul", "LR", "lr'", 'lr"', "Noam", "arm", "anneal", "earning_rate")
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield how the learning rate of a program moves."""
@@ -34,6 +35,8 @@ class TorchSchedules:
             if falls and one.warms:  # what is written by hand only warms up
                 one.decay, one.rising = "", True
             found.append(one)
+        if not any(one.decay for one in found):
+            found += moved_on(program)
         _tell(told, found)
         if found:
             _by_engine(told, program)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.pysource.values import Known, Symbol, Unknown, Value
+from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -20,6 +20,7 @@ Named = tuple[str, "Call"]
 _INDEX: WeakKeyDictionary[Program, tuple[Named, ...]] = WeakKeyDictionary()
 _HIDDEN = re.compile(r"^[\w.]+\.(keras|tf|fluid|paddle)\.(?=[a-zA-Z_])")
 """A library that another package hands on: `ourpackage.keras.optimizers.Adam`."""
+_WRAPPERS = ("constant", "cast", "identity", "to_float", "convert_to_tensor", "Variable")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WHOLE = {"keras": "keras", "tf": "tensorflow", "fluid": "paddle.fluid", "paddle": "paddle"}
 _OWN = ("tensorflow.", "keras.", "paddle.", "torch.", "tf_keras.", "jax.", "optax.", "flax.")
@@ -51,10 +52,28 @@ def calls_of(program: Program) -> tuple[Named, ...]:
             (canonical(name), call)
             for call in program.calls()
             if not idle or _top(call.node, call.module) not in idle
+            if not _only_predicts(call)
             for name in call.names or ("",)
         )
         _INDEX[program] = found
     return found
+
+
+def _only_predicts(call: Call) -> bool:
+    """Whether a call stands in the branch of an estimator that does not train."""
+    module = call.module
+    if "ModeKeys." not in module.source.text:
+        return False
+    child: ast.AST = call.node
+    here = module.parent(child)
+    while here is not None:
+        if isinstance(here, ast.If) and child in here.body:
+            test = here.test
+            if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+                if module.text(test).endswith((".PREDICT", ".INFER", ".EVAL")):
+                    return True
+        child, here = here, module.parent(here)
+    return False
 
 
 def _idle(program: Program) -> set[ast.AST]:
@@ -154,3 +173,30 @@ def target_of(call: ast.Call, module: Module) -> str:
         function = module.function_of(call)
         return function.name if function is not None else ""
     return ""
+
+
+def unwrapped(value: Value | None) -> Value | None:
+    """Return the number in `tf.constant(1e-3)`, `tf.cast(rate, tf.float32)`, `float(rate)`."""
+    for _ in range(4):
+        if not isinstance(value, Instance) or value.call is None:
+            break
+        call: Call = value.call  # type: ignore[assignment]
+        if value.made_by.rpartition(".")[2] not in _WRAPPERS or not call.node.args + [
+            k.value for k in call.node.keywords
+        ]:
+            break
+        given = next((k.value for k in call.node.keywords if k.arg in ("value", "x")), None)
+        if given is None:
+            given = call.node.args[0] if call.node.args else call.node.keywords[0].value
+        value = value_of(given, call.module)
+    return value
+
+
+def numeric(value: Value | None) -> Value | None:
+    """Return a value if it is a number or is not known; anything else says nothing."""
+    match value:
+        case Known(value=bool() | None | str()):
+            return None
+        case Known(value=int() | float()) | Unknown() | Choice():
+            return value
+    return None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
-from crosscast.readers.python_calls import target_of, value_of
+from crosscast.pysource.values import Choice, Instance, Known, Symbol
+from crosscast.readers.python_calls import numeric, target_of, unwrapped, value_of
 from crosscast.readers.python_schedules import Course, course_of
 from crosscast.readers.python_switches import conditions, located
 
@@ -43,7 +43,6 @@ FIELDS: Mapping[str, Sequence[str]] = {
     "eps": ("epsilon", "eps"),
     "momentum": ("momentum",),
 }
-_WRAPPERS = ("constant", "cast", "identity", "to_float", "convert_to_tensor", "Variable")
 RATES = ("learning_rate", "lr", "init_lr", "init_value", "base_lr")
 DECAYS = ("weight_decay", "weight_decay_rate", "lamb_weight_decay")
 
@@ -174,7 +173,7 @@ def number(
     if node is None:
         return
     module = one.call.module.owner_of(node)
-    value = _numeric(located(_within(value_of(node, module)), node, module))
+    value = numeric(located(unwrapped(value_of(node, module)), node, module))
     if value is None:
         return
     yield fact_of(
@@ -185,33 +184,6 @@ def number(
         under=under,
         reader=reader,
     )
-
-
-def _within(value: Value | None) -> Value | None:
-    """Return the number in `tf.constant(1e-3)`, `tf.cast(rate, tf.float32)`, `float(rate)`."""
-    for _ in range(4):
-        if not isinstance(value, Instance) or value.call is None:
-            break
-        call: Call = value.call  # type: ignore[assignment]
-        if value.made_by.rpartition(".")[2] not in _WRAPPERS or not call.node.args + [
-            k.value for k in call.node.keywords
-        ]:
-            break
-        given = next((k.value for k in call.node.keywords if k.arg in ("value", "x")), None)
-        if given is None:
-            given = call.node.args[0] if call.node.args else call.node.keywords[0].value
-        value = value_of(given, call.module)
-    return value
-
-
-def _numeric(value: Value | None) -> Value | None:
-    """Return a value if it is a number or is not known; anything else says nothing."""
-    match value:
-        case Known(value=bool() | None | str()):
-            return None
-        case Known(value=int() | float()) | Unknown() | Choice():
-            return value
-    return None
 
 
 def schedule_facts(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.containers import chase
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.python_calls import last
 from crosscast.readers.python_switches import Decision, conditions, decide, origin, reached_by
@@ -104,6 +105,19 @@ def types_in(value: Value | None) -> tuple[str, ...]:
         elif "float32" in small or "fp32" in small or small in ("float", "single"):
             found.append("fp32")
     return tuple(found)
+
+
+def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
+    """Return the types that any text behind the name of a policy means."""
+    found: list[str] = []
+    for one, where in chase(node, module):
+        inner = one
+        if isinstance(one, ast.Call) and last(where.call(one).name) in ("Policy", "DTypePolicy"):
+            inner = where.call(one).bound().get("name") or next(iter(one.args), one)
+        for text, _where in chase(inner, where):
+            if isinstance(text, ast.Constant):
+                found += types_in(Known(text.value))
+    return tuple(dict.fromkeys(found))
 
 
 def precision_facts(

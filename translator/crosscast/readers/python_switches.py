@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.choices import certain_truth
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.evaluate import evaluate, truth
-from crosscast.pysource.lookups import certain_truth
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown
 from crosscast.readers.python_origins import Who, by_name_of_flag, leaves, located, origin
 

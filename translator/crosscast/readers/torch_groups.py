@@ -73,8 +73,10 @@ def groups_of(node: ast.expr | None, module: Module) -> Groups:
     if not dictionaries and (place := _helper(node, module)) is not None:
         found.spared, found.place = True, place
         call, where = place
-        for given in (*call.args, *(k.value for k in call.keywords)):
-            if _DECAY.search(where.text(given)):
+        named = [(where.text(given), given) for given in call.args]
+        named += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+        for text, given in named:
+            if _DECAY.search(text):
                 found.decays.append((evaluate(given, where), given, where))
     return found
 

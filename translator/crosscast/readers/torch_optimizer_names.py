@@ -22,7 +22,7 @@ _NOT_MADE = frozenset({"Optimizer"})
 _FACTORY = re.compile(
     r"(create|build|get|make|init|setup|initialize|configure|prepare|construct|smart|choose|select)"
     r"_?(\w*_)?optim"
-    r"(izers?|s)?(_v2|_factory|_and_\w+)?$",
+    r"(izers?|ization|s)?(_v2|_factory|_and_\w+)?$",
     re.I,
 )
 WRAPPERS = re.compile(

@@ -26,6 +26,7 @@ _PROGRESS = frozenset(
     }
 )
 _LISTS = frozenset({"milestones", "milestone", "anneal", "boundaries", "boundary", "decays"})
+_INDICES = frozenset({"index", "idx", "drops", "decays"})
 _OPEN = frozenset({"min", "max", "float", "int", "round", "abs", "pow", "sum"})
 _DEPTH = 5
 Part = tuple[ast.AST, "Module"]
@@ -69,6 +70,8 @@ def _decay(parts: list[Part], words: frozenset[str]) -> str:
     for node, text in zip(powers, texts, strict=True):
         if "//" in text or re.search(r"\bint\(|floor", text):
             return "step_custom" if words & _LISTS else "step"
+        if _by_index(node):
+            return "step_custom"
         if _is_poly(node, text):
             return "poly"
     if powers and words & _LISTS:
@@ -80,6 +83,12 @@ def _decay(parts: list[Part], words: frozenset[str]) -> str:
     if _by_milestones(parts):
         return "step_custom"
     return "custom"
+
+
+def _by_index(node: ast.AST) -> bool:
+    """Whether a power counts the drops that were made so far: `gamma ** step_index`."""
+    exponent = node.right if isinstance(node, ast.BinOp) else node.args[1]  # type: ignore[attr-defined]
+    return isinstance(exponent, ast.Name) and bool(parts_of(exponent.id) & _INDICES)
 
 
 def _is_poly(node: ast.AST, text: str) -> bool:

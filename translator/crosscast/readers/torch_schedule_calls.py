@@ -22,8 +22,10 @@ from crosscast.readers.torch_schedule_names import (
     is_schedule,
     warms_up,
 )
+from crosscast.readers.torch_schedule_outside import by_outside
+from crosscast.readers.torch_schedule_policies import POLICY, is_partial, policy
 from crosscast.readers.torch_switches import around, usually
-from crosscast.readers.torch_told import content, is_number, place_of
+from crosscast.readers.torch_told import content, is_number, parts_of, place_of
 from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
@@ -36,14 +38,17 @@ _WARMUPS = (
     *("warmup_period", "warmup_updates", "warmup_proportion", "warmup_epoch", "warm_up"),
 )
 _TOTALS = ("num_training_steps", "total_steps", "t_total", "T_max", "num_train_steps")
-_POLICY = re.compile(r"(\w+_)?(lr|learning_rate)_(decay|sched|schedule|schedules)|"
-                     r"(lr|learning_rate)_(\w+_)?(policy|schedule|scheduler|schedule_fn)"
-                     r"|(adjust|update|set|schedule)_(lr|learning_rate)")  # fmt: skip
-_POLICY_FLAG = re.compile(
-    r"(lr_?)?(policy|sched|scheduler|schedule)(_type|_name)?|lr_(mode|type|decay_style|decay_type)"
-)
 _STYLES = ("decay_style", "lr_decay_style", "decay_type", "schedule_type", "lr_scheduler_type")
+_NAMED = re.compile(r"(cosine|linear|poly\w*|exp\w*|inv\w*)_(lr_)?(scheduler|schedule|sched)")
+"""Functions that return all rates of a run, as many files around vision models have them."""
 _CHAINS = frozenset({"SequentialLR", "ChainedScheduler", "ConcatScheduler"})
+
+
+def _is_rate(call: Call) -> bool:
+    """Whether what a function makes is kept under a name of learning rates."""
+    target = call.module.parent(call.node)
+    names = [call.module.text(one) for one in getattr(target, "targets", ())]
+    return any(parts_of(name) & {"lr", "lrs", "rate", "rates"} for name in names)
 
 
 def in_library(program: Program) -> bool:
@@ -76,7 +81,7 @@ def _of_call(call: Call, program: Program) -> Candidate | None:
     if "schedule" in call.bound() and last(call.name).endswith("Adam"):  # BERT's own optimizer
         return _bert(call)
     word = last(call.name) or call.method
-    if _is_partial(call):
+    if is_partial(call):
         word = last(call.module.resolve(call.node.args[0]))
     if FACTORIES.fullmatch(word) and program.function(call) is None:
         if call.receiver is not None and not call.name:
@@ -89,8 +94,11 @@ def _of_call(call: Call, program: Program) -> Candidate | None:
             warms=bool(flags),
             confidence="certain" if timm else "likely",
         )
-    if _POLICY.fullmatch(word) and not names and program.function(call) is None:
-        return _policy(call, program)
+    if POLICY.fullmatch(word) and not names and program.function(call) is None:
+        return policy(call, program)
+    if _NAMED.fullmatch(word) and program.function(call) is None and _is_rate(call):
+        decay, warms = by_outside(call.node, call.module)
+        return Candidate(decay, (place,), warms=warms, confidence="likely")
     function = call.node.func
     if isinstance(function, ast.Name) and "sched" in function.id.lower() and not call.names:
         scope = call.module.scope_of(call.node).lookup(function.id)
@@ -98,40 +106,6 @@ def _of_call(call: Call, program: Program) -> Candidate | None:
         if any(one.kind == "parameter" for one in bindings):
             return Candidate("caller", (place,))
     return None
-
-
-def _policy(call: Call, program: Program) -> Candidate | None:
-    """Return what a function for the rate that is not among the files says by its name."""
-    texts = [call.module.text(one) for one in call.node.args]
-    texts += [call.module.text(one.value) for one in call.node.keywords]
-    if call.name == "functools.partial":
-        texts = texts[1:] or texts
-    elif not any(re.search(r"optim|\bopt\b", text) for text in texts):
-        return None
-    word = last(call.module.resolve(call.node.args[0])) if _is_partial(call) else last(call.name)
-    decay = decay_of(word.replace("_policy", ""))
-    if warms_up(word) and not decay:
-        return Candidate("", (place_of(call),), warms=True, rising=True, confidence="likely")
-    found = Candidate(decay or "elsewhere", (place_of(call),), confidence="likely")
-    if not decay:
-        for flag in program.all_flags:
-            said = content(flag.given or flag.default)
-            if _POLICY_FLAG.fullmatch(flag.dest) and isinstance(said, str):
-                found.decay = SCHEDULES.get(said.lower(), decay_of(said) or "elsewhere")
-                found.flag = f"args.{flag.dest}"
-                found.places = (*found.places, flag.span)
-                break
-    keywords = {one.arg or "" for one in call.node.keywords}
-    spread = [one.value for one in call.node.keywords if one.arg is None]
-    for one in spread:
-        value = content(evaluate(one, call.module))
-        keywords |= {str(key) for key in value} if isinstance(value, dict) else set()
-    found.warms = any(name.startswith("warm") for name in keywords)
-    return found
-
-
-def _is_partial(call: Call) -> bool:
-    return call.name == "functools.partial" and bool(call.node.args)
 
 
 def _usual(call: Call) -> bool | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.diagnostics import Span
 from crosscast.facts.fact import Confidence, Fact
-from crosscast.pysource.containers import chase
+from crosscast.pysource.containers import chase, definitions
 from crosscast.readers.torch_rates import results_of, shape_of
 from crosscast.readers.torch_told import place_of
 
@@ -46,6 +46,8 @@ def by_function(call: Call) -> Candidate:
         return Candidate("custom", (place,))
     parts = list(bodies_of(node, call.module))
     shape = shape_of([(n, m) for n, m in parts])
+    if parts and _may_be_other(node, call.module):
+        return Candidate("selectable", (place,), warms=shape.warmup, confidence="likely")
     if not parts:
         return Candidate("custom", (place,), confidence="likely")
     constant = not shape.decay
@@ -53,6 +55,20 @@ def by_function(call: Call) -> Candidate:
     if shape.warmup and decay == "custom":
         decay = "none"
     return Candidate(decay, (place,), warms=shape.warmup)
+
+
+def _may_be_other(node: ast.expr, module: Module) -> bool:
+    """Whether one of several functions behind a name is made by what another file defines."""
+    program = module.program
+    found = [one for one in definitions(node, module) if one.kind == "assign"]
+    if program is None or len(found) < 2:
+        return False
+    return any(
+        isinstance(one.value, ast.Call)
+        and program.function(one.module.call(one.value)) is None
+        and one.module.resolve(one.value.func) != "functools.partial"
+        for one in found
+    )
 
 
 def bodies_of(node: ast.expr, module: Module) -> Iterator[tuple[ast.AST, Module]]:

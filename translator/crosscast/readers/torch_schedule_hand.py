@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.containers import definitions
 from crosscast.readers.torch_rates import shape_of
 from crosscast.readers.torch_schedule_functions import Candidate
+from crosscast.readers.torch_schedule_outside import by_outside, outside
 from crosscast.readers.torch_switches import around, usually
 
 if TYPE_CHECKING:
@@ -98,9 +100,14 @@ def _candidate(node: ast.stmt, value: ast.expr, module: Module) -> Candidate | N
             places += [site.module.span(site.node) for site in sites]
         if not sites and module.class_of(function) is None and not _handed_on(module, function):
             return None
+    if function is not None:
+        parts += _from_callers(value, module)
     shape = shape_of(parts)
     if not shape.decay:
         shape = shape_of([*parts, *_conditions(node, module)])
+    if shape.decay in ("", "custom") and (other := outside(value, module)) is not None:
+        decay, warms = by_outside(*other)
+        shape = type(shape)(decay, shape.warmup or warms)
     if isinstance(node, ast.AugAssign) and shape.decay == "custom":
         shape = type(shape)("step_custom", shape.warmup)
     if not shape.decay:
@@ -112,6 +119,19 @@ def _candidate(node: ast.stmt, value: ast.expr, module: Module) -> Candidate | N
         elif met is None and used:
             used = None
     return Candidate(shape.decay, tuple(places), warms=shape.warmup, usual=used)
+
+
+def _from_callers(value: ast.expr, module: Module) -> list[tuple[ast.AST, Module]]:
+    """Return the rates that calls give to a function such as `set_lr(optimizer, rate)`."""
+    program = module.program
+    if program is None or not isinstance(value, ast.Name):
+        return []
+    return [
+        given
+        for one in definitions(value, module)
+        if one.kind == "parameter"
+        for given in program.arguments_for(one, value.id)
+    ]
 
 
 def _conditions(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
@@ -144,8 +164,10 @@ def _merged(found: list[Candidate]) -> Iterator[Candidate]:
     if not found:
         return
     decays = [one.decay for one in found]
+    if len(set(decays)) > 1:  # what is seen says more than what another file decides
+        decays = [word for word in decays if word != "elsewhere"]
     order = ("cosine", "noam", "rsqrt", "poly", "exponential", "linear", "step", "step_custom")
-    best = next((word for word in order if word in decays), "custom")
+    best = next((word for word in order if word in decays), decays[0])
     first = next((one for one in found if one.decay == best), found[0])
     first.places = tuple(place for one in found for place in one.places)
     first.warms = any(one.warms for one in found)

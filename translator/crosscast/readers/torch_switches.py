@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.containers import definitions
+from crosscast.pysource.containers import chase, definitions
 from crosscast.pysource.dead import leaves_block
 from crosscast.pysource.evaluate import truth
 from crosscast.pysource.values import Known
 from crosscast.readers.python_switches import Condition, by_name_of_flag
+from crosscast.readers.torch_made import is_made
 from crosscast.readers.torch_origin import flag_behind, origin
 from crosscast.readers.torch_told import parts_of
 
@@ -102,9 +103,10 @@ def _of_callers(module: Module, function: Function, depth: int) -> list[Conditio
 def conditions_of(call: Call) -> list[Condition]:
     """Return the conditions of a call, those of the name that it is called by among them."""
     found = around(call.node, call.module)
-    function = call.node.func
-    if isinstance(function, ast.Name | ast.Attribute):
-        others = list(definitions(function, call.module))
+    for name, module in chase(call.node.func, call.module):
+        if not isinstance(name, ast.Name | ast.Attribute):
+            continue
+        others = list(definitions(name, module))
         for one in others if len(others) > 1 else ():
             value = one.value if one.kind == "assign" else None
             if value is not None and one.module.resolve(value) in call.names:
@@ -186,6 +188,9 @@ def usually(node: ast.expr, module: Module) -> bool | None:
         inner = usually(node.operand, module)
         return None if inner is None else not inner
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        made = is_made(node, module)
+        if made is not None:
+            return made
         compared = _compared(node, module)
         if compared is not None:
             return compared

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.values import Known, Value
 from crosscast.trainstep import (
     accumulating,
+    assigning,
     clipping,
     gradients,
     inline,
@@ -227,6 +228,7 @@ _ACTIONS: dict[str, Action] = {
     "step_update": _schedule,
     "step_epoch": _schedule,
     "step_frac": _schedule,
+    "div_": assigning.divided_in_place,
     "update": _update,
     "update_parameters": _average,
     "update_ema": _average,

@@ -185,6 +185,18 @@ def _augment(walker: Walker, node: ast.AugAssign, frame: Frame) -> None:
         _keep(walker, local, loss, frame)
 
 
+def divided_in_place(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+    """`loss.div_(n)` as a statement of its own."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or len(call.args) != 1:
+        return False
+    target = function.value
+    if not isinstance(target, ast.Name) or not is_loss_name(target.id):
+        return False
+    _keep(walker, target.id, loss_of(call, frame), frame)
+    return True
+
+
 def _scaled_in_place(
     node: ast.AugAssign, whole: ast.BinOp, target: ast.expr, frame: Frame, local: str
 ) -> Loss:

@@ -89,7 +89,7 @@ def _by_comparison(
     life = life_of(name, heads[-1].loop.node, frame)
     if not life.grows:
         return None
-    before = any(precedes(one, node) for one in life.grows)
+    before = any(precedes(one, node, frame) for one in life.grows)
     if not life.resets:
         small = isinstance(parts.right.core, ast.Constant) and parts.right.core.value in (0, 1)
         if op != "==" or life.before is None or small:
@@ -142,7 +142,7 @@ def _test(
             length = str(-gap)
         elif gap:
             length = f"{text} {'-' if gap > 0 else '+'} {abs(gap)}"
-            if isinstance(value, Known) and type(value.value) is int:
+            if isinstance(value, Known) and type(value.value) is int and value.value > gap:
                 length = str(value.value - gap)
     return WindowTest(
         node=node,

@@ -110,12 +110,24 @@ def _fabric(walker: Walker, call: ast.Call, frame: Frame) -> bool:
         bound = words.get("clip_val") or words.get("max_norm")
         clipped(walker, call, frame, kind, bound, library="lightning_fabric")
         return True
+    if not words and _of_other_file(call, frame):
+        clipped(walker, call, frame, "elsewhere", bound_of(call, frame, 1))
+        return True
     way = words.get("gradient_clip_algorithm")
     by_value = isinstance(way, ast.Constant) and way.value == "value"
     bound = words.get("gradient_clip_val")
     kind = "value" if by_value else "global_norm"
     clipped(walker, call, frame, kind, bound, library="lightning")
     return True
+
+
+def _of_other_file(call: ast.Call, frame: Frame) -> bool:
+    """Whether it is a function of a module of the project, which the files given do not show."""
+    name = frame.module.resolve(call.func)
+    inner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    if not isinstance(inner, ast.Name) or kind_of(inner, frame) or inner.id == "self":
+        return False
+    return name.endswith(".clip_gradients") and not name.startswith(("torch.", "lightning"))
 
 
 def _dispatch(walker: Walker, call: ast.Call, frame: Frame) -> bool:

@@ -51,7 +51,8 @@ def start_of(
     if argument is not None and name not in frame.latest:
         linear_name = counter_path(argument.node)
         if linear_name:
-            return start_of(Linear(argument.node, 0), argument.frame, heads, test)
+            place = frame.call if frame.caller is argument.frame else None
+            return start_of(Linear(argument.node, 0), argument.frame, heads, place or test)
     if name.endswith("state.iteration"):  # ignite counts from 1 before it calls the step
         return 1, Facts(restarts=False)
     if name in _BATCH_INDEX and getattr(frame.function, "name", "") == "training_step":
@@ -65,23 +66,32 @@ def start_of(
     if not outside:
         return None, Facts(never_again=True, restarts=life.per_epoch)
     if life.before is None or life.resets:
-        return (None if not life.resets else _reset_start(life.resets, outside, test)), Facts(
-            restarts=life.per_epoch
-        )
-    before = any(precedes(one, test) for one in outside)
+        first = _reset_start(life.resets, outside, test, frame) if life.resets else None
+        return first, Facts(restarts=life.per_epoch)
+    before = any(precedes(one, test, frame) for one in outside)
     return life.before + (1 if before else 0), Facts(restarts=life.per_epoch or False)
 
 
-def _reset_start(resets: Sequence[Change], grows: Sequence[Change], test: ast.expr) -> int | None:
+def _reset_start(
+    resets: Sequence[Change], grows: Sequence[Change], test: ast.expr, frame: Frame
+) -> int | None:
     first = resets[0].to
     if first is None:
         return None
-    return first + (1 if any(precedes(one, test) for one in grows) else 0)
+    return first + (1 if any(precedes(one, test, frame) for one in grows) else 0)
 
 
-def precedes(change: Change, test: ast.expr) -> bool:
-    """Whether a counter changes before it is tested."""
-    return (change.node.lineno, change.node.col_offset) < (test.lineno, test.col_offset)
+def precedes(change: Change, test: ast.expr, frame: Frame) -> bool:
+    """Whether a counter changes before it is tested, maybe by a function called behind it."""
+    home = frame.module.function_of(change.node)
+    place: ast.expr = test
+    here: Frame | None = frame
+    while here is not None and here.function is not home:
+        place = here.call or place
+        here = here.caller
+    if here is None or here.module is not frame.module:
+        place = test
+    return (change.node.lineno, change.node.col_offset) < (place.lineno, place.col_offset)
 
 
 def _under(change: Change, test: ast.expr, frame: Frame) -> bool:

@@ -17,6 +17,11 @@ _NUMBERS = re.compile(
 _COUNT = re.compile(r"accum|grad_steps|ga_steps|micro|update_freq|chunk|batch_split|acc_step", re.I)
 """Names of the number of micro-batches of a window."""
 
+_PARTS = re.compile(
+    r"batch_?size\b.*/.*(shape\[0\]|size\(0\)|batch_?size|len\()|len\(.*/.*batch_?size", re.I
+)
+"""A window's rows over those of a micro-batch: `args.batch_size / x.shape[0]`."""
+
 
 def division_of(step: TrainingStep) -> Answer | None:
     """Return whether losses are divided before they are summed up."""
@@ -67,7 +72,7 @@ def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> b
     key = str(getattr(division.detail["by_key"], "value", ""))
     if any(key == test.key or text == test.steps_text for test in tests):
         return True
-    if _COUNT.search(key):
+    if _COUNT.search(key) or _PARTS.search(text):
         return True
     by, steps = division.detail["by"], step.steps
     if isinstance(by, Known) and isinstance(steps, Known):

@@ -32,6 +32,7 @@ _PATHS: tuple[tuple[str, Kind], ...] = (
     (r"(lr_scheduler|optimizer\.lr|timm\.scheduler|pytorch_warmup|\.schedules?)\b", "schedule"),
     (r"(GradScaler|AmpScaler|DynamicScale|DynamicLossScal|LossScaler|NativeScaler)", "scaler"),
     (r"^accelerate\.(?:[\w.]*\.)?Accelerator\b", "accelerator"),
+    (r"\bFabric\.setup_optimizers$", "optimizer"),
     (r"\bFabric(\.setup.*)?$", "fabric"),
     (r"^deepspeed\.(initialize|.*Engine)", "engine"),
     (r"OptimWrapper|build_optim_wrapper", "wrapper"),

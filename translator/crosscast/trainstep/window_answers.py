@@ -12,6 +12,7 @@ from crosscast.pysource.module import Module
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 from crosscast.trainstep.frame import Frame
+from crosscast.trainstep.opening import clears_first
 from crosscast.trainstep.settings import library_steps
 from crosscast.trainstep.validity import LIBRARY_KEYS
 
@@ -179,7 +180,7 @@ def tail_of(step: TrainingStep) -> Answer | None:
         return None
     if not test.restarts:
         return answer("carried_over", event)
-    if any(g.window is not None and g.window.opens for e in step.of("zero_grad") for g in e.guards):
+    if any(clears_first(one, step) for one in step.of("zero_grad")):
         return answer("dropped", event)
     if not _per_epoch(step):
         return None

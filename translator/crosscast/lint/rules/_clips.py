@@ -25,6 +25,23 @@ def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, E
                 yield clip, applied
 
 
+def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event]]:
+    """Yield every clip within apex's `scale_loss` with the backward pass before it.
+
+    The scale is taken out of the gradients where that block ends.
+    """
+    for step in eager_steps(subject):
+        for clip in step.of("clip"):
+            scale = clip.context("scale_loss")
+            if scale is None or (known_word(clip, "kind") == "value") != by_value:
+                continue
+            for one in step.of("backward"):
+                mine = one.context("scale_loss")
+                if mine is not None and mine.node is scale.node and one.order < clip.order:
+                    yield clip, one
+                    break
+
+
 def _applied(step: TrainingStep, clip: Event) -> Event | None:
     """Return the step through a scaler that follows, if the backward before was scaled."""
     before = [

@@ -23,6 +23,14 @@ def eager_steps(subject: Subject) -> Iterator[TrainingStep]:
             yield step
 
 
+def window_steps(subject: Subject) -> Iterator[TrainingStep]:
+    """Yield the training loops in which gradients add up, also within a scaler that does all."""
+    for step in subject.steps:
+        backward = step.of("backward")
+        if backward and all(one.library == "timm" or is_eager(one) for one in backward):
+            yield step
+
+
 def is_eager(backward: Event) -> bool:
     """Whether gradients are computed by a call of `backward` that adds them to the parameters."""
     node = backward.node
@@ -100,16 +108,16 @@ def _whole(guard: Guard) -> tuple[str, bool]:
 def _literals_of(guard: Guard) -> tuple[tuple[str, bool], ...]:
     if isinstance(guard.node, ast.Constant):
         return ((guard.text, guard.holds),)
-    return _literals(guard.node, guard.holds)
+    return literals(guard.node, guard.holds)
 
 
 @lru_cache(maxsize=4096)
-def _literals(node: ast.expr, holds: bool) -> tuple[tuple[str, bool], ...]:
+def literals(node: ast.expr, holds: bool) -> tuple[tuple[str, bool], ...]:
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _literals(inner, not holds)
+            return literals(inner, not holds)
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:
-            return tuple(one for value in values for one in _literals(value, holds))
+            return tuple(one for value in values for one in literals(value, holds))
         case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[other]):
             if isinstance(other, ast.Constant) and other.value in (None, False):
                 return ((ast.unparse(left), not holds),)
@@ -118,7 +126,7 @@ def _literals(node: ast.expr, holds: bool) -> tuple[tuple[str, bool], ...]:
             return ((f"{ast.unparse(left)} == {ast.unparse(other)}", holds),)
         case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[other]):
             equal = ast.Compare(left=left, ops=[ast.Eq()], comparators=[other])
-            return _literals(equal, not holds)
+            return literals(equal, not holds)
     return ((ast.unparse(node), holds),)
 
 

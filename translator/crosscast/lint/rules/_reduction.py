@@ -23,6 +23,7 @@ _SUMMED = re.compile(
     r"reduction\s*=\s*['\"](sum|none)['\"]|size_average\s*=\s*False|reduce\s*=\s*False"
     r"|num_tokens|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
 )
+_MODEL = re.compile(r"(^|[._])model(\.forward)?$", re.I)
 _DEPTH = 8
 
 
@@ -55,6 +56,8 @@ def _reductions(backward: Event) -> Iterator[str]:
 def loss_expression(backward: Event) -> ast.expr | None:
     """Return what is differentiated, without the loss scale: `loss`."""
     node = backward.node
+    if isinstance(node, ast.Call) and backward.library == "timm":
+        return node.args[0] if node.args else None
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     loss: ast.expr = node.args[0] if node.args else node.func.value
@@ -91,6 +94,8 @@ def _of(node: ast.expr, module: Module, calls: tuple[ast.Call, ...], depth: int)
             yield from _of(orelse, module, calls, depth + 1)
         case ast.Subscript(value=value, slice=ast.Constant(value="loss")):
             yield from _of(value, module, calls, depth + 1)
+        case ast.Subscript(value=value, slice=ast.Constant(value=0)) if _is_output(value, module):
+            yield "named"
         case ast.Attribute(attr="loss"):
             yield "named" if any("transformers" in one for one in module.imported) else "unknown"
         case _:
@@ -111,12 +116,35 @@ def _of_name(
         elif one.kind == "augment" and isinstance(one.node, ast.AugAssign):
             if isinstance(one.node.op, ast.Add | ast.Sub):
                 yield from _of(one.node.value, module, calls, depth + 1)
+        elif one.value is not None and one.path == (0,) and _is_output(one.value, module):
+            yield "named"
         elif one.value is None or one.path:
             yield "unknown"
         elif not _names(one.value, node.id):
             yield from _of(one.value, module, calls, depth + 1)
         else:
             yield from _of_itself(one.value, node.id, module, calls, depth)
+
+
+def _is_output(node: ast.expr, module: Module, depth: int = 0) -> bool:
+    """Whether it is what a model of transformers returns: its first part is a mean loss."""
+    if depth > 2 or not any("transformers" in one for one in module.imported):
+        return False
+    match node:
+        case ast.Call(func=func):
+            return ":" not in module.call(node).name and bool(_MODEL.search(module.text(func)))
+        case ast.Subscript(value=value, slice=ast.Slice(lower=None)):
+            return _is_output(value, module, depth + 1)
+        case ast.Name(id=name):
+            home = module.scope_of(node).lookup(name)
+            made = home.bindings.get(name, []) if home is not None else []
+            values = [one.value for one in made if one.kind == "assign" and not one.path]
+            return (
+                bool(made)
+                and len(values) == len(made)
+                and all(one is not None and _is_output(one, module, depth + 1) for one in values)
+            )
+    return False
 
 
 def _names(value: ast.expr, name: str) -> bool:

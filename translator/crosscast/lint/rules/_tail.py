@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.lint.rules._windows import end_tests
 from crosscast.pysource.values import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.opening import clears_first
 
 _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
 """Words of conditions that end every epoch early, after a number of batches of its own."""
@@ -36,8 +37,9 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
         if outer is None or _closed_behind(step):
             continue
         seen.add(id(test.node))
-        if any(_opens(one) for one in step.inside("zero_grad")):
-            yield event, test, tuple(o for o in step.inside("zero_grad") if _opens(o))
+        opening = tuple(one for one in step.inside("zero_grad") if clears_first(one, step))
+        if opening:
+            yield event, test, opening
         else:
             yield event, test, tuple(step.around("zero_grad")) if _per_epoch(step, outer) else ()
 
@@ -61,10 +63,6 @@ def _per_epoch(step: TrainingStep, outer: ast.AST) -> bool:
 def _closed_behind(step: TrainingStep) -> bool:
     """Whether the rest is applied behind the loop."""
     return bool(step.around("step"))
-
-
-def _opens(event: Event) -> bool:
-    return any(guard.window is not None and guard.window.opens for guard in event.guards)
 
 
 def _counts(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.flags import Flag, flag_read
 from crosscast.pysource.module import Module
 from crosscast.pysource.project import Program
@@ -61,7 +62,7 @@ def only_counts_or_shows(node: ast.expr, module: Module) -> bool:
             if name not in ("int", "max", "min", "ceil", "floor", "round", "len", "float"):
                 return False
         if isinstance(here, ast.keyword) and here.arg and _COUNTED.search(here.arg):
-            return True
+            return not ACCUMULATES.search(here.arg)
         if isinstance(here, ast.If | ast.While | ast.IfExp):
             return _raises(here) if isinstance(here, ast.If) and child is here.test else False
         if isinstance(here, ast.Assign):

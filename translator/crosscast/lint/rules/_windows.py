@@ -60,7 +60,7 @@ def library_divides(step: TrainingStep) -> bool:
     """Whether a library divides the losses: Accelerate with its own number of steps."""
     libraries = {one.library for one in step.of("backward")}
     if not libraries & {"accelerate"}:
-        return bool(libraries - {"", "apex", "lightning_fabric", "lightning"})
+        return bool(libraries - {"", "apex", "lightning_fabric", "lightning", "timm"})
     return accelerator_steps(step) != 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.diagnostics import Severity
@@ -12,7 +13,13 @@ from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps
 from crosscast.lint.subject import Subject
+from crosscast.pysource.project import Program
 from crosscast.trainstep.events import TrainingStep
+from crosscast.trainstep.frame import Frame
+from crosscast.trainstep.settings import maker_call
+
+_KNOWS = re.compile(r"\.accumulate\(|sync_gradients\s*=(?!=)|set_sync|deepspeed|megatron", re.I)
+"""Words of programs in which somebody else ends the windows."""
 
 _FLAG = """\
 import argparse
@@ -39,6 +46,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if not all(_takes_no_steps(step) for step in steps):
         return
+    told = _told_for_nothing(program, steps)
+    if told is not None:
+        yield told
+        return
     for flag in program.all_flags:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
             continue
@@ -51,6 +62,31 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=_hint(steps[0]),
             related=tuple(one.span for one in steps[0].of("step")[:1]),
         )
+
+
+def _told_for_nothing(program: Program, steps: list[TrainingStep]) -> Finding | None:
+    """Find an Accelerator that divides losses for windows of which the loop has none."""
+    if any(_KNOWS.search(module.source.text) for module in program.modules):
+        return None
+    for step in steps:
+        backward = step.of("backward")[0]
+        call = backward.node
+        if backward.library != "accelerate" or step.loop is None:
+            continue
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        made = maker_call(call.func.value, Frame(backward.module, None))
+        given = made.bound().get("gradient_accumulation_steps") if made is not None else None
+        if made is None or given is None or accelerator_steps(step) == 1:
+            continue
+        return Finding(
+            span=made.module.span(given),
+            message="the Accelerator divides the losses by it, and every micro-batch is a step of "
+            "its own: the loop never enters accumulate",
+            hint="put the round into `with accelerator.accumulate(model):`",
+            related=(backward.span,),
+        )
+    return None
 
 
 def _takes_no_steps(step: TrainingStep) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._loop import backward_of, implies, own_windows, window_steps
 from crosscast.lint.rules._windows import end_tests
 from crosscast.lint.subject import Subject
 
@@ -23,7 +23,7 @@ _RIGHT = changed(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find averages that go on while the weights stand still."""
-    for step in eager_steps(subject):
+    for step in window_steps(subject):
         if not own_windows(step) or not end_tests(step):
             continue
         backward = backward_of(step)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
-from crosscast.lint.rules._loop import eager_steps, known_word
+from crosscast.lint.rules._loop import known_word
 from crosscast.lint.subject import Subject
 from crosscast.pysource.values import Known, Unknown
 from crosscast.trainstep.events import Event
@@ -29,7 +29,7 @@ _RIGHT = (
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips that run with a limit of 0 if nobody says otherwise."""
-    for step in eager_steps(subject):
+    for step in subject.steps:
         for clip in step.of("clip"):
             limit = _default(clip)
             if isinstance(limit, bool) or not isinstance(limit, int | float) or limit != 0:
@@ -41,6 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 span=clip.span,
                 message=f"{name} is 0 by default, and every gradient is cut to 0",
                 hint=f"clip only `if {name} > 0`, or let the default be None",
+                severity=None if isinstance(clip.detail.get("max"), Known) else Severity.WARNING,
             )
 
 

@@ -68,5 +68,8 @@ RULE = Rule(
     wrong=EXAMPLE.replace("0.01}", "0.0 }").replace("0.0},", "0.01},").replace("0.0 }", "0.0}"),
     right=EXAMPLE,
     check=check,
-    hints=("no_decay", "no_wd", "decay"),
+    hints=(
+        *("no_decay", "nodecay", "no_wd", "not_decay", "no_weight_decay", "skip_decay"),
+        *("skip_weight_decay", "exclude", "apply_decay_param_fun"),
+    ),
 )

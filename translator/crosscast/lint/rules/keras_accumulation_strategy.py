@@ -9,6 +9,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of, strategies
 from crosscast.lint.subject import Subject
+from crosscast.pysource.project import Program
+from crosscast.readers.python_calls import calls_of
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -16,17 +18,25 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = program_of(subject)
     if program is None:
         return
-    made = strategies(program)
+    made = strategies(program) if _in_graphs(program) else []
     for call in accumulating(program) if made else ():
         node = call.bound()["gradient_accumulation_steps"]
         place = call.module.owner_of(node)
         yield Finding(
             span=place.span(node),
             message="gradient_accumulation_steps raises RuntimeError under a strategy of "
-            "tf.distribute",
+            "tf.distribute, in fit and within tf.function",
             hint="sum the gradients up in a training step of your own",
             related=(made[0].module.span(made[0].node),),
         )
+
+
+def _in_graphs(program: Program) -> bool:
+    """Whether steps run as graphs: by `fit`, or within `tf.function`; eagerly it works."""
+    names = {call.method for _, call in calls_of(program)}
+    return bool(names & {"fit", "train_on_batch"}) or any(
+        "tf.function" in module.source.text for module in program.modules
+    )
 
 
 _DISTRIBUTED = """\

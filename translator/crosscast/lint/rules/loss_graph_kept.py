@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.diagnostics import Severity
@@ -19,6 +20,9 @@ _RIGHT = changed(
     ("for inputs", "total = 0.0\nfor inputs"),
     ("    optimizer.step()\n", "    optimizer.step()\n    total += loss.item()\n"),
 )
+
+_FUNCTION = re.compile(r"fn|func|node", re.I)
+"""Parts of names of what computes losses, which is no tensor."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -43,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _differentiated(backward: Event) -> Iterator[str]:
     loss = loss_expression(backward)
-    if isinstance(loss, ast.Name):
+    if isinstance(loss, ast.Name) and not _FUNCTION.search(loss.id):
         yield loss.id
 
 

@@ -11,7 +11,7 @@ from crosscast.lint.edits import column_at, insert, insert_before
 from crosscast.lint.rule import Edit, Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps, known_word, own_windows
+from crosscast.lint.rules._loop import backward_of, known_word, own_windows, window_steps
 from crosscast.lint.rules._reduction import loss_expression, reduction_of
 from crosscast.lint.rules._windows import (
     ACCUMULATES,
@@ -27,7 +27,7 @@ _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows in which no loss is divided, if the losses are means."""
-    for step in eager_steps(subject):
+    for step in window_steps(subject):
         if not own_windows(step) or step.of("divide_loss"):
             continue
         yield from _only_hooks(step)
@@ -116,7 +116,7 @@ RULE = Rule(
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,
-    hints=("backward",),
+    hints=("backward", "scaler"),
     fixable=True,
     sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
 )

@@ -9,7 +9,7 @@ from crosscast.diagnostics import Severity
 from crosscast.lint.edits import column_at, insert, insert_before
 from crosscast.lint.rule import Edit, Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps
+from crosscast.lint.rules._loop import backward_of, window_steps
 from crosscast.lint.rules._windows import end_tests
 from crosscast.lint.subject import Subject
 from crosscast.trainstep.events import Event, WindowTest
@@ -17,7 +17,7 @@ from crosscast.trainstep.events import Event, WindowTest
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find window tests that are true too early or too late."""
-    for step in eager_steps(subject):
+    for step in window_steps(subject):
         backward = backward_of(step)
         for event, test in end_tests(step):
             if test.aligned is not False or test.never_again or test.opens or test.by_caller:

@@ -10,7 +10,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import program_of
 from crosscast.lint.subject import Subject
-from crosscast.pysource.lookups import certain_truth
+from crosscast.pysource.choices import certain_truth
 from crosscast.readers.python_calls import calls_of, plain, value_of
 
 

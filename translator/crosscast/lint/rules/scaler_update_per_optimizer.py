@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, plain_scaler
 from crosscast.lint.subject import Subject
+from crosscast.trainstep.events import Event, TrainingStep
 
 _RIGHT = """\
 import torch
@@ -32,6 +34,7 @@ for inputs, targets in loader:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find two updates of one scaler in a round, each behind the step of another optimizer."""
     for step in eager_steps(subject):
+        yield from _looped(step)
         updates = [one for one in step.inside("update_scale") if plain_scaler(one)]
         for first, second in pairwise(updates):
             if first.scaler != second.scaler or first.node is second.node:
@@ -61,6 +64,36 @@ def check(subject: Subject) -> Iterator[Finding]:
                 related=(first.span,),
                 severity=Severity.NOTE if again else None,
             )
+
+
+def _looped(step: TrainingStep) -> Iterator[Finding]:
+    """Find updates in a loop over the optimizers of one backward pass."""
+    around = {id(loop.node) for one in step.of("backward") for loop in one.loops}
+    for update in step.inside("update_scale"):
+        inner = update.loops[-1] if update.loops else None
+        if inner is None or id(inner.node) in around or not plain_scaler(update):
+            continue
+        applied = [
+            one
+            for one in step.inside("step")
+            if one.loops == update.loops and one.scaler == update.scaler
+        ]
+        if applied and around and any(_turns(one, inner.node) for one in applied):
+            yield Finding(
+                span=update.span,
+                message=f"{update.scaler} is updated once for every optimizer of {inner.over}",
+                hint="update it once, behind the loop",
+                related=(applied[0].span,),
+            )
+
+
+def _turns(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
+    """Whether every round of a loop steps another optimizer."""
+    if isinstance(loop, ast.While) or not isinstance(applied.node, ast.Call):
+        return False
+    names = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+    given = [one for node in applied.node.args for one in ast.walk(node)]
+    return any(isinstance(one, ast.Name) and one.id in names for one in given)
 
 
 RULE = Rule(

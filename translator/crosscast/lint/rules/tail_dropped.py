@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import EPOCHS, changed
-from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._loop import window_steps
 from crosscast.lint.rules._tail import open_tails
 from crosscast.lint.rules.tail_leaks import RULE as LEAKS
 from crosscast.lint.subject import Subject
@@ -15,7 +15,7 @@ from crosscast.lint.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find epochs that start by clearing what the one before has left."""
-    for step in eager_steps(subject):
+    for step in window_steps(subject):
         for event, test, cleared in open_tails(step):
             if cleared:
                 yield Finding(
@@ -37,5 +37,5 @@ RULE = Rule(
     wrong=changed(EPOCHS, (" or step + 1 == len(loader)", "")),
     right=LEAKS.right,
     check=check,
-    hints=("backward",),
+    hints=("backward", "scaler"),
 )

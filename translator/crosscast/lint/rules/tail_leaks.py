@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import EPOCHS, changed
-from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._loop import window_steps
 from crosscast.lint.rules._tail import open_tails
 from crosscast.lint.subject import Subject
 
@@ -20,7 +20,7 @@ _LEAKING = changed(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows that start again every epoch while the gradients do not."""
-    for step in eager_steps(subject):
+    for step in window_steps(subject):
         for event, test, cleared in open_tails(step):
             if not cleared:
                 yield Finding(
@@ -49,5 +49,5 @@ RULE = Rule(
         "        loss = criterion(model(inputs), targets) / min(steps, rest)\n",
     ),
     check=check,
-    hints=("backward",),
+    hints=("backward", "scaler"),
 )

@@ -9,6 +9,7 @@ from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, function_calls, program_of
+from crosscast.lint.rules._loop import literals
 from crosscast.lint.subject import Subject
 from crosscast.pysource.calls import Call
 from crosscast.readers.py_keras import scales_by_hand
@@ -25,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         module = clip.module
         function: ast.AST = module.function_of(clip.node) or module.tree
         calls = function_calls(function, module)
-        mine = [one for one in calls if one.node in scaled and _before(one, clip)]
+        mine = [one for one in calls if one.node in scaled and _reaches(one, clip)]
         if not mine or not is_used(clip):
             continue
         out = [one for one in calls if one.method == "get_unscaled_gradients"]
@@ -44,6 +45,27 @@ def check(subject: Subject) -> Iterator[Finding]:
             else "give the limit to the optimizer: global_clipnorm=..., which clips unscaled",
             related=(mine[0].module.span(mine[0].node),),
         )
+
+
+def _reaches(scale: Call, clip: Call) -> bool:
+    """Whether a scaled loss can be what is clipped: before it, and under no opposite condition."""
+    if not _before(scale, clip):
+        return False
+    against = {(text, not holds) for text, holds in _conditions(clip)}
+    return not against & _conditions(scale)
+
+
+def _conditions(call: Call) -> set[tuple[str, bool]]:
+    """Return the conditions around a call, with whether they hold there."""
+    found: set[tuple[str, bool]] = set()
+    child: ast.AST = call.node
+    here = call.module.parent(child)
+    while here is not None:
+        if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
+            body = here.body if isinstance(here.body, list) else [here.body]
+            found.update(literals(here.test, child in body))
+        child, here = here, call.module.parent(here)
+    return found
 
 
 def _before(one: Call, other: Call) -> bool:

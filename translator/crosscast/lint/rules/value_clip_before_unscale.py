@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._clips import scaled_clips, unscale_edit
+from crosscast.lint.rules._clips import clips_in_scale_loss, scaled_clips, unscale_edit
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.subject import Subject
 
@@ -24,6 +24,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=f"call `{scaler}.unscale_({optimizer})` right before",
             related=(applied.span,),
             edits=unscale_edit(clip, applied),
+        )
+    for clip, backward in clips_in_scale_loss(subject, by_value=True):
+        yield Finding(
+            span=clip.span,
+            message="every gradient is still multiplied by the loss scale when it is cut off: the "
+            "scale is taken out where the block of scale_loss ends",
+            hint="clip behind the block",
+            related=(backward.span,),
         )
 
 

@@ -41,7 +41,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths that are set in the loop while the counter runs on."""
     for step in eager_steps(subject):
         for event, test in end_tests(step):
-            if not test.steps_text.isidentifier() or not test.counter:
+            modulo = any(isinstance(one, ast.Mod) for one in ast.walk(test.node))
+            if not modulo or not test.steps_text.isidentifier() or not test.counter:
                 continue
             changed_at = _changed(event, test.steps_text, within_epoch=test.restarts is True)
             if changed_at is None or _restarts(event, changed_at, test.counter):

@@ -1,16 +1,23 @@
 """Signatures of Paddle's `fluid` interface (1.x, until 2.4).
 
-Between 1.6 and 1.8 `parameter_list` and `grad_clip` were put in between, so of the optimizers only
-the parameters before it have a place.
+Read in paddlepaddle 1.8.5 and, for what is older or newer, in single states of its repository: the
+list of its interfaces before 1.6, `decorate` before 1.6 and in 2.x, the dygraph `amp` of 2.x and
+GradientMergeOptimizer. That `amp_lists` came with 1.6 is not read but concluded from these states.
+Until 1.8 `parameter_list` and `grad_clip` were put in between, so of the optimizers only the
+parameters before it have a place.
 """
 
 from __future__ import annotations
 
 from crosscast.pysource.signatures import Signature
 
-_DECORATE = (
+_DECORATE_NEW = (
     "optimizer amp_lists init_loss_scaling incr_every_n_steps decr_every_n_nan_or_inf incr_ratio "
     "decr_ratio use_dynamic_loss_scaling * use_pure_fp16 use_fp16_guard"
+)
+_DECORATE: Signature = (
+    ("", "1.6", "optimizer init_loss_scaling * use_dynamic_loss_scaling"),
+    ("1.6", "", _DECORATE_NEW),
 )
 _KEYWORDS = "* parameter_list regularization grad_clip name"
 _OPTIMIZERS = {

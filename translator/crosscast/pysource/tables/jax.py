@@ -1,4 +1,7 @@
-"""Signatures of Flax and Optax."""
+"""Signatures of Flax, Optax and JAX.
+
+Read in optax 0.0.9 to 0.2.8, flax 0.3.6, 0.5.0 and 0.12.8, and jax 0.10.2.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ from crosscast.pysource.signatures import Signature
 
 _ADAM = "learning_rate b1 b2 eps eps_root"
 _DYNAMIC = "growth_factor backoff_factor growth_interval fin_steps scale minimum_scale"
-_OPTAX = {
+_OPTAX: dict[str, Signature] = {
     "MultiSteps": "opt every_k_schedule use_grad_mean should_skip_update_fn",
     "adam": f"{_ADAM} * mu_dtype nesterov",
-    "adamw": f"{_ADAM} mu_dtype weight_decay mask * nesterov",
+    "adamw": (
+        ("", "0.0.91", f"{_ADAM} weight_decay mask"),
+        ("0.0.91", "", f"{_ADAM} mu_dtype weight_decay mask * nesterov"),
+    ),
     "sgd": "learning_rate momentum nesterov accumulator_dtype",
     "lamb": f"{_ADAM} weight_decay mask",
     "lars": "learning_rate weight_decay * momentum nesterov",

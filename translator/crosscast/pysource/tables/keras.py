@@ -1,7 +1,9 @@
 """Signatures of Keras, by its generation: `tf.keras` up to TensorFlow 2.15 is Keras 2.
 
-Read off keras 3.15 and tf_keras 2.21. What the generations share keeps its place; the order of
-`LossScaleOptimizer` does not.
+Read in Keras 2.2.4 and 2.3.1, 3.0.5 and 3.15.1, in the Keras of TensorFlow 1.15.0, 2.3.4 (mixed
+precision), 2.5.3, 2.10.1 and 2.15.1, and in tf_keras 2.15.1 to 2.21.0. What they share keeps its
+place; the order of `LossScaleOptimizer` does not, nor that of the optimizers of Keras before 2.4,
+which calls the `lr` of then `learning_rate` here.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ _SCHEDULES = {
     "CosineDecayRestarts": "initial_learning_rate first_decay_steps t_mul m_mul alpha name",
 }
 _ROOTS = ("keras", "tensorflow.keras", "tensorflow.compat.v1.keras", "tf_keras")
-_KINDS = ("", "legacy.", "experimental.", "adam.", "adam_v2.")
+_KINDS = ("", "legacy.", "experimental.")
+_ADAM_KINDS = ("adam.", "adam_v2.")
 _SCALED_2 = "inner_optimizer dynamic initial_scale dynamic_growth_steps"
 _SCALED_3 = "inner_optimizer initial_scale dynamic_growth_steps name"
 
@@ -77,19 +80,49 @@ def _whole(words: str) -> str:
     return f"{words} * {decay}{_KEYWORDS}"
 
 
+_PLACES = {
+    f"optimizers.{kind}{name}": words
+    for name, words in _OPTIMIZERS.items()
+    for kind in (*_KINDS, *(_ADAM_KINDS if name == "Adam" else ()))
+}
+_OLD_OPTIMIZERS: dict[str, Signature] = {
+    f"keras.optimizers.{name}": (
+        ("", "2.3", before),
+        ("2.3", "2.4", between),
+        ("2.4", "", _whole(_OPTIMIZERS[name])),
+    )
+    for name, before, between in (
+        (
+            "Adam",
+            "learning_rate beta_1 beta_2 epsilon decay amsgrad",
+            "learning_rate beta_1 beta_2 amsgrad",
+        ),
+        ("SGD", "learning_rate momentum decay nesterov", "learning_rate momentum nesterov"),
+        ("RMSprop", "learning_rate rho epsilon decay", "learning_rate rho"),
+        ("Adagrad", "learning_rate epsilon decay", "learning_rate"),
+        ("Adadelta", "learning_rate rho epsilon decay", "learning_rate rho"),
+        (
+            "Adamax",
+            "learning_rate beta_1 beta_2 epsilon decay",
+            "learning_rate beta_1 beta_2",
+        ),
+        (
+            "Nadam",
+            "learning_rate beta_1 beta_2 epsilon schedule_decay",
+            "learning_rate beta_1 beta_2",
+        ),
+    )
+}
+_TF_KERAS_ADAM: Signature = (
+    ("", "2.16", _whole(_OPTIMIZERS["Adam"])),
+    ("2.16", "", _whole("learning_rate beta_1 beta_2 epsilon adaptive_epsilon amsgrad")),
+)
+
 SIGNATURES: dict[str, Signature] = {
-    **{
-        f"{root}.optimizers.{kind}{name}": _whole(words)
-        for root in _ROOTS
-        for kind in _KINDS
-        for name, words in _OPTIMIZERS.items()
-    },
-    **{
-        f"{root}.optimizers.{kind}{name}.apply_gradients": "grads_and_vars"
-        for root in _ROOTS
-        for kind in _KINDS
-        for name in _OPTIMIZERS
-    },
+    **{f"{root}.{place}": _whole(words) for root in _ROOTS for place, words in _PLACES.items()},
+    **{f"{root}.{place}.apply_gradients": "grads_and_vars" for root in _ROOTS for place in _PLACES},
+    **_OLD_OPTIMIZERS,
+    "tf_keras.optimizers.Adam": _TF_KERAS_ADAM,
     **{
         f"{root}.optimizers.schedules.{name}": words
         for root in _ROOTS

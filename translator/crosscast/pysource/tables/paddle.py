@@ -1,6 +1,7 @@
-"""Signatures of Paddle 2 and 3; read off paddlepaddle 3.3.1 and 2.6.2.
+"""Signatures of Paddle 2 and 3, and of PaddleNLP's schedules.
 
-What later versions put in between is bound by place only up to there.
+Read in paddlepaddle 2.6.2, 3.0.0 and 3.3.1 and in paddlenlp 2.0.0 and 2.8.1; Paddle 2.0 to 2.5 were
+not at hand. What later versions put in between is bound by place only up to there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
-"""Signatures of TensorFlow outside Keras; read off tensorflow 2.21 (`compat.v1`)."""
+"""Signatures of TensorFlow outside Keras.
+
+Read in tensorflow 2.5.3 and 2.21.0 (`compat.v1`), 2.3.4 (loss scales) and 1.15.0 (all, `contrib`
+too), and in tensorflow-addons 0.6.0 to 0.23.0.
+"""
 
 from __future__ import annotations
 
 from crosscast.pysource.signatures import Signature
 
 _DECAY = "learning_rate global_step decay_steps decay_rate staircase name"
+_DYNAMIC_SCALE = "initial_loss_scale increment_period multiplier"
 _TRAIN: dict[str, str] = {
     "AdamOptimizer": "learning_rate beta1 beta2 epsilon use_locking name",
     "GradientDescentOptimizer": "learning_rate use_locking name",
@@ -33,7 +38,7 @@ _TRAIN: dict[str, str] = {
     "variance_decay num_periods alpha beta name",
     "experimental.enable_mixed_precision_graph_rewrite": "opt loss_scale",
     "experimental.MixedPrecisionLossScaleOptimizer": "opt loss_scale",
-    "experimental.DynamicLossScale": "initial_loss_scale increment_period multiplier",
+    "experimental.DynamicLossScale": _DYNAMIC_SCALE,
     "experimental.FixedLossScale": "loss_scale_value",
 }
 _METHODS = {
@@ -60,12 +65,14 @@ _PLAIN: dict[str, str] = {
 
 _V1_MIXED: dict[str, Signature] = {
     f"tensorflow.{place}mixed_precision.{name}": words
-    for place in ("compat.v1.", "", "mixed_precision.experimental.")
+    for place in ("compat.v1.", "")
     for name, words in (
         ("enable_mixed_precision_graph_rewrite", "opt loss_scale"),
         ("MixedPrecisionLossScaleOptimizer", "opt loss_scale"),
-        ("DynamicLossScale", "initial_loss_scale increment_period multiplier"),
+        ("DynamicLossScale", _DYNAMIC_SCALE),
         ("FixedLossScale", "loss_scale_value"),
+        ("experimental.DynamicLossScale", _DYNAMIC_SCALE),
+        ("experimental.FixedLossScale", "loss_scale_value"),
     )
 }
 

@@ -1,7 +1,15 @@
 """Signatures of PyTorch and of libraries that bring optimizers and schedules for it.
 
-Read off torch 2.13.0; parameters that were appended over the years keep their place. Of apex's
-FusedAdam there were two orders, so only what they share is bound by place.
+Read in torch 1.8.1, 1.10.2, 1.13.1, 2.3.1 and 2.13.0; parameters that were appended over the years
+keep their place. Where an order changed between two releases that were read, both orders stand for
+what lies between. `torch.autocast` of 1.10 took `enabled` second and no `dtype`; that order is left
+out, as without a version it would hide the data type of every newer script. The autocast and scaler
+of `npu` and `mlu` come with plug-ins of the vendors and were not read; they are taken to be CUDA's.
+
+Read in the history of apex: its amp since March 2019, its optimizers since December 2018. Of its
+FusedAdam there were two orders under one version number, so only what they share is bound by place.
+Read in timm 0.4.12 to 1.0.31, lion-pytorch 0.0.3 and 0.2.5, bitsandbytes 0.35.0 to 0.50.2 and
+torch-optimizer 0.0.1a12 and 0.3.0.
 """
 
 from __future__ import annotations
@@ -9,6 +17,7 @@ from __future__ import annotations
 from crosscast.pysource.signatures import Signature
 
 _SCALER = "init_scale growth_factor backoff_factor growth_interval enabled"
+_SHARDED_SCALER = "init_scale backoff_factor growth_factor growth_interval enabled"
 _AUTOCAST = "enabled dtype cache_enabled"
 
 _AMP: dict[str, Signature] = {
@@ -20,7 +29,10 @@ _AMP: dict[str, Signature] = {
     "torch.cuda.amp.custom_bwd": "bwd",
     **{f"torch.{d}.amp.autocast": _AUTOCAST for d in ("cuda", "cpu", "xpu", "npu", "mlu")},
     **{f"torch.{d}.amp.GradScaler": _SCALER for d in ("cuda", "cpu", "npu", "mlu")},
-    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": f"device {_SCALER}",
+    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": (
+        ("", "2.3", _SHARDED_SCALER),
+        ("2.0", "", f"device {_SHARDED_SCALER}"),
+    ),
     **{
         f"torch.{amp}.GradScaler.{name}": words
         for amp in ("amp", "cuda.amp", "cpu.amp")
@@ -108,11 +120,17 @@ _REST: dict[str, Signature] = {
     "torch.utils.data.DistributedSampler": "dataset num_replicas rank shuffle seed drop_last",
     "torch.utils.checkpoint.checkpoint": "function",
     "torch.utils.checkpoint.checkpoint_sequential": "functions segments input",
-    "torch.optim.swa_utils.AveragedModel": "model device avg_fn multi_avg_fn use_buffers",
+    "torch.optim.swa_utils.AveragedModel": (
+        ("", "2.3", "model device avg_fn use_buffers"),
+        ("2.0", "", "model device avg_fn multi_avg_fn use_buffers"),
+    ),
     "torch.optim.swa_utils.SWALR": "optimizer swa_lr anneal_epochs anneal_strategy last_epoch",
     "torch.autograd.grad": "outputs inputs grad_outputs retain_graph create_graph",
     "torch.autograd.backward": "tensors grad_tensors retain_graph create_graph",
-    "torch.nn.LayerNorm": "normalized_shape eps elementwise_affine bias",
+    "torch.nn.LayerNorm": (
+        ("", "2.3", "normalized_shape eps elementwise_affine device dtype"),
+        ("2.0", "", "normalized_shape eps elementwise_affine bias"),
+    ),
     "torch.nn.CrossEntropyLoss": "weight size_average ignore_index reduce reduction "
     "label_smoothing",
     "torch.nn.functional.cross_entropy": "input target weight size_average ignore_index reduce "
@@ -152,7 +170,8 @@ _APEX: dict[str, Signature] = {
 _OTHERS: dict[str, Signature] = {
     "timm.utils.NativeScaler.__call__": "loss optimizer clip_grad clip_mode parameters "
     "create_graph need_update",
-    "timm.utils.ApexScaler.__call__": "loss optimizer clip_grad clip_mode parameters create_graph",
+    "timm.utils.ApexScaler.__call__": "loss optimizer clip_grad clip_mode parameters create_graph "
+    "need_update",
     "timm.utils.dispatch_clip_grad": "parameters value mode norm_type",
     "lion_pytorch.Lion": "params lr betas weight_decay",
     "bitsandbytes.optim.AdamW8bit": "params lr betas eps weight_decay",

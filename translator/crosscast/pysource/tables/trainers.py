@@ -1,4 +1,11 @@
-"""Signatures of trainers: Transformers, Accelerate, Lightning, DeepSpeed, Horovod."""
+"""Signatures of trainers: Transformers, Accelerate, Lightning, DeepSpeed, Horovod.
+
+Read in transformers 2.11.0 to 4.46.3 and 5.23.0, pytorch-transformers 1.2.0,
+pytorch-pretrained-bert 0.6.2, diffusers 0.3.0 to 0.42.1, accelerate 0.5.1 to 0.34.2 and 1.15.0,
+lightning 1.9.5 and 2.6.6, lightning-fabric 1.9.5 and 2.0.9, pytorch-lightning 0.9.0 to 2.0.9 and
+2.6.6, horovod's history and 0.28.1, and in single states of DeepSpeed's repository. When
+DeepSpeedCPUAdam got `bias_correction` is not known, so its two orders stand for all versions.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +55,13 @@ _TRANSFORMERS: dict[str, Signature] = {
         )
         for name in ("BertAdam", "optimization.BertAdam")
     },
+    "diffusers.optimization.get_scheduler": (
+        ("", "0.17", "name optimizer num_warmup_steps num_training_steps"),
+        ("0.17", "", "name optimizer step_rules num_warmup_steps num_training_steps"),
+    ),
     **{
         f"diffusers.optimization.{name}": words
         for name, words in (
-            ("get_scheduler", "name optimizer step_rules num_warmup_steps num_training_steps"),
             ("get_cosine_schedule_with_warmup", f"{_WARMED} num_cycles last_epoch"),
             ("get_linear_schedule_with_warmup", f"{_WARMED} last_epoch"),
             ("get_constant_schedule_with_warmup", "optimizer num_warmup_steps last_epoch"),
@@ -59,10 +69,31 @@ _TRANSFORMERS: dict[str, Signature] = {
     },
 }
 
+_PLACED = "device_placement split_batches"
+_STEPPED = "kwargs_handlers step_scheduler_with_optimizer"
 _ACCELERATE: dict[str, Signature] = {
-    "accelerate.Accelerator": "device_placement split_batches * mixed_precision fp16 "
-    "gradient_accumulation_steps cpu dataloader_config deepspeed_plugin fsdp_plugin "
-    "gradient_accumulation_plugin kwargs_handlers step_scheduler_with_optimizer",
+    "accelerate.Accelerator": (
+        ("", "0.6", f"{_PLACED} fp16 cpu * deepspeed_plugin kwargs_handlers"),
+        ("0.6", "0.11", f"{_PLACED} fp16 mixed_precision cpu * deepspeed_plugin kwargs_handlers"),
+        (
+            "0.11",
+            "0.16",
+            f"{_PLACED} fp16 mixed_precision gradient_accumulation_steps cpu deepspeed_plugin "
+            f"fsdp_plugin * {_STEPPED}",
+        ),
+        (
+            "0.16",
+            "0.28",
+            f"{_PLACED} mixed_precision gradient_accumulation_steps cpu deepspeed_plugin "
+            f"fsdp_plugin * {_STEPPED}",
+        ),
+        (
+            "0.28",
+            "",
+            f"{_PLACED} mixed_precision gradient_accumulation_steps cpu dataloader_config "
+            f"deepspeed_plugin fsdp_plugin * gradient_accumulation_plugin {_STEPPED}",
+        ),
+    ),
     "accelerate.Accelerator.backward": "loss",
     "accelerate.Accelerator.clip_grad_norm_": "parameters max_norm norm_type",
     "accelerate.Accelerator.clip_grad_value_": "parameters clip_value",
@@ -80,7 +111,8 @@ _ACCELERATE: dict[str, Signature] = {
     "accelerate.utils.set_seed": "seed device_specific",
 }
 
-_FABRIC = "accelerator strategy devices num_nodes precision plugins callbacks loggers"
+_FABRIC_WORDS = "accelerator strategy devices num_nodes precision plugins callbacks loggers"
+_FABRIC: Signature = (("", "2", _FABRIC_WORDS), ("2", "", f"* {_FABRIC_WORDS}"))
 _LIGHTNING: dict[str, Signature] = {
     **dict.fromkeys(("lightning.fabric.Fabric", "lightning.Fabric"), _FABRIC),
     "lightning_fabric.Fabric": _FABRIC,
@@ -119,7 +151,8 @@ _OTHERS: dict[str, Signature] = {
         "params lr bias_correction betas eps adam_w_mode weight_decay amsgrad"
     ),
     "deepspeed.ops.adam.DeepSpeedCPUAdam": (
-        "model_params lr bias_correction betas eps weight_decay amsgrad adamw_mode"
+        ("", "", "model_params lr betas eps weight_decay amsgrad"),
+        ("", "", "model_params lr bias_correction betas eps weight_decay amsgrad adamw_mode"),
     ),
     "horovod.torch.DistributedOptimizer": (
         "optimizer named_parameters compression backward_passes_per_step op "
