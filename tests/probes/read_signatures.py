@@ -7,16 +7,19 @@ parameters as {"positional": [...], "keyword": [...], "open": bool}: one, or tho
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import json
 import sys
-import textwrap
 import warnings
 from typing import Any
 
 from probes.signatures import resolve
 
 Order = dict[str, Any]
+
+OVERLOADED = {"paddle.static.amp.decorate": "paddle.static.amp.decorator"}
+"""Functions that are told apart by what they are called with, and the module that has them all."""
 
 
 def order(function: Any) -> Order:
@@ -34,36 +37,34 @@ def order(function: Any) -> Order:
     }
 
 
-def overloads(function: Any) -> list[Order]:
-    """Return the orders of all definitions in the function's module, if it takes just anything."""
-    own = order(function)
-    if own["positional"] or own["keyword"] or not inspect.isfunction(function):
-        return [own]
-    module = inspect.getmodule(function)
-    text = textwrap.dedent(inspect.getsource(module)) if module else ""
-    found = [
+def overloads(module: str, name: str) -> list[Order]:
+    """Return the orders of all functions of a name in the source of a module."""
+    text = inspect.getsource(importlib.import_module(module))
+    return [
         {
             "positional": [a.arg for a in (*node.args.posonlyargs, *node.args.args)],
             "keyword": [a.arg for a in node.args.kwonlyargs],
             "open": node.args.vararg is not None or node.args.kwarg is not None,
         }
         for node in ast.parse(text).body
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__
+        if isinstance(node, ast.FunctionDef) and node.name == name
     ]
-    return found or [own]
 
 
 def answer(name: str) -> list[Order] | None:
     """Return the orders of what a name stands for; 1.x names of TensorFlow at `compat.v1`."""
+    if name in OVERLOADED:
+        return overloads(OVERLOADED[name], name.rpartition(".")[2])
     places = [name]
     if name.startswith("tensorflow.") and not name.startswith("tensorflow.compat."):
         places.append(name.replace("tensorflow.", "tensorflow.compat.v1.", 1))
     for place in places:
         try:
-            function = resolve(place)
+            found = order(resolve(place))
         except (ImportError, AttributeError):
             continue
-        return overloads(function) if callable(function) else None
+        # What takes anything, and names nothing, hands it on or is a stub that only raises.
+        return [found] if found["positional"] or found["keyword"] else None
     return None
 
 

@@ -127,6 +127,42 @@ def test_the_first_batch_clears(test: str, clear: str, expected: set[str]) -> No
     assert found & {"CL105", "CL106"} == expected & {"CL105", "CL106"}
 
 
+# ---- epochs of several files
+
+FILES = """\
+import torch
+
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = torch.nn.CrossEntropyLoss()
+steps = 4
+done = 0
+for epoch in range(3):
+    {reset}
+    for loader in loaders:
+        for inputs, targets in loader:
+            loss = criterion(model(inputs), targets) / steps
+            loss.backward()
+            done += 1
+            if done % steps == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("reset", "expected"),
+    [
+        ("done = 0", {"CL105"}),
+        ("done, seen = 0, 0", {"CL105"}),
+        ("print(epoch)", set()),
+        ("done = 0\n    optimizer.zero_grad()", {"CL106"}),
+    ],
+)
+def test_epochs_of_several_files(reset: str, expected: set[str]) -> None:
+    assert codes(FILES.replace("{reset}", reset)) == expected
+
+
 # ---- clips within apex's scale_loss
 
 APEX = """\
@@ -219,7 +255,10 @@ for inputs, targets in loader:
         (("import torch\n", "import torch\n"), {"CL109"}),
         (("=args.gradient_accumulation_steps)", "=4)"), {"CL109", "CL912"}),
         (
-            ("optimizer.step()", "if accelerator.sync_gradients:\n        optimizer.step()"),
+            (
+                "optimizer.step()",
+                "if accelerator.sync_gradients:\n        print(1)\n    optimizer.step()",
+            ),
             {"CL109"},
         ),
         (("import torch\n", "import deepspeed\nimport torch\n"), set()),
@@ -282,3 +321,47 @@ def test_clips_where_nothing_is_scaled() -> None:
     assert "CL712" in codes(BRANCHES.replace("if not half:", "if other:"))
     both = BRANCHES.replace("if not half:", "if limit and not half:")
     assert "CL712" not in codes(both)
+
+
+# ---- windows with an update at the very first micro-batch
+
+FIRST = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+optimizer = tf.keras.optimizers.Adam(1e-3)
+total = [tf.Variable(tf.zeros_like(one)) for one in model.trainable_variables]
+
+
+def train_step(inputs, targets, first, take_step):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(inputs) - targets)) / 4
+    gradients = tape.gradient(loss, model.trainable_variables)
+    for one, more in zip(total, gradients):
+        one.assign_add(more)
+    if {test}:
+        optimizer.apply_gradients(zip(total, model.trainable_variables))
+        for one in total:
+            one.assign(tf.zeros_like(one))
+
+
+for step, (inputs, targets) in enumerate(dataset):
+    train_step(inputs, targets, step == 0, (step + 1) % 4 == 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("first or take_step", {"CL104"}),
+        ("take_step", set()),
+        ("take_step or forced", set()),
+    ],
+)
+def test_the_first_micro_batch_is_no_window(test: str, expected: set[str]) -> None:
+    assert codes(FIRST.replace("{test}", test)) & {"CL104"} == expected
+
+
+def test_a_first_round_that_is_written_out() -> None:
+    text = swap(ACCUMULATION, ("(step + 1) % steps == 0", "step == 0 or (step + 1) % steps == 0"))
+    assert codes(text) == {"CL104"}

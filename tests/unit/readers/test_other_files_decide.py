@@ -10,6 +10,7 @@ import pytest
 from crosscast.pysource.project import read_program
 from crosscast.readers import (
     py_accumulation,
+    py_manual_fp16,
     py_mmengine,
     py_torch_amp,
     py_torch_optimizers,
@@ -172,6 +173,33 @@ def test_a_wrapped_scaler_that_the_caller_brings() -> None:
     assert said(py_torch_amp.READER, text)["loss_scaling.mode"] == "caller"
 
 
+def test_masters_of_a_file_of_the_same_package() -> None:
+    text = """
+    import torch
+    from .masters import model_grads_to_master_grads
+    class Run:
+        def __init__(self, model, optimizer, use_fp16=False):
+            self.model, self.optimizer, self.use_fp16 = model, optimizer, use_fp16
+            self.lg_loss_scale = 20.0
+        def run(self, loader):
+            for x in loader:
+                loss = self.model(x)
+                if self.use_fp16:
+                    (loss * 2 ** self.lg_loss_scale).backward()
+                    self.update()
+                else:
+                    loss.backward()
+                    self.optimizer.step()
+        def update(self):
+            model_grads_to_master_grads(self.model.parameters(), self.masters)
+            self.optimizer.step()
+            self.lg_loss_scale += 0.001
+    """
+    found = said(py_manual_fp16.READER, text)
+    assert found["precision.dtypes"] == ("fp16",)
+    assert found["loss_scaling.mode"] == "dynamic"
+
+
 def test_a_switch_handed_on_beside_a_wrapped_scaler() -> None:
     text = ARGS.replace("default=True", "default=False")
     text += (
@@ -267,10 +295,11 @@ def test_a_branch_that_only_predicts() -> None:
             op = updates.create_optimizer(loss, rate, params.amp, params.num_accumulation_steps)
         elif mode == tf.estimator.ModeKeys.PREDICT:
             scale = tf.train.experimental.FixedLossScale(1)
-            tf.train.experimental.enable_mixed_precision_graph_rewrite(updates.LAMBOptimizer(0.0), scale)
+            rewrite = tf.train.experimental.enable_mixed_precision_graph_rewrite
+            rewrite(updates.LAMBOptimizer(0.0), scale)
     """
     found = told(text)
-    assert "loss_scaling.mode" not in found
+    assert found["loss_scaling.mode"] == "elsewhere"
     assert found["precision.enabled"] == "config"
     assert found["accumulation.present"] == "yes"
 

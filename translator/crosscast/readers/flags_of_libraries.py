@@ -9,8 +9,8 @@ from crosscast.facts.fact import Fact, Layer
 from crosscast.readers import (
     flags_accelerate,
     flags_fairseq,
-    flags_loops,
     flags_lightning,
+    flags_loops,
     flags_megatron,
     flags_paddle,
 )
@@ -43,12 +43,6 @@ def _tell_trainer(said: Said, settings: Settings, launch: Launch) -> None:
         flags_paddle.tell_trainer_flags(said, settings)
         return
     tell_trainer(said, settings)
-    said.facts = [fact for fact in said.facts if not _is_guess_of_type(fact)]
-
-
-def _is_guess_of_type(fact: Fact) -> bool:
-    """Whether no flag says the type: the script that is started may turn its weights to half."""
-    return fact.field == "precision.default_dtype" and fact.origin == "library_default"
 
 
 LIBRARIES = (

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Choice, Instance, Known, Unknown, Value
+from crosscast.readers.keras_elsewhere import by_scaler
 from crosscast.readers.python_calls import calls_of, last, matching, plain, text_value
 from crosscast.readers.python_precision import (
     Mode,
@@ -42,11 +43,6 @@ _SCALER = re.compile(
     r"|tensorflow\.[\w.]*keras[\w.]*\.)LossScaleOptimizer"
 )
 _LAYER = re.compile(r"keras\.(layers\.\w+|Sequential|Model|models\.\w+)")
-_ELSEWHERE = re.compile(
-    r"graph_rewrite|auto_mixed_precision|AUTO_MIXED_PRECISION|set_(global_)?policy|(?i:policy\()"
-)
-"""Other ways to half precision: where one is there, the wrapper says nothing about who decides."""
-_WRAPS = re.compile(r"^(keras|tensorflow)\.[\w.]*LossScaleOptimizer$")
 _METHODS = ("get_scaled_loss", "get_unscaled_gradients")
 
 
@@ -64,7 +60,7 @@ class KerasReader:
         if not sites and not scaler_calls(program):
             yield from _by_caller(program)
         if not sites:
-            yield from _by_scaler(program)
+            yield from by_scaler(program)
         yield from _scaling(program, sites)
 
 
@@ -183,16 +179,6 @@ def _by_caller(program: Program) -> Iterator[Fact]:
         if call.method == "get_scaled_loss":
             yield fact_of("precision.dtypes", Known(("fp16",)), span, reader=NAME)
         return
-
-
-def _by_scaler(program: Program) -> Iterator[Fact]:
-    """Yield who decides, where an optimizer is wrapped and another file sets the policy."""
-    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
-        return
-    calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
-    found = [site(call.node, call.module, ("fp16",)) for call in calls]
-    switched = [one for one in found if one.decision.who != "always"]
-    yield from precision_facts(switched[:1], NAME)
 
 
 def _own_loop(program: Program) -> bool:

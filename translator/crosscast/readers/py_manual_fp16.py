@@ -149,7 +149,7 @@ def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
     found = []
     for module in program.modules:
         for call in module.calls:
-            name = call.name
+            name = call.name or call.method  # a package's own file, imported by `from .x import`
             if pattern.search(last(name)) and not name.startswith(
                 ("apex.", "torch.", "deepspeed.")
             ):

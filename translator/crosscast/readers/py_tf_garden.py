@@ -151,9 +151,9 @@ def _handed_on(program: Program) -> Iterator[Fact]:
                 continue
             value = value_of(one, call.module)
             if _HALF.fullmatch(text) and isinstance(plain(value), bool | None):
-                yield from precision_facts(
-                    [site(call.node, call.module, ("fp16",), switch=one)], NAME
-                )
+                half = site(call.node, call.module, ("fp16",), switch=one)
+                yield from precision_facts([half], NAME)
+                yield fact_of("loss_scaling.mode", Known("elsewhere"), half.span, reader=NAME)
             elif _WINDOW.fullmatch(text) and value is not None:
                 span = call.module.span(one)
                 yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.readers.python_calls import calls_of, last, matching
 from crosscast.readers.torch_precision import Use, tell_uses
+from crosscast.readers.torch_scalers import given_scalers, of_helper
 from crosscast.readers.torch_switches import Decision, conditions_of, decide
 from crosscast.readers.torch_told import Told, place_of, trains, types_of
 from crosscast.trainstep.find import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
     from crosscast.pysource.calls import Call
     from crosscast.pysource.project import Program
 
@@ -28,7 +28,6 @@ _SCALER = re.compile(
 )
 _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
 """Wrapper of a scaler that files around vision models hand on under this name."""
-_SWITCHES = ("use_amp", "amp", "fp16", "use_fp16", "mixed_precision", "use_mixed_precision")
 _CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
 _KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
 _PARAMETERS = {
@@ -173,12 +172,12 @@ def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
     """Say what a scaler alone tells: where autocast is, another file knows."""
     helpers = list(_made(program, _HELPER))
     if not scalers:
-        if by_caller := _by_caller(program):
+        if by_caller := given_scalers(program):
             decision = Decision("caller", None)
             return tell_uses(told, [Use(by_caller[0], decision, ("fp16",), "")])
         return tell_uses(
             told,
-            [Use(place_of(c), _of_helper(c, program), ("fp16",), "fp16") for c in helpers],
+            [Use(place_of(c), of_helper(c, program), ("fp16",), "fp16") for c in helpers],
         )
     looped = any(step.loop is not None for step in training_steps(program))
     uses = []
@@ -188,21 +187,6 @@ def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
             decision = Decision("caller", None, decision.under)
         uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
     return tell_uses(told, uses)
-
-
-def _of_helper(call: Call, program: Program) -> Decision:
-    """Return who decides where only a wrapper of a scaler is made: a switch that is handed on."""
-    found = decide(conditions_of(call), None, call.module)
-    if found.who != "always":
-        return found
-    for module in program.modules:
-        for other in module.calls:
-            for keyword in other.node.keywords:
-                if keyword.arg in _SWITCHES and program.function(other) is None:
-                    switched = decide((), keyword.value, module)
-                    if switched.who in ("flag", "config"):
-                        return switched
-    return found
 
 
 def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) -> None:
@@ -227,32 +211,12 @@ def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) 
             *(place_of(call) for call in helpers),
             confidence="likely",
         )
-    elif half and (given_scalers := _by_caller(program)):
-        told.say("loss_scaling.mode", "caller", *given_scalers, confidence="likely")
+    elif half and (brought := given_scalers(program)):
+        told.say("loss_scaling.mode", "caller", *brought, confidence="likely")
 
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _by_caller(program: Program) -> tuple[Span, ...]:
-    """Return where a step works with a scaler that a parameter brings."""
-    found = []
-    for step in training_steps(program):
-        for event in step.of("backward", "step", "update_scale"):
-            name = event.scaler.partition(".")[0].partition("[")[0]
-            if event.library == "timm" and event.kind == "update_scale":
-                name = event.subject
-            elif not name or event.library not in ("", "torch"):
-                continue
-            function = event.module.function_of(event.node)
-            while function is not None:
-                arguments = function.args
-                every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-                if any(one.arg == name for one in every) and name != "self":
-                    found.append(event.span)
-                function = event.module.function_of(function)
-    return tuple(dict.fromkeys(found))
 
 
 READER = TorchAmp()

@@ -59,6 +59,9 @@ def calls_of(program: Program) -> tuple[Named, ...]:
     return found
 
 
+_MODES = (".PREDICT", ".INFER", ".EVAL")
+
+
 def _only_predicts(call: Call) -> bool:
     """Whether a call stands in the branch of an estimator that does not train."""
     module = call.module
@@ -67,11 +70,10 @@ def _only_predicts(call: Call) -> bool:
     child: ast.AST = call.node
     here = module.parent(child)
     while here is not None:
-        if isinstance(here, ast.If) and child in here.body:
-            test = here.test
-            if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
-                if module.text(test).endswith((".PREDICT", ".INFER", ".EVAL")):
-                    return True
+        test = here.test if isinstance(here, ast.If) and child in here.body else None
+        equal = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
+        if test is not None and equal and module.text(test).endswith(_MODES):
+            return True
         child, here = here, module.parent(here)
     return False
 

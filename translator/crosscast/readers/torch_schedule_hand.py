@@ -105,9 +105,10 @@ def _candidate(node: ast.stmt, value: ast.expr, module: Module) -> Candidate | N
     shape = shape_of(parts)
     if not shape.decay:
         shape = shape_of([*parts, *_conditions(node, module)])
-    if shape.decay in ("", "custom") and (other := outside(value, module)) is not None:
+    if (other := outside(value, module)) is not None:
         decay, warms = by_outside(*other)
-        shape = type(shape)(decay, shape.warmup or warms)
+        seen = shape.decay if shape.decay not in ("", "custom") else decay
+        shape = type(shape)(seen, shape.warmup or warms)
     if isinstance(node, ast.AugAssign) and shape.decay == "custom":
         shape = type(shape)("step_custom", shape.warmup)
     if not shape.decay:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.values import Known, Value
 from crosscast.trainstep import (
     accumulating,
-    assigning,
     clipping,
+    dividing,
     gradients,
     inline,
     models,
@@ -228,7 +228,7 @@ _ACTIONS: dict[str, Action] = {
     "step_update": _schedule,
     "step_epoch": _schedule,
     "step_frac": _schedule,
-    "div_": assigning.divided_in_place,
+    "div_": dividing.divided_in_place,
     "update": _update,
     "update_parameters": _average,
     "update_ema": _average,

@@ -57,7 +57,7 @@ def _assign(
     if isinstance(target, ast.Name):
         before = frame.latest.get(target.id)
         loss = PLAIN if isinstance(value, _CALM) else loss_of(value, frame)
-        _keep(walker, target.id, loss, frame)
+        keep(walker, target.id, loss, frame)
         summed(walker, node, target, value, before.depth if before else None, frame)
         _reset(walker, node, target, value, frame)
         _gradients(walker, node, target, value, frame)
@@ -73,7 +73,7 @@ def _assign(
             hold_back(walker, target.value, value, frame)
             return
         if not isinstance(value, _CALM):
-            _keep(walker, canonical(target, frame), loss_of(value, frame), frame)
+            keep(walker, canonical(target, frame), loss_of(value, frame), frame)
         _reset(walker, node, target, value, frame)
     elif isinstance(target, ast.Subscript):
         _subscript(walker, node, target, frame)
@@ -104,7 +104,8 @@ _BY_VALUE = frozenset({"tensorflow", "jax"})
 """Frameworks whose gradients are values that the program keeps."""
 
 
-def _keep(walker: Walker, name: str, loss: Loss, frame: Frame) -> None:
+def keep(walker: Walker, name: str, loss: Loss, frame: Frame) -> None:
+    """Keep what is known of a variable that holds a loss, and tell of its divisions."""
     if loss:
         for division in loss.divisions:
             walker.divided(division)
@@ -118,13 +119,13 @@ def _unpack(walker: Walker, target: ast.Tuple | ast.List, value: ast.expr, frame
     if parts is not None and len(parts) == len(target.elts):
         for one, given in zip(target.elts, parts, strict=True):
             if isinstance(one, ast.Name):
-                _keep(walker, one.id, loss_of(given, frame), frame)
+                keep(walker, one.id, loss_of(given, frame), frame)
                 frame.assign(one.id, given, tuple(walker.conditions), len(walker.heads))
         return
     loss = loss_of(value, frame)
     for one in target.elts:
         if isinstance(one, ast.Name):
-            _keep(walker, one.id, loss, frame)
+            keep(walker, one.id, loss, frame)
             frame.forget(one.id)
             frame.live.pop(one.id, None)
 
@@ -167,7 +168,7 @@ def _augment(walker: Walker, node: ast.AugAssign, frame: Frame) -> None:
         ast.copy_location(whole, node)
         loss = _scaled_in_place(node, whole, target, frame, local)
         if loss:
-            _keep(walker, local, loss, frame)
+            keep(walker, local, loss, frame)
         return
     if not isinstance(node.op, ast.Add | ast.Sub):
         return
@@ -182,19 +183,7 @@ def _augment(walker: Walker, node: ast.AugAssign, frame: Frame) -> None:
     summed(walker, node, target, value, before.depth if before else None, frame)
     loss = frame_loss(frame, local).join(loss_of(value, frame))
     if loss:
-        _keep(walker, local, loss, frame)
-
-
-def divided_in_place(walker: Walker, call: ast.Call, frame: Frame) -> bool:
-    """`loss.div_(n)` as a statement of its own."""
-    function = call.func
-    if not isinstance(function, ast.Attribute) or len(call.args) != 1:
-        return False
-    target = function.value
-    if not isinstance(target, ast.Name) or not is_loss_name(target.id):
-        return False
-    _keep(walker, target.id, loss_of(call, frame), frame)
-    return True
+        keep(walker, local, loss, frame)
 
 
 def _scaled_in_place(

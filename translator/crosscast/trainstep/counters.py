@@ -48,7 +48,7 @@ def life_of(text: str, loop: AnyLoop, frame: Frame) -> Life:
         last = before[-1]
         start = last.to
         nearest = frame.module.enclosing(last.node, ast.For, ast.While, ast.AsyncFor)
-        per_epoch = nearest is around and around is not None
+        per_epoch = around is not None and _is_around(nearest, around, frame)
         if around is None and function is not None and "epoch" in function.name.lower():
             per_epoch = True
     return Life(
@@ -57,6 +57,14 @@ def life_of(text: str, loop: AnyLoop, frame: Frame) -> Life:
         resets=tuple(c for c in inside if c.add is None),
         per_epoch=per_epoch,
     )
+
+
+def _is_around(outer: ast.AST | None, inner: ast.AST, frame: Frame) -> bool:
+    """Whether a loop is another loop, or stands around it: one of epochs around one of files."""
+    here: ast.AST | None = inner
+    while here is not None and here is not outer:
+        here = frame.module.enclosing(here, ast.For, ast.While, ast.AsyncFor)
+    return here is not None
 
 
 def _changes(text: str, frame: Frame) -> list[Change]:

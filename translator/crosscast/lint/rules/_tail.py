@@ -41,7 +41,8 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
         if opening:
             yield event, test, opening
         else:
-            yield event, test, tuple(step.around("zero_grad")) if _per_epoch(step, outer) else ()
+            inner = outer if test.counter == step.loop.counter else None
+            yield event, test, tuple(step.around("zero_grad")) if _per_epoch(step, inner) else ()
 
 
 def _outer(step: TrainingStep, event: Event) -> ast.AST | None:
@@ -53,9 +54,10 @@ def _outer(step: TrainingStep, event: Event) -> ast.AST | None:
     return None
 
 
-def _per_epoch(step: TrainingStep, outer: ast.AST) -> bool:
+def _per_epoch(step: TrainingStep, outer: ast.AST | None) -> bool:
+    """Whether gradients are cleared in a loop around the batches (in this one, if given)."""
     return any(
-        not one.guards and any(loop.node is outer for loop in one.loops)
+        not one.guards and any(outer is None or loop.node is outer for loop in one.loops)
         for one in step.around("zero_grad")
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.diagnostics import Severity
@@ -12,11 +13,15 @@ from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, window_steps
 from crosscast.lint.rules._windows import end_tests
 from crosscast.lint.subject import Subject
-from crosscast.trainstep.events import Event, WindowTest
+from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+
+_FIRST = re.compile(r"^(is_)?first(_(step|batch|iter|iteration|round|micro\w*))?$", re.I)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find window tests that are true too early or too late."""
+    for step in subject.steps:
+        yield from _first_alone(step)
     for step in window_steps(subject):
         backward = backward_of(step)
         for event, test in end_tests(step):
@@ -33,6 +38,38 @@ def check(subject: Subject) -> Iterator[Finding]:
                 related=(event.span,),
                 edits=_edits(event, test),
             )
+
+
+def _first_alone(step: TrainingStep) -> Iterator[Finding]:
+    """Find tests of windows that let the very first micro-batch through as well."""
+    seen: set[int] = set()
+    for event in step.inside("step"):
+        for guard in event.guards:
+            node = guard.node
+            if guard.window is None or not guard.holds or id(node) in seen:
+                continue
+            if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or):
+                continue
+            first = [one for one in node.values if _is_first(one, step)]
+            if first and len(first) < len(node.values) and not guard.window.opens:
+                seen.add(id(node))
+                yield Finding(
+                    span=event.module.span(node),
+                    message="the very first micro-batch is a window of its own "
+                    f"({event.module.text(first[0])})",
+                    hint="step only where a window ends",
+                    related=(event.span,),
+                )
+
+
+def _is_first(node: ast.expr, step: TrainingStep) -> bool:
+    """Whether a condition is true at the first micro-batch of a run only."""
+    if isinstance(node, ast.Name):
+        return bool(_FIRST.search(node.id))
+    loop = step.loop
+    if loop is None or not loop.counter or isinstance(node, ast.BoolOp):
+        return False
+    return ast.unparse(node) == f"{loop.counter} == {loop.start}"
 
 
 def _micro(length: str) -> str:

@@ -1,7 +1,7 @@
 """Signatures of trainers: Transformers, Accelerate, Lightning, DeepSpeed, Horovod.
 
 Read in transformers 2.11.0 to 4.46.3 and 5.23.0, pytorch-transformers 1.2.0,
-pytorch-pretrained-bert 0.6.2, diffusers 0.3.0 to 0.42.1, accelerate 0.5.1 to 0.34.2 and 1.15.0,
+pytorch-pretrained-bert 0.6.2, diffusers 0.3.0 to 0.42.1, accelerate 0.5.0 to 0.34.2 and 1.15.0,
 lightning 1.9.5 and 2.6.6, lightning-fabric 1.9.5 and 2.0.9, pytorch-lightning 0.9.0 to 2.0.9 and
 2.6.6, horovod's history and 0.28.1, and in single states of DeepSpeed's repository. When
 DeepSpeedCPUAdam got `bias_correction` is not known, so its two orders stand for all versions.
