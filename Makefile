@@ -50,7 +50,7 @@ check: $(VENV)/.dev ## Lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev ## Tests without frameworks, under 30 seconds
+unit: $(VENV)/.dev ## Tests without frameworks
 	$(BIN)/pytest tests/unit --numprocesses $(JOBS)
 
 frameworks: $(VENV)/.dev ## Emitted scripts, examples, probes and the wheel, in the real frameworks

@@ -8,7 +8,7 @@ from typing import Any
 from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError
 from crosscast.lift.sides import flat
-from crosscast.readers.py_emitted import READER
+from crosscast.readers.emitted.reader import READER
 from crosscast.recipe import Recipe
 from crosscast.source import Source
 

@@ -9,21 +9,19 @@ from crosscast.facts.fact import Fact
 from crosscast.facts.profile import profile_of
 from crosscast.lift.settle import settle
 from crosscast.pysource.project import read_program
-from crosscast.readers import (
-    py_frameworks,
-    py_jax,
-    py_keras,
-    py_keras_optimizers,
-    py_paddle_amp,
-    py_paddle_fleet,
-    py_paddle_optimizers,
-    py_paddle_static,
-    py_tf_garden,
-    py_tf_loops,
-    py_tf_optimizers,
-    py_tf_rewrite,
-)
+from crosscast.readers.paddle import amp as py_paddle_amp
+from crosscast.readers.paddle import fleet as py_paddle_fleet
+from crosscast.readers.paddle import optimizers as py_paddle_optimizers
+from crosscast.readers.paddle import static as py_paddle_static
 from crosscast.readers.protocol import Command
+from crosscast.readers.python import frameworks as py_frameworks
+from crosscast.readers.python import jax as py_jax
+from crosscast.readers.tensorflow import garden as py_tf_garden
+from crosscast.readers.tensorflow import keras as py_keras
+from crosscast.readers.tensorflow import keras_optimizers as py_keras_optimizers
+from crosscast.readers.tensorflow import loops as py_tf_loops
+from crosscast.readers.tensorflow import optimizers as py_tf_optimizers
+from crosscast.readers.tensorflow import rewrite as py_tf_rewrite
 from crosscast.source import Source
 
 READERS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from crosscast.facts.fact import Fact
 from crosscast.readers.protocol import Command, Reading, TextReader
-from crosscast.readers.shell import READER
+from crosscast.readers.shell.reader import READER
 from crosscast.source import Source
 
 

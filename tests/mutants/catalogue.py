@@ -85,7 +85,7 @@ ACCUMULATION = (
 SCALING = (
     _half("clip_before_unscale", "the scaled gradients are clipped", "", "L0c", "L1b"),
     _half("no_unscale", "gradients stay multiplied by the loss scale", "", "L0c", "L1b"),
-    _half("no_skip_overflow", "the optimizer steps on overflowed gradients", "", "L0c"),
+    _half("no_skip_overflow", "the optimizer steps on overflowed gradients", "", "L0a"),
     _half(
         "interval_off_by_one",
         "the scale grows one clean window late",
@@ -262,7 +262,7 @@ OF_FRAMEWORKS = (
     _bug("stock_adamw", "the framework's own AdamW", "optimizer.eps_placement", "L1b"),
     _bug("lr_traced_once", "the graph keeps the rate of the first window", "", "L1b"),
     _bug("step_traced_once", "the graph keeps the bias correction of the first step", "", "L1b"),
-    _half("scale_traced_once", "the graph keeps the first loss scale", "", "L1b", "L0c"),
+    _half("scale_traced_once", "the graph keeps the first loss scale", "", "L0c"),
     _half("growth_count_kept", "after the first growth every window grows", "", "L0b", "L0a"),
     _half("updates_on_skip", "skipped windows count as updates", "schedule.tick", "L0b", "L0a"),
     _half("step_counts_skips", "bias correction counts skipped windows", "", "L0c"),

@@ -20,7 +20,6 @@ PACKAGES = [
     pytest.param("accelerate", marks=pytest.mark.torch),
     pytest.param("transformers", marks=pytest.mark.torch),
     pytest.param("lightning", marks=pytest.mark.torch),
-    pytest.param("pytorch_lightning", marks=pytest.mark.torch),
     pytest.param("tensorflow", marks=pytest.mark.tensorflow),
     pytest.param("keras", marks=pytest.mark.tensorflow),
     pytest.param("tf_keras", marks=pytest.mark.tensorflow),
@@ -33,10 +32,11 @@ GONE = {
     r"|(compat\.v1\.)?keras\.(optimizers\.(legacy|experimental|adam|adam_v2)\.|mixed_precision\.)"
     r"|compat\.v1\.(keras\.|random\.set_seed$|config\.)",
     "keras": r"optimizers\.(legacy|experimental|adam|adam_v2)\.|mixed_precision\.experimental\.",
-    "tf_keras": r"optimizers\.(legacy|experimental|adam|adam_v2)\.|mixed_precision\.experimental\.",
+    "tf_keras": r"optimizers\.(legacy|experimental|adam|adam_v2)\.|mixed_precision\.experimental\."
+    r"|DTypePolicy$|config\.|mixed_precision\.(DTypePolicy|set_dtype_policy)$|optimizers\.Lamb\b",
     "paddle": r"fluid\.",
 }
-"""Rows for what no current release has: older interfaces and vendors' plug-ins."""
+"""Rows for what no current release has: older interfaces, Keras 3 in Keras 2, vendors' plug-ins."""
 
 HANDED_ON = re.compile(
     r"SyncReplicasOptimizer\.compute_gradients$|fleet\.distributed_optimizer$"

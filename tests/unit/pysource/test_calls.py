@@ -50,6 +50,15 @@ def test_what_may_be_in_starred_arguments_is_unknown(build: Build) -> None:
     assert "lr" not in call.bound()
 
 
+def test_what_may_stand_in_a_place_that_changed_is_unknown(build: Build) -> None:
+    text = "import keras\nkeras.optimizers.SGD(0.1, 0.9, True)\n"
+    call = next(iter(build(text).calls("keras.optimizers.SGD")))
+    found = call.argument("nesterov")
+    assert isinstance(found, Unknown)
+    assert "differs between versions" in found.reason
+    assert call.argument("momentum") == Known(0.9)
+
+
 def test_a_missing_argument_is_the_default_given(build: Build) -> None:
     call = only(build("import torch\ntorch.optim.Adam(p)\n"), "Adam")
     assert call.argument("lr") is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.readers.deepspeed_json import READER
+from crosscast.readers.config.deepspeed_json import READER
 from crosscast.readers.protocol import Reading
 from crosscast.source import Source
 from reader_texts import all_told, codes, line_of, read, shell, told

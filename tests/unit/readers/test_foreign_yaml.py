@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.foreign_yaml import Loader, plain_value, read_yaml
-from crosscast.readers.yaml_format import resolve_references, top_keys
+from crosscast.readers.config.foreign_yaml import Loader, plain_value, read_yaml
+from crosscast.readers.config.yaml_format import resolve_references, top_keys
 from crosscast.source import Source
 
 

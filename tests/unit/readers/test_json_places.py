@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.readers.json_places import read_json
-from crosscast.readers.tree import Tree
+from crosscast.readers.config.json_places import read_json
+from crosscast.readers.config.tree import Tree
 from crosscast.source import Source
 
 

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from crosscast.pysource.project import read_program
-from crosscast.readers import (
-    py_accumulation,
-    py_manual_fp16,
-    py_mmengine,
-    py_torch_amp,
-    py_torch_optimizers,
-    py_torch_parallel,
-    py_torch_schedules,
-)
+from crosscast.readers.python import accumulation as py_accumulation
+from crosscast.readers.python import mmengine as py_mmengine
+from crosscast.readers.torch import amp as py_torch_amp
+from crosscast.readers.torch import manual_fp16 as py_manual_fp16
+from crosscast.readers.torch import optimizers as py_torch_optimizers
+from crosscast.readers.torch import parallel as py_torch_parallel
+from crosscast.readers.torch import schedules as py_torch_schedules
 from crosscast.source import Source
 from crosscast.trainstep.find import training_steps
 from program_facts import told

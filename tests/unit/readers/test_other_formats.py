@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from crosscast.readers import dockerfile, hf_arguments_json, paddle_json
+from crosscast.readers.config import hf_arguments_json, paddle_json
+from crosscast.readers.shell import dockerfile
 from crosscast.source import Source
 from reader_texts import all_told, codes, line_of, read, told
 

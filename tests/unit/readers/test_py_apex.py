@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.py_apex import READER
-from crosscast.readers.py_manual_fp16 import READER as BY_HAND
+from crosscast.readers.torch.apex import READER
+from crosscast.readers.torch.manual_fp16 import READER as BY_HAND
 from torch_programs import STEP, facts_of, lines, said
 
 START = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.py_torch_amp import READER
+from crosscast.readers.torch.amp import READER
 from torch_programs import facts_of, lines, said
 
 ARGS = """

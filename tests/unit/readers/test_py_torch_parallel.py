@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.py_checkpointing import READER as CHECKPOINTING
-from crosscast.readers.py_run import READER as RUN
-from crosscast.readers.py_torch_parallel import READER
+from crosscast.readers.python.run import READER as RUN
+from crosscast.readers.torch.checkpointing import READER as CHECKPOINTING
+from crosscast.readers.torch.parallel import READER
 from torch_programs import STEP, facts_of, said
 
 FLAGS = """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast.readers.py_lightning import READER as LIGHTNING
-from crosscast.readers.py_transformers import READER
+from crosscast.readers.torch.lightning import READER as LIGHTNING
+from crosscast.readers.torch.transformers import READER
 from torch_programs import facts_of, lines, said
 
 CALL = """

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from crosscast.pysource.project import read_program
-from crosscast.readers import py_config_dicts, py_mmengine
+from crosscast.readers.python import config_dicts as py_config_dicts
+from crosscast.readers.python import mmengine as py_mmengine
 from crosscast.source import Source
 from reader_texts import shown
 

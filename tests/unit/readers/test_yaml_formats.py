@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.readers import (
+from crosscast.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
     composer_yaml,
@@ -18,8 +18,8 @@ from crosscast.readers import (
     paddle_yaml,
     torchtune_yaml,
 )
+from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.protocol import Reading
-from crosscast.readers.yaml_format import YamlFormat
 from crosscast.source import Source
 from reader_texts import all_told, codes, line_of, read, shown, told
 

@@ -9,7 +9,7 @@ import pytest
 
 from crosscast.facts.profile import Profile, profile_of
 from crosscast.pysource.project import read_program
-from crosscast.readers.py_accumulation import READER
+from crosscast.readers.python.accumulation import READER
 from crosscast.source import Source
 
 Facts = Callable[..., Profile]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.pysource.project import read_program
-from crosscast.readers.py_accumulation import READER
+from crosscast.readers.python.accumulation import READER
 from crosscast.source import Source
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.find import training_steps

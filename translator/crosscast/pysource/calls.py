@@ -19,7 +19,7 @@ _NOTHING: Any = object()
 class Call:
     """One call of a program. What it calls is resolved when it is asked for."""
 
-    __slots__ = ("_bound", "_names", "_open", "module", "node")
+    __slots__ = ("_bound", "_names", "_open", "_unplaced", "module", "node")
 
     def __init__(self, node: ast.Call, module: Module) -> None:
         self.node = node
@@ -27,6 +27,7 @@ class Call:
         self._bound: dict[str, ast.expr] | None = None
         self._names: tuple[str, ...] | None = None
         self._open = False
+        self._unplaced = False
 
     def __repr__(self) -> str:
         return f"Call({self.module.source.name}:{self.node.lineno} {self.name or '?'})"
@@ -124,6 +125,8 @@ class Call:
                 break
             if place < len(names):
                 self._bound[names[place]] = one
+            elif names:
+                self._unplaced = True
             place += 1
         for keyword in keywords:
             if keyword.arg is not None:
@@ -144,7 +147,8 @@ class Call:
     def argument(self, name: str, default: Value | None = None) -> Value | None:
         """Return the value of an argument; `default` if it is not given.
 
-        With `*` or `**` arguments of unknown content an argument that is not seen is unknown.
+        With `*` or `**` arguments of unknown content, or with one whose place differs between
+        versions, an argument that is not seen is unknown.
         """
         from crosscast.pysource.evaluate import evaluate
         from crosscast.pysource.values import Unknown
@@ -155,6 +159,9 @@ class Call:
         if self._open:
             text = self.module.text(self.node)[:200]
             return Unknown(text, f"{name} may be among the starred arguments")
+        if self._unplaced:
+            text = self.module.text(self.node)[:200]
+            return Unknown(text, f"{name} may be an argument whose place differs between versions")
         return default
 
 

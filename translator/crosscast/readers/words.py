@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crosscast.readers.settings import Said, Setting
+from crosscast.readers.config.settings import Said, Setting
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adafactor", "adafactor"),

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from crosscast.lint.outdated import older
 from crosscast.lint.subject import Subject
 from crosscast.pysource.values import Known
-from crosscast.readers.py_keras import policy_sites, scaler_calls, scales_by_hand
-from crosscast.readers.py_keras_optimizers import is_given, optimizer_calls
-from crosscast.readers.python_calls import calls_of, last
+from crosscast.readers.python.calls import calls_of, last
+from crosscast.readers.tensorflow.keras import policy_sites, scaler_calls, scales_by_hand
+from crosscast.readers.tensorflow.keras_optimizers import is_given, optimizer_calls
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
     from crosscast.pysource.module import Function, Module
     from crosscast.pysource.project import Program
-    from crosscast.readers.python_precision import Site
+    from crosscast.readers.python.precision import Site
 
 _STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.subject import Subject
 from crosscast.pysource.values import Known
-from crosscast.readers.py_paddle_amp import CAST, DECORATE, SCALER
-from crosscast.readers.python_calls import calls_of, matching, plain, uses
-from crosscast.readers.python_precision import types_in
+from crosscast.readers.paddle.amp import CAST, DECORATE, SCALER
+from crosscast.readers.python.calls import calls_of, matching, plain, uses
+from crosscast.readers.python.precision import types_in
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -71,7 +71,7 @@ def on_cpu(program: Program) -> Call | None:
     """Return the call that certainly puts the whole program on the CPU."""
     for name, call in calls_of(program):
         if name in ("paddle.set_device", "paddle.device.set_device") and call.node.args:
-            from crosscast.readers.python_calls import value_of
+            from crosscast.readers.python.calls import value_of
 
             value = value_of(call.node.args[0], call.module)
             if isinstance(value, Known) and value.value == "cpu" and not value.flag:

@@ -13,8 +13,8 @@ from crosscast.lint.subject import Subject
 from crosscast.source import Source
 
 if TYPE_CHECKING:
-    from crosscast.readers.shell_lost import Lost
-    from crosscast.readers.shell_text import ShellText
+    from crosscast.readers.shell.lost import Lost
+    from crosscast.readers.shell.text import ShellText
 
 _PROGRAM = re.compile(r"\.py\b|\bpython|torchrun|deepspeed|accelerate|fleetrun|-m \w")
 _TRAINS = re.compile(
@@ -33,8 +33,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_script(source: Source) -> Iterator[Finding]:
-    from crosscast.readers.shell import root_of
-    from crosscast.readers.shell_lost import lost_flags
+    from crosscast.readers.shell.lost import lost_flags
+    from crosscast.readers.shell.reader import root_of
 
     root, text = root_of(source)
     for lost in lost_flags(root, text):

@@ -9,8 +9,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of
 from crosscast.lint.subject import Subject
-from crosscast.readers.py_keras_optimizers import is_given
-from crosscast.readers.python_calls import plain
+from crosscast.readers.python.calls import plain
+from crosscast.readers.tensorflow.keras_optimizers import is_given
 
 
 def check(subject: Subject) -> Iterator[Finding]:

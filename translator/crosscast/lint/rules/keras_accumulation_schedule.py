@@ -11,7 +11,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.values import Instance
-from crosscast.readers.python_calls import canonical
+from crosscast.readers.python.calls import canonical
 
 
 def check(subject: Subject) -> Iterator[Finding]:

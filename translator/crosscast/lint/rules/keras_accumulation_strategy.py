@@ -10,7 +10,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of, strategies
 from crosscast.lint.subject import Subject
 from crosscast.pysource.project import Program
-from crosscast.readers.python_calls import calls_of
+from crosscast.readers.python.calls import calls_of
 
 
 def check(subject: Subject) -> Iterator[Finding]:

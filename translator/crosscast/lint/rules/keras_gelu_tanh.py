@@ -9,7 +9,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import program_of
 from crosscast.lint.subject import Subject
-from crosscast.readers.python_calls import calls_of
+from crosscast.readers.python.calls import calls_of
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from crosscast.lint.rules._keras import LOOP, function_calls, program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.calls import Call
 from crosscast.pysource.project import Program
-from crosscast.readers.python_calls import calls_of
+from crosscast.readers.python.calls import calls_of
 
 _PAIR = {"get_scaled_loss": "get_unscaled_gradients", "get_unscaled_gradients": "get_scaled_loss"}
 

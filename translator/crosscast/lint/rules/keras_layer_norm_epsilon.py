@@ -11,7 +11,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.module import Module
-from crosscast.readers.python_calls import calls_of
+from crosscast.readers.python.calls import calls_of
 
 _BERT = re.compile(r"(?<![a-z])(ro|al|distil)?berta?(?![a-z])|^ernie|electra", re.I)
 

@@ -8,9 +8,9 @@ from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._keras import half_policies, program_of, scales
 from crosscast.lint.subject import Subject
-from crosscast.readers.py_keras import policy_sites
-from crosscast.readers.py_keras_optimizers import compiled
-from crosscast.readers.python_calls import last
+from crosscast.readers.python.calls import last
+from crosscast.readers.tensorflow.keras import policy_sites
+from crosscast.readers.tensorflow.keras_optimizers import compiled
 
 
 def check(subject: Subject) -> Iterator[Finding]:

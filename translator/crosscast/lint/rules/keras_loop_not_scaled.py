@@ -10,7 +10,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, half_policies, program_of, scales
 from crosscast.lint.subject import Subject
-from crosscast.readers.python_calls import calls_of, canonical
+from crosscast.readers.python.calls import calls_of, canonical
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from crosscast.lint.rules._keras import half_policies, program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.calls import Call
 from crosscast.pysource.module import Module
-from crosscast.readers.python_calls import calls_of, canonical
+from crosscast.readers.python.calls import calls_of, canonical
 
 _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model)")
 

@@ -9,7 +9,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import is_keras_3, program_of, strategies
 from crosscast.lint.subject import Subject
-from crosscast.readers.py_keras import scaler_calls
+from crosscast.readers.tensorflow.keras import scaler_calls
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, program_of
 from crosscast.lint.subject import Subject
-from crosscast.readers.python_calls import calls_of, last
+from crosscast.readers.python.calls import calls_of, last
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from crosscast.lint.rules._paddle import AMP, program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.module import Module
 from crosscast.pysource.project import Program
-from crosscast.readers.python_calls import calls_of, plain, value_of
+from crosscast.readers.python.calls import calls_of, plain, value_of
 
 _STRUCTURED = ("bias", "LayerNorm", "layernorm", "LayerNorm.weight", "ln_", "norm.weight")
 """Parts of structured names, which no generated name has: `linear_0.b_0`, `layer_norm_0.w_0`."""

@@ -11,7 +11,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.choices import certain_truth
-from crosscast.readers.python_calls import calls_of, plain, value_of
+from crosscast.readers.python.calls import calls_of, plain, value_of
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from crosscast.lint.rules._paddle import (
 )
 from crosscast.lint.subject import Subject
 from crosscast.pysource.project import Program
-from crosscast.readers.python_switches import conditions
+from crosscast.readers.python.switches import conditions
 
 
 def check(subject: Subject) -> Iterator[Finding]:

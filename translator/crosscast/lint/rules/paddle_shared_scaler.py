@@ -11,7 +11,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, methods, program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.calls import Call
-from crosscast.readers.python_switches import conditions
+from crosscast.readers.python.switches import conditions
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -12,8 +12,8 @@ from crosscast.lint.rules._keras import LOOP, function_calls, program_of
 from crosscast.lint.rules._loop import literals
 from crosscast.lint.subject import Subject
 from crosscast.pysource.calls import Call
-from crosscast.readers.py_keras import scales_by_hand
-from crosscast.readers.py_tf_loops import gradient_clips, is_used
+from crosscast.readers.tensorflow.keras import scales_by_hand
+from crosscast.readers.tensorflow.loops import gradient_clips, is_used
 
 
 def check(subject: Subject) -> Iterator[Finding]:

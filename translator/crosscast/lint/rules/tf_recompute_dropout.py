@@ -15,7 +15,7 @@ from crosscast.pysource.calls import Call
 from crosscast.pysource.module import Module
 from crosscast.pysource.project import Program
 from crosscast.pysource.values import Known
-from crosscast.readers.python_calls import calls_of, canonical
+from crosscast.readers.python.calls import calls_of, canonical
 
 _REMAT = re.compile(
     r"tensorflow\.recompute_grad|keras\.remat|tensorflow\.contrib\.layers\.recompute_grad"

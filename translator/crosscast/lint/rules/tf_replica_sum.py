@@ -13,7 +13,7 @@ from crosscast.lint.rules._keras import function_calls, program_of, strategies
 from crosscast.lint.subject import Subject
 from crosscast.pysource.module import Function, Module
 from crosscast.pysource.project import Program
-from crosscast.readers.python_calls import calls_of, canonical
+from crosscast.readers.python.calls import calls_of, canonical
 
 _MEANS = ("tensorflow.reduce_mean", "tensorflow.math.reduce_mean")
 _DIVIDED = re.compile(

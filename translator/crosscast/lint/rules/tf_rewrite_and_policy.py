@@ -9,8 +9,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
 from crosscast.lint.subject import Subject
-from crosscast.readers.python_calls import calls_of, last
-from crosscast.readers.python_switches import conditions
+from crosscast.readers.python.calls import calls_of, last
+from crosscast.readers.python.switches import conditions
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -123,6 +123,7 @@ SIGNATURES: dict[str, Signature] = {
     **{f"{root}.{place}.apply_gradients": "grads_and_vars" for root in _ROOTS for place in _PLACES},
     **_OLD_OPTIMIZERS,
     "tf_keras.optimizers.Adam": _TF_KERAS_ADAM,
+    "tf_keras.optimizers.experimental.Adam": _TF_KERAS_ADAM,
     **{
         f"{root}.optimizers.schedules.{name}": words
         for root in _ROOTS

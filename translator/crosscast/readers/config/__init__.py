@@ -1,0 +1,1 @@
+"""Configuration files of training tools: JSON and YAML."""

@@ -1,0 +1,126 @@
+"""The configuration file of `accelerate config` and `accelerate launch --config_file`."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.deepspeed_config import tell_zero
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.words import no_auto, tell_clip, tell_precision, tell_window
+from crosscast.source import Source
+
+_KINDS = {
+    "MULTI_GPU": "ddp",
+    "MULTI_CPU": "ddp",
+    "MULTI_NPU": "ddp",
+    "MULTI_XPU": "ddp",
+    "MULTI_MLU": "ddp",
+    "FSDP": "fsdp",
+    "DEEPSPEED": "deepspeed",
+    "MEGATRON_LM": "megatron",
+    "TPU": "tpu",
+    "XLA": "tpu",
+    "NO": "none",
+}
+_OTHERS = frozenset(
+    (
+        *("num_processes", "mixed_precision", "deepspeed_config", "fsdp_config", "machine_rank"),
+        *("main_training_function", "num_machines", "use_cpu", "compute_environment"),
+        *("downcast_bf16", "dynamo_config", "megatron_lm_config", "main_process_port"),
+    )
+)
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    known = len(keys & _OTHERS)
+    return ("distributed_type" in keys and known >= 1) or (
+        "compute_environment" in keys and known >= 2
+    )
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    kind = tree.setting("distributed_type")
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "accelerate", kind, origin="presence")
+    processes = tree.setting("num_processes")
+    said.number("parallel.world_size", processes)
+    said.by_library("zero_grad.where")
+    deepspeed = tree.get("deepspeed_config")
+    word = "no" if kind is None or kind.value is False else kind.text.upper()
+    if word == "DEEPSPEED" and deepspeed is not None and deepspeed.keys is not None:
+        _deepspeed(said, tree, deepspeed)
+        return
+    if (name := _KINDS.get(word)) is not None:
+        said.tell("parallel.kind", name, kind)
+    elif word != "NO":
+        said.unknown("parallel.kind", f"distributed_type {word}", kind)
+    if (precision := tree.setting("mixed_precision")) is not None:
+        tell_precision(said, _word(precision))
+    tell_window(said, tree.setting("gradient_accumulation_steps"))
+    recompute = tree.setting("fsdp_config", "fsdp_activation_checkpointing")
+    if recompute is not None and recompute.switch is not None and word == "FSDP":
+        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+
+
+def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
+    said.tell("api", "deepspeed", config.as_setting("deepspeed_config"), origin="presence")
+    precision = tree.setting("mixed_precision")
+    elsewhere = config.setting("deepspeed_config_file")
+    if elsewhere is not None and elsewhere.value:
+        said.mention(elsewhere.text)
+        said.tell("parallel.kind", "deepspeed", elsewhere)
+        reason = f"{elsewhere.text} says it"
+        for field in ("precision.default_dtype", "loss_scaling.mode", "accumulation.steps"):
+            said.unknown(field, reason, elsewhere)
+        said.tell("precision.enabled", "config", elsewhere)
+        said.tell("accumulation.present", "yes", elsewhere, confidence="likely")
+        said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+        said.by_library("scaler_update.status")
+        _double(said, precision, elsewhere, config)
+        return
+    stage = config.setting("zero_stage")
+    if stage is not None:
+        tell_zero(said, Tree(config.span, keys={"zero_optimization": _as_stage(config)}))
+    else:
+        said.tell("parallel.kind", "deepspeed", config.as_setting("deepspeed_config"))
+    if precision is not None:
+        tell_precision(said, _word(precision))
+    tell_window(said, no_auto(config.setting("gradient_accumulation_steps")))
+    tell_clip(said, no_auto(config.setting("gradient_clipping")))
+
+
+def _as_stage(config: Tree) -> Tree:
+    stage = config.get("zero_stage")
+    return Tree(config.span, keys={} if stage is None else {"stage": stage})
+
+
+def _double(said: Said, precision: Setting | None, file: Setting, config: Tree) -> None:
+    """Report keys that Accelerate refuses beside a file of DeepSpeed's own."""
+    beside = [
+        name
+        for name in ("gradient_accumulation_steps", "gradient_clipping", "zero_stage")
+        if (one := config.get(name)) is not None and one.value is not None
+    ]
+    if precision is not None and precision.value not in (None, False, "no"):
+        said.warn(
+            "CC929",
+            f"mixed_precision stands beside deepspeed_config_file {file.text}",
+            precision,
+            hint="Accelerate refuses it unless fp16 and bf16 of that file are auto",
+        )
+    if beside:
+        said.warn(
+            "CC929",
+            f"{', '.join(beside)} beside deepspeed_config_file: Accelerate refuses to start",
+            config.setting(beside[0]),
+        )
+
+
+def _word(setting: Setting) -> Setting:
+    """YAML 1.1 reads `no` as False; Accelerate means the word."""
+    if setting.value is False:
+        return Setting(name=setting.name, value="no", places=setting.places)
+    return setting
+
+
+READER = YamlFormat("accelerate_yaml", _owns, _tell)

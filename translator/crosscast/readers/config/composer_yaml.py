@@ -1,0 +1,153 @@
+"""Configurations of Composer and of trainers built on it: durations with units, `amp_bf16`."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.torchtune_yaml import tell_betas
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.words import tell_optimizer, tell_precision
+from crosscast.source import Source
+
+_DURATION = re.compile(
+    r"^\s*max_duration\s*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M
+)
+_AMP = re.compile(r"^\s*precision\s*:\s*[\"']?(amp_\w+|fp32)\b", re.M)
+_KNOWN = frozenset(
+    (
+        *("device_train_microbatch_size", "global_train_batch_size", "device_train_grad_accum"),
+        *("precision", "algorithms", "fsdp_config", "train_loader", "trainer", "eval_interval"),
+        *("grad_accum", "optimizers", "schedulers", "save_interval"),
+    )
+)
+_TIME = re.compile(r"([\d_.]+(?:e\d+)?)(ba|ep|tok|sp|dur|iter)")
+_UNITS = {"ba": "steps", "ep": "epochs", "tok": "tokens", "sp": "samples", "dur": "of all"}
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    if len(keys & _KNOWN) < 2 and "trainer" not in keys:
+        return False
+    return bool(_DURATION.search(source.text)) and (
+        bool(_AMP.search(source.text)) or len(keys & _KNOWN) >= 3
+    )
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    trainer = tree.get("trainer") or tree
+
+    def get(name: str) -> Setting | None:
+        return trainer.setting(name) or tree.setting(name)
+
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "composer", get("max_duration"), origin="presence")
+    if (precision := get("precision")) is not None:
+        tell_precision(said, precision)
+    _batch(said, get("global_train_batch_size"), get("device_train_microbatch_size"))
+    if (steps := get("grad_accum") or get("device_train_grad_accum")) is not None:
+        said.number("accumulation.steps", steps)
+        said.tell("accumulation.present", "yes", steps)
+    _clip(said, tree, trainer)
+    _optimizer(said, tree, trainer)
+    _schedule(said, tree, trainer)
+    said.number("run.seed", get("seed"))
+    said.number("run.sequence_length", get("max_seq_len"))
+    _length(said, get("max_duration"))
+    sharded = tree.get("fsdp_config") or trainer.get("fsdp_config")
+    if sharded is not None and sharded.keys:
+        said.tell("parallel.kind", "fsdp", sharded.as_setting("fsdp_config"))
+        recompute = sharded.setting("activation_checkpointing")
+        if recompute is not None and recompute.switch is not None:
+            word = "yes" if recompute.switch else "none"
+            said.tell("activation_checkpointing.mode", word, recompute)
+    else:
+        said.by_library("parallel.kind")
+    said.by_library("zero_grad.where")
+
+
+def _batch(said: Said, whole: Setting | None, micro: Setting | None) -> None:
+    said.number("batch.global_batch_size", whole)
+    if micro is None or whole is None:
+        return
+    said.tell("accumulation.present", "yes", micro)
+    said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    if micro.text == "auto":
+        said.unknown("accumulation.steps", "auto: found while it runs", micro, text="auto")
+        return
+    said.number("batch.micro_batch_size", micro)
+    reason = "the number of processes is not in this file"
+    formula = f"{whole.name} / ({micro.name} * processes)"
+    said.unknown("accumulation.steps", reason, whole, micro, text=formula)
+
+
+def _section(tree: Tree, trainer: Tree, *names: str) -> Tree | None:
+    return next((f for t in (trainer, tree) for n in names if (f := t.get(n)) and f.keys), None)
+
+
+def _clip(said: Said, tree: Tree, trainer: Tree) -> None:
+    algorithms = _section(tree, trainer, "algorithms")
+    clip = None if algorithms is None else algorithms.get("gradient_clipping")
+    if clip is not None and clip.keys is not None:
+        kind = clip.setting("clipping_type")
+        word = {"norm": "global_norm", "value": "value", "adaptive": "layerwise"}
+        said.tell("clip.kind", word.get("norm" if kind is None else kind.text, "selectable"), kind)
+        said.number("clip.value", clip.setting("clipping_threshold"))
+        said.by_library("clip.per", "clip.unscaled_first")
+    elif (limit := trainer.setting("grad_clip_norm") or tree.setting("grad_clip_norm")) is not None:
+        positive = (limit.number or 0) > 0
+        said.tell("clip.kind", "global_norm" if positive else "none", limit)
+        if positive:
+            said.number("clip.value", limit)
+
+
+def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:
+    section = _section(tree, trainer, "optimizer", "optimizers")
+    if section is None or section.keys is None:
+        return
+    named = section.setting("name")
+    if named is None:  # yahp's form: the name is the key
+        name, inner = next(iter(section.keys.items()))
+        if inner.keys is None:
+            return
+        named = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
+        section = inner
+    family = tell_optimizer(said, named)
+    decay = "weight_decay" if family != "adam" and family != "sgd" else "l2"
+    for name, field in (("lr", "lr"), ("eps", "eps"), ("weight_decay", decay)):
+        said.number(f"optimizer.{field}", section.setting(name))
+    tell_betas(said, section)
+
+
+def _schedule(said: Said, tree: Tree, trainer: Tree) -> None:
+    section = _section(tree, trainer, "scheduler", "schedulers")
+    if section is None or section.keys is None:
+        return
+    kind = section.setting("name")
+    if kind is None:
+        name, inner = next(iter(section.keys.items()))
+        kind = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
+        section = inner if inner.keys is not None else section
+    word = kind.text.lower().replace("_", "")
+    decays = {"cosine": "cosine", "linear": "linear", "inv": "rsqrt", "poly": "poly"}
+    decays |= {"constant": "none", "multistep": "multistep", "exponential": "exponential"}
+    decay = next((d for part, d in decays.items() if part in word), "")
+    if decay:
+        said.tell("schedule.decay", decay, kind)
+    else:
+        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+    warmup = section.setting("t_warmup")
+    if warmup is not None and (found := _TIME.fullmatch(warmup.text)):
+        said.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)
+        said.tell("schedule.has_warmup", "no" if float(found[1]) == 0 else "yes", warmup)
+    said.by_library("schedule.stepped_per", "schedule.on_skip")
+
+
+def _length(said: Said, duration: Setting | None) -> None:
+    found = _TIME.fullmatch(duration.text) if duration is not None else None
+    if found and duration is not None and found[2] in ("ba", "ep"):
+        field = "schedule.total_steps" if found[2] == "ba" else "run.epochs"
+        said.tell(field, int(float(found[1].replace("_", ""))), duration)
+
+
+READER = YamlFormat("composer_yaml", _owns, _tell, loader="numbers", references=True)

@@ -1,0 +1,177 @@
+"""Arguments of Hugging Face's Trainer, from wherever they come: flags, JSON, YAML."""
+
+from __future__ import annotations
+
+from crosscast.library_defaults import LIBRARY_DEFAULTS
+from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.words import (
+    SCHEDULES,
+    no_auto,
+    tell_clip,
+    tell_optimizer,
+    tell_warmup,
+    tell_window,
+)
+
+_ONLY_THERE = frozenset(
+    (
+        *("per_device_train_batch_size", "per_device_eval_batch_size", "overwrite_output_dir"),
+        *("per_gpu_train_batch_size", "per_gpu_eval_batch_size", "evaluation_strategy"),
+        *("eval_strategy", "save_strategy", "save_total_limit", "save_steps", "logging_steps"),
+        *("logging_strategy", "predict_with_generate", "lr_scheduler_type", "num_train_epochs"),
+        *("fp16_full_eval", "bf16_full_eval", "ddp_find_unused_parameters", "optim", "report_to"),
+        *("remove_unused_columns", "group_by_length", "load_best_model_at_end", "do_train"),
+        *("logging_dir", "model_name_or_path", "fsdp_transformer_layer_cls_to_wrap"),
+    )
+)
+_ELSEWHERE = frozenset({"num_warmup_steps", "checkpointing_steps", "with_tracking"})
+"""Flags of hand-written loops whose other flags have the Trainer's names."""
+_BATCH = ("per_device_train_batch_size", "per_gpu_train_batch_size")
+DEFAULTS = next(d.arguments for d in LIBRARY_DEFAULTS if d.api == "transformers.TrainingArguments")
+
+
+def are_trainer_arguments(settings: Settings, least: int = 3) -> bool:
+    """Return whether these can only be arguments of the Trainer."""
+    if settings.having(_ELSEWHERE):
+        return False
+    return len(settings.having(_ONLY_THERE)) >= least
+
+
+def tell_trainer(said: Said, settings: Settings, *, api: str = "hf_trainer") -> None:
+    """Say what arguments of the Trainer mean, what it does by default included."""
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", api, *_first(settings), origin="presence")
+    _precision(said, settings)
+    _batch(said, settings)
+    _clip(said, settings)
+    _optimizer(said, settings)
+    _schedule(said, settings)
+    said.by_library("zero_grad.where", "scaler_update.status")
+    for name, switch in (("run.seed", "seed"), ("run.epochs", "num_train_epochs")):
+        said.number(name, settings.get(switch))
+    recompute = settings.get("gradient_checkpointing", "activation_checkpointing")
+    if recompute is not None and recompute.switch is not None:
+        word = "yes" if recompute.switch else "none"
+        said.tell("activation_checkpointing.mode", word, recompute)
+    _parallel(said, settings)
+
+
+def _first(settings: Settings) -> tuple[Setting, ...]:
+    found = settings.get(*_BATCH)
+    return () if found is None else (found,)
+
+
+def _precision(said: Said, settings: Settings) -> None:
+    half = [(settings.get(name), name) for name in ("fp16", "bf16", "pure_bf16")]
+    on = [(one, name) for one, name in half if one is not None and one.switch is True]
+    if len(on) > 1:
+        first, second = (name for _, name in on[:2])
+        said.warn("CC925", f"{first} and {second} are both switched on", on[1][0])
+    if on:
+        setting, name = on[0]
+        dtype = "fp16" if name == "fp16" else "bf16"
+        said.tell("precision.enabled", "always", setting)
+        said.tell("precision.dtypes", dtype, setting)
+        said.tell("precision.default_dtype", dtype, setting)
+        said.tell("precision.mode", "full" if name == "pure_bf16" else "mixed", setting)
+        said.tell(
+            "loss_scaling.mode",
+            "library" if dtype == "fp16" else "none",
+            setting,
+            origin="presence",
+        )
+    elif unclear := [one for one, _ in half if one is not None and one.switch is None]:
+        reason = unclear[0].reason or f"{unclear[0].name} is {unclear[0].text!r}"
+        said.unknown("precision.default_dtype", reason, *unclear)
+        said.tell("precision.enabled", "config", *unclear)
+    else:
+        given = [one for one, _ in half if one is not None]
+        if given:
+            said.tell("precision.enabled", "never", *given)
+            said.tell("precision.default_dtype", "fp32", *given)
+        else:
+            said.default("precision.enabled", "never")
+            said.default("precision.default_dtype", "fp32")
+        said.tell("loss_scaling.mode", "none", *given, origin="presence")
+    if (tf32 := settings.get("tf32")) is not None and tf32.switch is not None:
+        said.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
+    if level := settings.get("fp16_opt_level"):
+        said.tell("precision.level", level.text, level)
+
+
+def _batch(said: Said, settings: Settings) -> None:
+    steps = settings.get("gradient_accumulation_steps")
+    tell_window(said, steps)
+    if steps is None:
+        said.default("accumulation.steps", 1)
+    if rows := no_auto(settings.get(*_BATCH)):
+        said.number("batch.micro_batch_size", rows)
+    else:
+        said.default("batch.micro_batch_size", DEFAULTS["per_device_train_batch_size"])
+
+
+def _clip(said: Said, settings: Settings) -> None:
+    if not tell_clip(said, settings.get("max_grad_norm")):
+        said.default("clip.kind", "global_norm")
+        said.default("clip.value", DEFAULTS["max_grad_norm"])
+        said.by_library("clip.unscaled_first", "clip.per")
+
+
+def _optimizer(said: Said, settings: Settings) -> None:
+    name = settings.get("optim", "optimizer")
+    if settings.is_on("adafactor"):
+        said.tell("optimizer.family", "adafactor", settings.get("adafactor"))
+    elif name is None:
+        said.default("optimizer.family", "adamw")
+    else:
+        tell_optimizer(said, name)
+    for field, switch in (
+        ("lr", "learning_rate"),
+        ("beta1", "adam_beta1"),
+        ("beta2", "adam_beta2"),
+        ("eps", "adam_epsilon"),
+        ("weight_decay", "weight_decay"),
+    ):
+        if setting := settings.get(switch):
+            said.number(f"optimizer.{field}", setting)
+        else:
+            said.default(f"optimizer.{field}", DEFAULTS[switch])
+
+
+def _schedule(said: Said, settings: Settings) -> None:
+    kind = settings.get("lr_scheduler_type", "lr_scheduler")
+    tell_warmup(said, settings.get("warmup_steps"), settings.get("warmup_ratio"))
+    said.number("schedule.total_steps", _positive(settings.get("max_steps")))
+    if kind is None:
+        said.default("schedule.decay", "linear")
+    elif decay := SCHEDULES.get(kind.text.lower()):
+        said.tell("schedule.decay", decay, kind)
+        _unused_warmup(said, settings, kind)
+    else:
+        said.unknown("schedule.decay", kind.reason or f"a schedule called {kind.text!r}", kind)
+    said.by_library("schedule.stepped_per", "schedule.on_skip")
+
+
+def _unused_warmup(said: Said, settings: Settings, kind: Setting) -> None:
+    given = settings.get("warmup_steps", "warmup_ratio")
+    if kind.text.lower() == "constant" and given is not None and given.number:
+        said.warn(
+            "CC926",
+            f"the schedule constant does not warm up: {given.name} has no effect",
+            given,
+            hint="constant_with_warmup does",
+        )
+
+
+def _positive(setting: Setting | None) -> Setting | None:
+    return setting if setting is not None and (setting.number or 0) > 0 else None
+
+
+def _parallel(said: Said, settings: Settings) -> None:
+    if (config := settings.get("deepspeed")) is not None and config.value not in (None, "", False):
+        said.tell("parallel.kind", "deepspeed", config)
+        said.tell("api", "deepspeed", config, origin="presence")
+        if isinstance(config.value, str) and config.text.lower() != "true":
+            said.mention(config.text)
+    if (sharded := settings.get("fsdp")) is not None and sharded.text not in ("", "False"):
+        said.tell("parallel.kind", "fsdp", sharded)

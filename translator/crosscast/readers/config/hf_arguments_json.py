@@ -1,0 +1,48 @@
+"""JSON files with arguments of Hugging Face's Trainer, as `HfArgumentParser` takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
+from crosscast.readers.config.json_places import read_json
+from crosscast.readers.config.settings import Said
+from crosscast.readers.protocol import Reading
+from crosscast.source import Source
+
+_WORDS = ("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_epochs")
+
+
+@dataclass(slots=True)
+class HfArgumentsJson:
+    """Reads JSON with Trainer arguments."""
+
+    name: str = "hf_arguments_json"
+
+    def sniff(self, source: Source) -> bool:
+        """Return whether the outermost entries can only be arguments of the Trainer."""
+        text = source.text
+        if not text.lstrip().startswith("{") or not any(word in text for word in _WORDS):
+            return False
+        tree = read_json(source).tree
+        if tree is None or tree.keys is None:
+            return False
+        settings = tree.settings()
+        return any(w in settings for w in _WORDS) and are_trainer_arguments(settings)
+
+    def read(self, source: Source) -> Reading:
+        """Return what the arguments say."""
+        document = read_json(source)
+        if document.tree is None:
+            return Reading(diagnostics=tuple(document.diagnostics))
+        first = next(iter((document.tree.keys or {}).values()), document.tree)
+        said = Said(self.name, home=(first.key or first.span,))
+        tell_trainer(said, document.tree.settings())
+        return Reading(
+            facts=tuple(said.facts),
+            diagnostics=(*document.diagnostics, *said.diagnostics),
+            mentions=tuple(said.mentions),
+        )
+
+
+READER = HfArgumentsJson()

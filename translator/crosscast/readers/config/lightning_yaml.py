@@ -1,0 +1,145 @@
+"""Configurations of LightningCLI and of litgpt."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.torchtune_yaml import tell_betas
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.shell.flags_lightning import tell_lightning
+from crosscast.readers.words import tell_clip, tell_optimizer, tell_precision
+from crosscast.source import Source
+
+_TRAIN = re.compile(r"^[ \t]+(global_batch_size|micro_batch_size|lr_warmup_steps)[ \t]*:", re.M)
+_TRAINER = re.compile(
+    r"^[ \t]+(accumulate_grad_batches|gradient_clip_val|max_epochs|precision|devices|strategy|"
+    r"max_steps|accelerator)[ \t]*:",
+    re.M,
+)
+_DECAYS = (
+    ("cosine", "cosine"),
+    ("linear", "linear"),
+    ("exponential", "exponential"),
+    ("multistep", "multistep"),
+    ("steplr", "step"),
+    ("polynomial", "poly"),
+    ("onecycle", "onecycle"),
+    ("plateau", "plateau"),
+)
+
+
+def _owns_litgpt(source: Source, keys: frozenset[str]) -> bool:
+    known = keys & {"checkpoint_dir", "model_name", "out_dir", "lora_r", "tokenizer_dir", "eval"}
+    return "train" in keys and len(known) >= 2 and len(_TRAIN.findall(source.text)) >= 2
+
+
+def _tell_litgpt(said: Said, tree: Tree) -> None:
+    get = tree.setting
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "lightning_fabric", get("precision") or get("out_dir"), origin="presence")
+    precision = get("precision")
+    if precision is not None and precision.value is not None:
+        tell_precision(said, precision)
+    devices, nodes = get("devices"), get("num_nodes")
+    world = product_of(devices, nodes)
+    if world is not None:
+        said.tell("parallel.world_size", world, devices, nodes)
+    said.by_library("parallel.kind", "zero_grad.where")
+    train = tree.get("train") or tree
+    _window(said, train, devices, world)
+    tell_clip(said, train.setting("max_norm"))
+    said.number("run.epochs", train.setting("epochs"))
+    said.number("run.sequence_length", train.setting("max_seq_length"))
+    said.number("run.seed", get("seed"))
+    said.number("schedule.total_steps", train.setting("max_steps"))
+    warmup = train.setting("lr_warmup_steps")
+    if warmup is not None and warmup.number is not None:
+        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    # litgpt's recipes warm up linearly, then follow a cosine down to min_lr.
+    said.tell("schedule.decay", "cosine", warmup, train.setting("min_lr"), confidence="likely")
+    said.tell("schedule.stepped_per", "step", warmup, origin="presence")
+    optimizer = tree.get("optimizer")
+    if optimizer is not None and optimizer.keys is not None:
+        _typed_optimizer(said, optimizer)
+    elif optimizer is not None:
+        tell_optimizer(said, optimizer.as_setting("optimizer"))
+
+
+def product_of(devices: Setting | None, nodes: Setting | None) -> int | None:
+    """Return devices times nodes, None if it is not known."""
+    count = None if devices is None else devices.number
+    times = 1 if nodes is None else nodes.number
+    return int(count * times) if count and times and count > 0 else None
+
+
+def _window(said: Said, train: Tree, devices: Setting | None, world: int | None) -> None:
+    whole, micro = train.setting("global_batch_size"), train.setting("micro_batch_size")
+    said.number("batch.global_batch_size", whole)
+    said.number("batch.micro_batch_size", micro)
+    if whole is None or micro is None:
+        return
+    said.tell("accumulation.present", "yes", whole, micro)
+    said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    rows, part = whole.number, micro.number
+    formula = "global_batch_size / devices / micro_batch_size"
+    if rows and part and world:
+        if rows % (part * world):
+            message = f"{rows} rows are no multiple of {part} x {world} processes"
+            said.warn("CC928", message, whole)
+        steps = max(int(rows // (part * world)), 1)
+        given = (whole, micro, devices)
+        said.tell("accumulation.steps", steps, *given, origin="derived", expression=formula)
+    else:
+        reason = "the number of processes is not in this file"
+        said.unknown("accumulation.steps", reason, whole, micro, text=formula)
+
+
+def _typed_optimizer(said: Said, section: Tree) -> None:
+    family = tell_optimizer(said, section.setting("class_path"))
+    arguments = section.get("init_args") or section
+    coupled = family in ("adam", "sgd", "rmsprop", "adagrad")
+    for name, field in (
+        ("lr", "lr"),
+        ("eps", "eps"),
+        ("momentum", "momentum"),
+        ("weight_decay", "l2" if coupled else "weight_decay"),
+    ):
+        said.number(f"optimizer.{field}", arguments.setting(name))
+    tell_betas(said, arguments)
+
+
+def _owns_lightning(source: Source, keys: frozenset[str]) -> bool:
+    if "trainer" not in keys or "exp_manager" in keys or "task" in keys:
+        return False
+    marked = "seed_everything" in keys or "class_path:" in source.text
+    return marked and bool(_TRAINER.search(source.text))
+
+
+def _tell_lightning(said: Said, tree: Tree) -> None:
+    trainer = tree.get("trainer") or tree
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "lightning", trainer.as_setting("trainer"), origin="presence")
+    settings = trainer.settings()
+    tell_lightning(said, settings.get)
+    said.number("run.seed", tree.setting("seed_everything"))
+    world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
+    if world is not None:
+        said.tell("parallel.world_size", world, settings.get("devices", "gpus"))
+    optimizer = tree.get("optimizer")
+    if optimizer is not None and optimizer.keys is not None:
+        _typed_optimizer(said, optimizer)
+    kind = tree.setting("lr_scheduler", "class_path")
+    if kind is not None:
+        word = kind.text.rpartition(".")[2].lower()
+        decay = next((name for part, name in _DECAYS if part in word), "")
+        if decay:
+            said.tell("schedule.decay", decay, kind)
+        else:
+            said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+
+
+LITGPT = YamlFormat("litgpt_yaml", _owns_litgpt, _tell_litgpt, loader="numbers")
+READER = YamlFormat("lightning_yaml", _owns_lightning, _tell_lightning, loader="numbers")

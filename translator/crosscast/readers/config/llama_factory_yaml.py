@@ -1,0 +1,37 @@
+"""Training files of LLaMA-Factory: arguments of Hugging Face's Trainer and its own, in YAML."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.hf_arguments import tell_trainer
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.source import Source
+
+_STRONG = frozenset({"finetuning_type", "stage", "template", "cutoff_len", "dataset_dir"})
+_TRAINING = frozenset(
+    (
+        *("per_device_train_batch_size", "learning_rate", "num_train_epochs", "do_train"),
+        *("gradient_accumulation_steps", "lr_scheduler_type"),
+    )
+)
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    return "model_name_or_path" in keys and len(keys & _STRONG) >= 2 and bool(keys & _TRAINING)
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    said.tell("api", "llama_factory", tree.setting("finetuning_type"), origin="presence")
+    settings = tree.settings()
+    tell_trainer(said, settings)
+    said.number("run.sequence_length", settings.get("cutoff_len"))
+    if "activation_checkpointing.mode" not in {fact.field for fact in said.facts}:
+        off = settings.get("disable_gradient_checkpointing")
+        if off is not None and off.switch:
+            said.tell("activation_checkpointing.mode", "none", off)
+    if not any(fact.field == "parallel.kind" for fact in said.facts):
+        said.by_library("parallel.kind")
+
+
+READER = YamlFormat("llama_factory_yaml", _owns, _tell)

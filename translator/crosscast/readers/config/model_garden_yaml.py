@@ -1,0 +1,137 @@
+"""Experiment files of TensorFlow's Model Garden."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.words import family_of, tell_precision
+from crosscast.source import Source
+
+_MARK = re.compile(
+    r"^[ \t]+(distribution_strategy|mixed_precision_dtype|optimizer_config|steps_per_loop|"
+    r"train_steps|validation_interval|summary_interval)[ \t]*:",
+    re.M,
+)
+_STRATEGIES = {
+    "mirrored": "mirrored",
+    "multi_worker_mirrored": "multiworker",
+    "tpu": "tpu",
+    "one_device": "none",
+    "off": "none",
+    "parameter_server": "strategy_by_flag",
+}
+_DECAYS = {
+    "stepwise": "multistep",
+    "exponential": "exponential",
+    "polynomial": "poly",
+    "cosine": "cosine",
+    "constant": "none",
+    "power": "custom",
+    "power_linear": "custom",
+    "step_cosine_with_offset": "custom",
+    "step_cosine": "custom",
+}
+_WARMUPS = {"linear": "warmup_steps", "polynomial": "warmup_steps"}
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    if not keys & {"runtime", "trainer"} or "model" in keys:
+        return False
+    marks = set(_MARK.findall(source.text))
+    return len(marks) >= 2 and bool(keys & {"task", "trainer"})
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    runtime = tree.get("runtime") or Tree(tree.span)
+    trainer = tree.get("trainer") or Tree(tree.span)
+    said.tell("framework", "tensorflow", origin="presence")
+    said.tell("api", "tf_model_garden", origin="presence")
+    if (dtype := runtime.setting("mixed_precision_dtype")) is not None:
+        tell_precision(said, dtype, scaled_by="framework_default")
+    scale = runtime.setting("loss_scale")
+    if scale is not None and scale.value is not None:
+        dynamic = scale.text == "dynamic"
+        said.tell("loss_scaling.mode", "dynamic" if dynamic else "static", scale)
+        if not dynamic:
+            said.number("loss_scaling.scale", scale)
+    strategy = runtime.setting("distribution_strategy")
+    if strategy is not None and (kind := _STRATEGIES.get(strategy.text)):
+        said.tell("parallel.kind", kind, strategy)
+    said.number("parallel.world_size", runtime.setting("num_gpus"))
+    whole = tree.setting("task", "train_data", "global_batch_size")
+    said.number("batch.global_batch_size", whole)
+    said.number("schedule.total_steps", trainer.setting("train_steps"))
+    config = trainer.get("optimizer_config")
+    if config is not None:
+        _optimizer(said, tree, config)
+        _schedule(said, config)
+    said.by_library("zero_grad.where")
+
+
+def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
+    kind = config.setting("optimizer", "type")
+    section = None
+    if kind is not None:
+        said.tell("optimizer.name", kind.text, kind)
+        family = family_of(kind.text)
+        if "adamw" in kind.text or kind.text == "adam_weight_decay":
+            family = "adamw"
+        if family:
+            said.tell("optimizer.family", family, kind)
+        section = config.get("optimizer", kind.text)
+    for name, field in (
+        ("beta_1", "beta1"),
+        ("beta_2", "beta2"),
+        ("epsilon", "eps"),
+        ("momentum", "momentum"),
+        ("weight_decay_rate", "weight_decay"),
+        ("weight_decay", "weight_decay"),
+    ):
+        if section is not None:
+            said.number(f"optimizer.{field}", section.setting(name))
+    coupled = tree.setting("task", "losses", "l2_weight_decay")
+    said.number("optimizer.l2", coupled)
+    clip = None
+    for name in ("gradient_clip_norm", "global_clipnorm", "clipnorm", "clipvalue"):
+        if section is not None and (found := section.setting(name)) is not None:
+            clip = clip or (found if found.number else None)
+    if clip is not None:
+        name = clip.name
+        word = {"clipnorm": "per_param_norm", "clipvalue": "value"}.get(name, "global_norm")
+        said.tell("clip.kind", word, clip)
+        said.number("clip.value", clip)
+        said.by_library("clip.per", "clip.unscaled_first")
+    ema = config.setting("ema", "average_decay")
+    said.number("ema.decay", ema)
+
+
+def _schedule(said: Said, config: Tree) -> None:
+    kind = config.setting("learning_rate", "type")
+    if kind is not None and kind.text:
+        section = config.get("learning_rate", kind.text)
+        if decay := _DECAYS.get(kind.text):
+            said.tell("schedule.decay", decay, kind)
+        else:
+            said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        if section is not None:
+            first = section.setting("initial_learning_rate") or section.setting("learning_rate")
+            values = section.get("values")
+            if first is not None:
+                said.number("optimizer.lr", first)
+            elif values is not None and values.items:
+                said.number("optimizer.lr", values.items[0].as_setting("values"))
+        said.tell("schedule.stepped_per", "step", kind, origin="presence")
+        said.by_library("schedule.on_skip")
+    warmup = config.setting("warmup", "type")
+    if warmup is None or not warmup.text:
+        return
+    steps = config.setting("warmup", warmup.text, "warmup_steps")
+    if steps is not None and steps.number is not None:
+        said.tell("schedule.warmup", f"{steps.number} steps", steps)
+        said.tell("schedule.has_warmup", "yes" if steps.number else "no", steps)
+
+
+READER = YamlFormat("model_garden_yaml", _owns, _tell, loader="numbers")

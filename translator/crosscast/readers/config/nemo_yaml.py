@@ -1,0 +1,149 @@
+"""Configurations of NeMo: Lightning's trainer beside Megatron's model, in OmegaConf."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from crosscast.readers.config.lightning_yaml import product_of
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.torchtune_yaml import tell_betas
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.shell.flags_lightning import tell_lightning
+from crosscast.readers.words import tell_optimizer, tell_warmup
+from crosscast.source import Source
+
+_MARK = re.compile(
+    r"^[ \t]+(megatron_amp_O2|tensor_model_parallel_size|activations_checkpoint_\w+|"
+    r"create_checkpoint_callback|sched|train_ds|mcore_gpt)[ \t]*:",
+    re.M,
+)
+_DECAYS = (
+    ("cosine", "cosine"),
+    ("noam", "noam"),
+    ("polynomial", "poly"),
+    ("inversesquareroot", "rsqrt"),
+    ("squareroot", "rsqrt"),
+    ("warmuphold", "custom"),
+    ("linear", "linear"),
+    ("constant", "none"),
+    ("step", "step"),
+)
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    if not {"trainer", "model"} <= keys or "task" in keys:
+        return False
+    marks = set(_MARK.findall(source.text))
+    return ("exp_manager" in keys and bool(marks)) or len(marks) >= 3
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    trainer = tree.get("trainer") or tree
+    model = tree.get("model") or tree
+    settings = trainer.settings()
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "nemo", trainer.as_setting("trainer"), origin="presence")
+    tell_lightning(said, settings.get)
+    said.facts = [replace(f, value="step") if f.field == "clip.per" else f for f in said.facts]
+    if model.get("megatron_amp_O2") or model.get("tensor_model_parallel_size"):
+        said.facts = [f for f in said.facts if f.field != "parallel.kind"]
+        kind = model.setting("tensor_model_parallel_size") or model.setting("megatron_amp_O2")
+        said.tell("parallel.kind", "megatron", kind, origin="presence")
+    if (level := model.setting("megatron_amp_O2")) is not None and level.switch is not None:
+        said.tell("precision.level", "O2" if level.switch else "O1", level)
+    world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
+    if world is not None:
+        given = (settings.get("devices", "gpus"), settings.get("num_nodes"))
+        said.tell("parallel.world_size", world, *given)
+    _batch(said, trainer, model, world)
+    _optimizer(said, model)
+    recompute = model.setting("activations_checkpoint_granularity")
+    recompute = recompute or model.setting("activations_checkpoint_method")
+    if recompute is not None:
+        word = "none" if recompute.value in (None, False) else "yes"
+        said.tell("activation_checkpointing.mode", word, recompute)
+    said.number("run.seed", model.setting("seed") or tree.setting("seed"))
+    said.number("schedule.total_steps", _positive(settings.get("max_steps")))
+    said.number("run.sequence_length", model.setting("encoder_seq_length"))
+    for name, field in (
+        ("native_amp_init_scale", "init"),
+        ("native_amp_growth_interval", "growth_interval"),
+        ("hysteresis", "hysteresis"),
+    ):
+        if any(f.field == "precision.default_dtype" and f.value == "fp16" for f in said.facts):
+            said.number(f"loss_scaling.{field}", model.setting(name))
+
+
+def _positive(setting: Setting | None) -> Setting | None:
+    return setting if setting is not None and (setting.number or 0) > 0 else None
+
+
+def _batch(said: Said, trainer: Tree, model: Tree, world: int | None) -> None:
+    whole, micro = model.setting("global_batch_size"), model.setting("micro_batch_size")
+    said.number("batch.global_batch_size", whole)
+    said.number("batch.micro_batch_size", micro)
+    if whole is None or micro is None:
+        return
+    if any(fact.field == "accumulation.present" for fact in said.facts):
+        times = trainer.setting("accumulate_grad_batches")
+        if times is not None and times.number != 1:
+            return
+        said.facts = [f for f in said.facts if not f.field.startswith("accumulation.")]
+    parts = 1
+    for name in ("tensor_model_parallel_size", "pipeline_model_parallel_size"):
+        one = model.setting(name)
+        parts *= int((one.number if one is not None else None) or 1)
+    said.tell("accumulation.present", "yes", whole, micro)
+    said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    formula = "global_batch_size / (micro_batch_size * data parallel size)"
+    rows, part = whole.number, micro.number
+    devices = trainer.setting("devices")
+    if world and world % parts:
+        message = f"the model is divided over {parts} processes, the trainer starts {world}"
+        said.warn("CC928", message, devices)
+    elif world and rows and part:
+        steps, rest = divmod(rows, part * (world // parts))
+        if rest:
+            said.warn("CC928", f"{formula} is no whole number", whole)
+        else:
+            given = (whole, micro, devices)
+            said.tell(
+                "accumulation.steps", int(steps), *given, origin="derived", expression=formula
+            )
+        return
+    reason = "the number of processes is not in this file"
+    said.unknown("accumulation.steps", reason, whole, micro, text=formula)
+
+
+def _optimizer(said: Said, model: Tree) -> None:
+    optim = model.get("optim")
+    if optim is None or optim.keys is None:
+        return
+    kind = optim.setting("name")
+    family = tell_optimizer(said, kind)
+    fused = kind is not None and "fused" in kind.text
+    coupled = family in ("sgd", "rmsprop", "adagrad") or (family == "adam" and not fused)
+    for name, field in (
+        ("lr", "lr"),
+        ("eps", "eps"),
+        ("weight_decay", "l2" if coupled else "weight_decay"),
+    ):
+        said.number(f"optimizer.{field}", optim.setting(name))
+    tell_betas(said, optim)
+    sched = optim.get("sched")
+    named = None if sched is None else sched.setting("name")
+    if sched is None or named is None or named.value is None:
+        return
+    word = named.text.lower()
+    decay = next((d for part, d in _DECAYS if part in word), "")
+    if decay:
+        said.tell("schedule.decay", decay, named)
+    else:
+        said.unknown("schedule.decay", f"a schedule called {named.text!r}", named)
+    said.tell("schedule.stepped_per", "step", named, origin="presence")
+    tell_warmup(said, sched.setting("warmup_steps"), sched.setting("warmup_ratio"))
+
+
+READER = YamlFormat("nemo_yaml", _owns, _tell, loader="numbers", references=True)

@@ -1,0 +1,80 @@
+"""Configurations of gpt-neox: YAML in JSON's clothes, DeepSpeed's entries and Megatron's."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.deepspeed_config import tell_deepspeed
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.words import tell_warmup
+from crosscast.source import Source
+
+_ONLY_THERE = frozenset(
+    (
+        *("pipe_parallel_size", "model_parallel_size", "lr_decay_iters", "train_iters"),
+        *("checkpoint_activations", "checkpoint_num_layers", "pos_emb", "lr_decay_style"),
+        *("scaled_upper_triang_masked_softmax_fusion", "attention_config", "fp32_allreduce"),
+        *("tokenizer_type", "init_method", "output_layer_init_method", "gpt_j_residual"),
+    )
+)
+_DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none", "exponential": "exponential"}
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    if "base_model" in keys or "trainer" in keys:
+        return False
+    deepspeed = keys & {
+        *("train_micro_batch_size_per_gpu", "zero_optimization", "train_batch_size"),
+        *("gradient_accumulation_steps", "gradient_clipping"),
+    }
+    known = len(keys & _ONLY_THERE)
+    return known >= 4 or (known >= 2 and bool(deepspeed))
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    keys = {name.replace("-", "_"): one for name, one in (tree.keys or {}).items()}
+    tree = Tree(tree.span, keys=keys, key=tree.key)
+    get = tree.setting
+    said.tell("api", "gpt_neox", get("pipe_parallel_size"), origin="presence")
+    _named_precision(tree)
+    tell_deepspeed(said, tree)
+    if get("gradient_clipping") is None:
+        said.facts = [f for f in said.facts if f.field not in ("clip.kind", "clip.value")]
+        said.default("clip.kind", "global_norm")
+        said.default("clip.value", 1.0)
+        said.by_library("clip.unscaled_first", "clip.per")
+    if not tree.get("optimizer", "params", "weight_decay"):
+        said.number("optimizer.weight_decay", get("weight_decay"))
+    kind = get("lr_decay_style")
+    if kind is not None and (word := _DECAYS.get(kind.text.lower())):
+        said.tell("schedule.decay", word, kind)
+        said.tell("schedule.stepped_per", "step", kind, origin="presence")
+        said.by_library("schedule.on_skip")
+    tell_warmup(said, None, get("warmup"))
+    said.number("schedule.total_steps", get("lr_decay_iters") or get("train_iters"))
+    recompute = get("checkpoint_activations")
+    if recompute is not None and recompute.switch is not None:
+        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+    backend = get("distributed_backend")
+    if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
+        said.tell("parallel.backend", backend.text, backend)
+    said.number("run.seed", get("seed"))
+    said.number("run.sequence_length", get("seq_length"))
+
+
+def _named_precision(tree: Tree) -> None:
+    """Let `precision: bfloat16` say what the sections of DeepSpeed would."""
+    named = tree.get("precision")
+    if named is None or tree.keys is None:
+        return
+    word = named.text.lower()
+    section = {"fp16": "fp16", "half": "fp16", "bfloat16": "bf16", "bf16": "bf16"}.get(word)
+    if section is None:
+        return
+    existing = tree.get(section)
+    keys = dict(existing.keys or {}) if existing is not None else {}
+    keys["enabled"] = Tree(named.span, True, key=named.key)
+    tree.keys[section] = Tree(named.span, keys=keys, key=named.key)
+
+
+READER = YamlFormat("neox_yaml", _owns, _tell)

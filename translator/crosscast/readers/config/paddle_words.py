@@ -1,0 +1,123 @@
+"""What the YAML configurations of Paddle's suites have in common."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.tree import Tree
+
+_DECAYS = (
+    ("cosine", "cosine"),
+    ("piecewise", "multistep"),
+    ("multistep", "multistep"),
+    ("polynomial", "poly"),
+    ("linear", "linear"),
+    ("noam", "noam"),
+    ("exponential", "exponential"),
+    ("const", "none"),
+    ("step", "step"),
+)
+
+
+def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tree | None) -> None:
+    """Say what a switch for automatic mixed precision means, and the scale beside it."""
+    if switch is None:
+        return
+    said.tell("precision.flag", switch.name, switch)
+    if switch.switch is None:
+        reason = switch.reason or f"{switch.name} is {switch.text!r}"
+        said.unknown("precision.default_dtype", reason, switch)
+        said.tell("precision.enabled", "config", switch)
+        return
+    if not switch.switch:
+        said.tell("precision.enabled", "never", switch)
+        said.tell("precision.default_dtype", "fp32", switch)
+        said.tell("loss_scaling.mode", "none", switch, origin="presence")
+        return
+    dtype = tree.setting("dtype") or tree.setting("amp_dtype") if tree is not None else None
+    brain = dtype is not None and dtype.text.lower() in ("bfloat16", "bf16")
+    word = "bf16" if brain else "fp16"
+    said.tell("precision.enabled", "always", switch)
+    said.tell("precision.dtypes", word, switch, dtype)
+    said.tell("precision.default_dtype", word, switch, dtype)
+    level = tree.setting("level") or tree.setting("amp_level") if tree is not None else None
+    if level is not None and level.text:
+        said.tell("precision.level", level.text, level)
+    if brain:
+        said.tell("loss_scaling.mode", "none", switch, origin="presence")
+        return
+    dynamic = tree.setting("use_dynamic_loss_scaling") if tree is not None else None
+    if dynamic is not None and dynamic.switch is False and scale is not None:
+        said.tell("loss_scaling.mode", "static", dynamic, scale)
+        said.number("loss_scaling.scale", scale)
+    elif dynamic is not None or scale is not None:
+        said.tell("loss_scaling.mode", "dynamic", dynamic, scale)
+        said.number("loss_scaling.init", scale)
+    else:
+        said.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
+    said.by_library("scaler_update.status")
+
+
+def tell_decay(said: Said, kind: Setting) -> None:
+    """Say what falls by the name of a schedule."""
+    word = kind.text.lower().replace("_", "")
+    decay = next((name for part, name in _DECAYS if part in word), "")
+    if decay:
+        said.tell("schedule.decay", decay, kind)
+    else:
+        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+
+
+def tell_length(said: Said, setting: Setting | None, unit: str) -> None:
+    """Say how long the warm-up is."""
+    if setting is None or setting.number is None:
+        return
+    said.tell("schedule.warmup", f"{setting.number} {unit}", setting)
+    said.tell("schedule.has_warmup", "yes" if setting.number else "no", setting)
+
+
+def tell_moments(said: Said, section: Tree) -> None:
+    """Say the constants of an optimizer."""
+    for name, field in (
+        ("momentum", "momentum"),
+        ("beta1", "beta1"),
+        ("beta2", "beta2"),
+        ("epsilon", "eps"),
+    ):
+        said.number(f"optimizer.{field}", section.setting(name))
+
+
+def tell_regularizer(said: Said, regularizer: Tree | None, optimizer: Tree, family: str) -> None:
+    """Say the decay of weights, of the optimizer itself or of a regularizer."""
+    own = optimizer.setting("weight_decay")
+    if own is not None and own.value is not None:
+        said.number(f"optimizer.{'l2' if family in ('sgd', 'adam') else 'weight_decay'}", own)
+    if regularizer is None or regularizer.keys is None:
+        return
+    kind = regularizer.setting("name") or regularizer.setting("type")
+    factor = regularizer.setting("coeff") or regularizer.setting("factor")
+    if kind is not None and "l1" in kind.text.lower():
+        return
+    said.number("optimizer.l2", factor)
+
+
+def tell_limits(said: Said, section: Tree) -> None:
+    """Say how gradients are clipped."""
+    for name, word in (
+        ("clip_grad_by_norm", "global_norm"),
+        ("clip_norm", "global_norm"),
+        ("clip_grad_by_value", "value"),
+    ):
+        limit = section.setting(name)
+        if limit is not None and limit.number:
+            said.tell("clip.kind", word, limit)
+            said.number("clip.value", limit)
+            said.tell("clip.per", "step", limit, origin="presence")
+            said.tell("clip.unscaled_first", "library", limit, origin="presence")
+            return
+
+
+def items_of(tree: Tree | None) -> list[Tree]:
+    """Return the entries of a list; a single value is a list of one."""
+    if tree is None:
+        return []
+    return tree.items if tree.items is not None else [tree]

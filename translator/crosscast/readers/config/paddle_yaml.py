@@ -1,0 +1,163 @@
+"""Configurations of PaddleDetection, PaddleClas and their kin, PaddleSeg and PaddleViT."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.config.paddle_detection import tell_detection
+from crosscast.readers.config.paddle_words import (
+    items_of,
+    tell_amp,
+    tell_decay,
+    tell_length,
+    tell_limits,
+    tell_moments,
+    tell_regularizer,
+)
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.words import family_of, tell_optimizer
+from crosscast.source import Source
+
+_DETECTION = frozenset(
+    (
+        *("OptimizerBuilder", "LearningRate", "TrainReader", "snapshot_epoch", "TrainDataset"),
+        *("log_iter", "save_dir", "EvalReader", "worker_num", "architecture", "weights"),
+    )
+)
+_SEG = frozenset({"train_dataset", "val_dataset", "lr_scheduler", "iters", "optimizer", "loss"})
+_VIT = re.compile(
+    r"^[ \t]+(NUM_EPOCHS|WARMUP_START_LR|LINEAR_SCALED_LR|ACCUM_ITER|END_LR)[ \t]*:", re.M
+)
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    if len(keys & _DETECTION) >= 2 and keys & {
+        *("OptimizerBuilder", "LearningRate", "TrainReader", "snapshot_epoch"),
+    }:
+        return True
+    if "Global" in keys and keys & {"Optimizer", "AMP"}:
+        return True
+    if len(keys & _SEG) >= 3 and keys & {"train_dataset", "iters"} and "lr_scheduler" in keys:
+        return "_component_" not in source.text
+    return {"TRAIN", "MODEL"} <= keys and len(set(_VIT.findall(source.text))) >= 2
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    said.tell("framework", "paddle", origin="presence")
+    said.tell("api", "paddle_yaml", origin="presence")
+    if tree.get("Global") is not None:
+        _clas(said, tree)
+    elif tree.get("TRAIN") is not None:
+        _vit(said, tree)
+    elif tree.get("lr_scheduler") is not None and tree.get("OptimizerBuilder") is None:
+        _seg(said, tree)
+    else:
+        tell_detection(said, tree)
+
+
+def _clas(said: Said, tree: Tree) -> None:
+    amp = tree.get("AMP")
+    general = tree.get("Global") or tree
+    switch = None if amp is None else amp.setting("use_amp")
+    if amp is not None and amp.keys is not None:
+        on = switch or Setting(name="AMP", value=True, places=(amp.key or amp.span,))
+        tell_amp(said, on, amp.setting("scale_loss"), amp)
+    elif (switch := general.setting("use_amp")) is not None:
+        tell_amp(said, switch, general.setting("scale_loss"), general)
+    said.number("run.epochs", general.setting("epochs") or general.setting("epoch_num"))
+    said.number("run.seed", general.setting("seed"))
+    optimizer = tree.get("Optimizer")
+    if optimizer is not None:
+        kind = optimizer.setting("name")
+        family = tell_optimizer(said, kind)
+        tell_moments(said, optimizer)
+        rate = optimizer.get("lr")
+        tell_regularizer(said, optimizer.get("regularizer"), optimizer, family)
+        if rate is not None and rate.keys is not None:
+            said.number("optimizer.lr", rate.setting("learning_rate"))
+            _named_schedule(said, rate)
+        tell_limits(said, optimizer)
+    said.number(
+        "batch.micro_batch_size", tree.setting("DataLoader", "Train", "sampler", "batch_size")
+    )
+    said.by_library("zero_grad.where")
+
+
+def _named_schedule(said: Said, rate: Tree) -> None:
+    kind = rate.setting("name")
+    if kind is not None and kind.text:
+        tell_decay(said, kind)
+        by_epoch = rate.setting("by_epoch")
+        if by_epoch is not None and by_epoch.switch is not None:
+            said.tell("schedule.stepped_per", "epoch" if by_epoch.switch else "step", by_epoch)
+    tell_length(said, rate.setting("warmup_epoch") or rate.setting("warmup_epochs"), "epochs")
+    tell_length(said, rate.setting("warmup_steps"), "steps")
+
+
+def _seg(said: Said, tree: Tree) -> None:
+    if tree.get("amp") is not None:
+        tell_amp(said, tree.setting("amp"), None, tree)
+    optimizer = tree.get("optimizer")
+    if optimizer is not None and optimizer.keys is not None:
+        family = tell_optimizer(said, optimizer.setting("type"))
+        tell_moments(said, optimizer)
+        tell_regularizer(said, None, optimizer, family)
+        clip = optimizer.get("grad_clip_cfg")
+        if clip is not None and clip.keys is not None:
+            kind = clip.setting("name")
+            words = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
+            word = words.get("" if kind is None else kind.text, "global_norm")
+            said.tell("clip.kind", word, kind)
+            said.number("clip.value", clip.setting("clip_norm") or clip.setting("max"))
+    schedule = tree.get("lr_scheduler")
+    if schedule is not None and schedule.keys is not None:
+        said.number("optimizer.lr", schedule.setting("learning_rate"))
+        if (kind := schedule.setting("type")) is not None:
+            tell_decay(said, kind)
+            said.tell("schedule.stepped_per", "step", kind, origin="presence")
+        tell_length(said, schedule.setting("warmup_iters"), "steps")
+    said.number("schedule.total_steps", tree.setting("iters"))
+    said.number("batch.micro_batch_size", tree.setting("batch_size"))
+    said.by_library("zero_grad.where")
+    if (base := tree.setting("_base_")) is not None:
+        said.mention(base.text)
+
+
+def _vit(said: Said, tree: Tree) -> None:
+    train = tree.get("TRAIN") or tree
+    tell_amp(said, tree.setting("AMP") or train.setting("AMP"), None, None)
+    said.number("optimizer.lr", train.setting("BASE_LR"))
+    kind = train.setting("OPTIMIZER", "NAME")
+    family = ""
+    if kind is not None:
+        family = family_of(kind.text)
+        said.tell("optimizer.name", kind.text, kind)
+        if family:
+            said.tell("optimizer.family", family, kind)
+    coupled = family in ("sgd", "adam")
+    said.number(f"optimizer.{'l2' if coupled else 'weight_decay'}", train.setting("WEIGHT_DECAY"))
+    optimizer = train.get("OPTIMIZER")
+    if optimizer is not None:
+        said.number("optimizer.eps", optimizer.setting("EPS"))
+        said.number("optimizer.momentum", optimizer.setting("MOMENTUM"))
+        for index, beta in enumerate(items_of(optimizer.get("BETAS"))[:2]):
+            said.number(f"optimizer.beta{index + 1}", beta.as_setting("BETAS"))
+    limit = train.setting("GRAD_CLIP")
+    if limit is not None:
+        said.tell("clip.kind", "global_norm" if limit.number else "none", limit)
+        if limit.number:
+            said.number("clip.value", limit)
+    steps = train.setting("ACCUM_ITER")
+    if steps is not None:
+        said.number("accumulation.steps", steps)
+        said.tell("accumulation.present", "yes", steps)
+    if (schedule := train.setting("LR_SCHEDULER", "NAME")) is not None:
+        tell_decay(said, schedule)
+    tell_length(said, train.setting("WARMUP_EPOCHS"), "epochs")
+    said.number("run.epochs", train.setting("NUM_EPOCHS"))
+    said.number("run.seed", tree.setting("SEED"))
+
+
+READER = YamlFormat("paddle_yaml", _owns, _tell)

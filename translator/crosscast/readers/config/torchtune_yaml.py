@@ -1,0 +1,101 @@
+"""Configurations of torchtune recipes: OmegaConf with `_component_` entries."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.config.settings import Said, Settings
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.words import (
+    tell_clip,
+    tell_optimizer,
+    tell_precision,
+    tell_warmup,
+    tell_window,
+)
+from crosscast.source import Source
+
+_COMPONENT = re.compile(r"^\s+_component_\s*:\s*torchtune\.", re.M)
+_DECAYS = (
+    ("cosine", "cosine"),
+    ("linear", "linear"),
+    ("constant", "none"),
+    ("plateau", "plateau"),
+    ("onecycle", "onecycle"),
+    ("exponential", "exponential"),
+    ("multistep", "multistep"),
+    ("steplr", "step"),
+)
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    return bool(keys & {"optimizer", "checkpointer", "dataset"}) and bool(
+        _COMPONENT.search(source.text)
+    )
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "torchtune", tree.setting("model", "_component_"), origin="presence")
+    get = tree.setting
+    if (dtype := get("dtype")) is not None:
+        tell_precision(said, dtype, full=True)
+    tell_window(said, get("gradient_accumulation_steps"), divided="token_normalised")
+    said.number("batch.micro_batch_size", get("batch_size"))
+    tell_clip(said, get("clip_grad_norm"))
+    _optimizer(said, tree)
+    _schedule(said, tree)
+    recompute = get("enable_activation_checkpointing")
+    if recompute is not None and recompute.switch is not None:
+        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+    said.number("run.epochs", get("epochs"))
+    said.number("run.seed", get("seed"))
+    said.number("run.sequence_length", get("tokenizer", "max_seq_len"))
+    said.by_library("zero_grad.where", "parallel.kind")
+
+
+def _optimizer(said: Said, tree: Tree) -> None:
+    section = tree.get("optimizer")
+    if section is None or section.keys is None:
+        return
+    family = tell_optimizer(said, section.setting("_component_"))
+    coupled = family in ("adam", "sgd", "rmsprop", "adagrad")
+    for name, field in (
+        ("lr", "lr"),
+        ("eps", "eps"),
+        ("momentum", "momentum"),
+        ("weight_decay", "l2" if coupled else "weight_decay"),
+    ):
+        said.number(f"optimizer.{field}", section.setting(name))
+    tell_betas(said, section)
+
+
+def tell_betas(said: Said, section: Tree) -> None:
+    """Say both decays of the list `betas`."""
+    betas = section.get("betas")
+    for index, field in enumerate(("beta1", "beta2")):
+        one = None if betas is None else betas.get(index)
+        if one is not None and betas is not None:
+            one.key = one.key or betas.key
+            said.number(f"optimizer.{field}", one.as_setting("betas"))
+
+
+def _schedule(said: Said, tree: Tree) -> None:
+    section = tree.get("lr_scheduler")
+    if section is None or section.keys is None:
+        return
+    kind = section.setting("_component_")
+    if kind is not None:
+        word = kind.text.rpartition(".")[2].lower()
+        decay = next((name for part, name in _DECAYS if part in word), "")
+        if decay:
+            said.tell("schedule.decay", decay, kind)
+        else:
+            said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        said.tell("schedule.stepped_per", "step", kind, origin="presence")
+    settings: Settings = section.settings()
+    tell_warmup(said, settings.get("num_warmup_steps"), None)
+
+
+READER = YamlFormat("torchtune_yaml", _owns, _tell, loader="numbers", references=True)

@@ -1,0 +1,91 @@
+"""Arguments of Python calls and fields of dataclasses as settings of a library's trainer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact, Plain, PlainValue
+from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.python.calls import last
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.flags import Flag
+
+
+def from_call(call: Call) -> Settings:
+    """Return the arguments of a call as settings."""
+    found = Settings()
+    for name, node in call.bound().items():
+        module = call.module.owner_of(node)
+        value = call.argument(name)
+        if value is not None:
+            found.add(setting_of(name, value, node, call, module.text(node)))
+    return found
+
+
+def setting_of(name: str, value: Value, node: ast.expr, call: Call, text: str) -> Setting:
+    """Return one argument as a setting, with its place."""
+    places = (call.module.owner_of(node).span(node),)
+    match value:
+        case Known(value=plain, origin=origin):
+            return Setting(name=name, value=plain_of(plain), places=places, origin=origin)
+        case Unknown(has_default=True, default=plain, origin=origin):
+            return Setting(name=name, value=plain_of(plain), places=places, origin=origin)
+        case Symbol(name=symbol):
+            return Setting(name=name, value=last(symbol).lower(), places=places)
+        case Choice(options=((_, Known(value=plain, flag=flag)), *_)) if flag:
+            return Setting(name=name, value=plain_of(plain), places=places, origin="flag")
+    reason = value.reason if isinstance(value, Unknown) else "it depends on a condition"
+    return Setting(
+        name=name, known=False, reason=reason or text, places=places, origin="function_argument"
+    )
+
+
+def from_flags(flags: Mapping[str, Flag]) -> Settings:
+    """Return the fields of a dataclass that the command line fills."""
+    found = Settings()
+    for name, flag in flags.items():
+        value = flag.given or flag.default
+        if isinstance(value, Known):
+            found.add(
+                Setting(name=name, value=plain_of(value.value), places=(flag.span,), origin="flag")
+            )
+    return found
+
+
+def plain_of(value: object) -> PlainValue:
+    """Return a value as settings hold it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Symbol):
+        return last(value.name).lower()
+    if isinstance(value, tuple | list):
+        parts: list[Plain] = [
+            one if one is None or isinstance(one, bool | int | float | str) else str(one)
+            for one in value
+        ]
+        return tuple(parts)
+    return str(value)
+
+
+def with_expressions(said: Said, texts: Mapping[object, str]) -> list[Fact]:
+    """Return the facts, each with the text of the source at its place."""
+    return [
+        replace(one, expression=one.expression or texts.get(one.places[0], ""))
+        if one.places and one.origin not in ("literal", "library_default", "presence")
+        else one
+        for one in said.facts
+    ]
+
+
+def texts_of(call: Call) -> dict[object, str]:
+    """Return the texts of a call's arguments by place."""
+    return {
+        call.module.owner_of(node).span(node): call.module.owner_of(node).text(node)[:200]
+        for node in call.bound().values()
+    }

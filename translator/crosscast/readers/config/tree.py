@@ -1,0 +1,100 @@
+"""Configuration documents as trees: plain values, each with the place of its key and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from crosscast.diagnostics import Diagnostic, Span
+from crosscast.facts.fact import Origin, Plain, PlainValue
+from crosscast.readers.config.settings import Setting, Settings, normal
+
+
+@dataclass(slots=True)
+class Tree:
+    """One value of a document: a mapping, a list, or a plain value."""
+
+    span: Span
+    value: Plain = None
+    keys: dict[str, Tree] | None = None
+    """Of a mapping."""
+    items: list[Tree] | None = None
+    """Of a list."""
+    key: Span | None = None
+    """Place of the key that leads here."""
+    tag: str = ""
+    """A type given in the text (`!LinearWarmup`), never acted upon."""
+    reason: str = ""
+    """Why the value is not known, if it is not."""
+    origin: Origin = "literal"
+    plain: bool = False
+    """Whether it is a scalar without quotes."""
+
+    def get(self, *path: str | int) -> Tree | None:
+        """Return what stands under a path of keys, None if it is not there."""
+        found: Tree | None = self
+        for part in path:
+            if found is None:
+                return None
+            if isinstance(part, int):
+                found = found.items[part] if found.items and part < len(found.items) else None
+            else:
+                found = found.keys.get(part) if found.keys else None
+        return found
+
+    def setting(self, *path: str) -> Setting | None:
+        """Return a value as a setting, named by its path; None if it is not there."""
+        found = self.get(*path)
+        return None if found is None else found.as_setting(".".join(map(str, path)))
+
+    def as_setting(self, name: str) -> Setting:
+        """Return this value as a setting."""
+        return Setting(
+            name=name,
+            value=self.shown,
+            known=not self.reason,
+            reason=self.reason,
+            places=tuple(dict.fromkeys(p for p in (self.key, self.span) if p is not None)),
+            origin=self.origin,
+        )
+
+    @property
+    def shown(self) -> PlainValue:
+        """The value; of a list of plain values the tuple of them; None of other things."""
+        if self.items is not None:
+            return tuple(one.value for one in self.items)
+        return self.value
+
+    @property
+    def text(self) -> str:
+        """The value as text; empty for null, mappings and lists."""
+        return "" if self.value is None else str(self.value)
+
+    def names(self) -> frozenset[str]:
+        """Return the keys of a mapping."""
+        return frozenset(self.keys or ())
+
+    def settings(self) -> Settings:
+        """Return the plain entries and lists of a mapping as settings."""
+        found = Settings()
+        for name, one in (self.keys or {}).items():
+            if one.keys is None:
+                found.entries[normal(name)] = one.as_setting(name)
+        return found
+
+    def walk(self) -> Iterator[Tree]:
+        """Yield this value and everything below it."""
+        waiting = [self]
+        while waiting:
+            one = waiting.pop()
+            yield one
+            waiting += (one.keys or {}).values()
+            waiting += one.items or []
+
+
+@dataclass(slots=True)
+class Document:
+    """What was read of a text: its tree (None if it is not of the format) and what was odd."""
+
+    tree: Tree | None = None
+    diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -1,0 +1,107 @@
+"""What all readers of YAML formats share: a sure and cheap sniff, and references resolved."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crosscast.diagnostics import Diagnostic
+from crosscast.readers.config.foreign_yaml import Loader, read_yaml
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.protocol import Reading
+from crosscast.source import Source
+
+_TOP = re.compile(r"^[ \t]{0,4}?([\"']?)([A-Za-z_][\w-]*)\1[ \t]*:(?=\s|$)", re.M)
+_NOT_YAML = re.compile(r"^\s*(import |from \S+ import|def |class |#!|<\?|<!|[\[{]\s*$)", re.M)
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+_MAX_SNIFFED = 200_000
+_NAMES = (".yaml", ".yml", ".json", ".cfg", ".conf", ".config", "<stdin>", "-")
+_OTHERS = (".py", ".sh", ".bash", ".md", ".rst", ".toml", ".ini", ".txt", ".ipynb", ".sbatch")
+
+
+@functools.lru_cache(maxsize=32)
+def top_keys(source: Source) -> frozenset[str]:
+    """Return the keys of the outermost mapping, as far as a look at the text shows them."""
+    text = source.text
+    if source.name.lower().endswith(_OTHERS) or len(text) > 1 << 20 or "\0" in text[:4096]:
+        return frozenset()
+    if ":" not in text:
+        return frozenset()
+    margin: int | None = None
+    found: set[str] = set()
+    for match in _TOP.finditer(text, 0, _MAX_SNIFFED):
+        indent = match.start(1) - match.start()
+        margin = indent if margin is None or indent < margin else margin
+        if indent == margin:
+            found.add(match[2].replace("-", "_"))
+    return frozenset(found)
+
+
+@dataclass(slots=True)
+class YamlFormat:
+    """A reader of one YAML format."""
+
+    name: str
+    owns: Callable[[Source, frozenset[str]], bool]
+    """Whether text with these outermost keys is of the format; the text is YAML or JSON-like."""
+    tell: Callable[[Said, Tree], None]
+    loader: Loader = "pyyaml"
+    references: bool = False
+    """Whether `${a.b}` stands for another entry."""
+
+    def sniff(self, source: Source) -> bool:
+        """Return whether the text is of this format."""
+        keys = top_keys(source)
+        return bool(keys) and self.owns(source, keys)
+
+    def read(self, source: Source) -> Reading:
+        """Return what the configuration says."""
+        document = read_yaml(source, self.loader)
+        diagnostics: list[Diagnostic] = list(document.diagnostics)
+        if document.tree is None or document.tree.keys is None:
+            if not diagnostics:
+                diagnostics.append(Diagnostic(code="CC921", message=f"{source.name}: no mapping"))
+            return Reading(diagnostics=tuple(diagnostics))
+        if self.references:
+            resolve_references(document.tree)
+        first = next(iter(document.tree.keys.values()), None)
+        home = (first.key,) if first is not None and first.key is not None else ()
+        said = Said(self.name, home=home)
+        self.tell(said, document.tree)
+        return Reading(
+            facts=tuple(said.facts),
+            diagnostics=(*diagnostics, *said.diagnostics),
+            mentions=tuple(said.mentions),
+        )
+
+
+def resolve_references(root: Tree) -> None:
+    """Replace values that are `${a.b}` by what stands there; what cannot be found says why."""
+    for one in list(root.walk()):
+        if not isinstance(one.value, str) or "${" not in one.value or one.reason:
+            continue
+        target: Tree | None = one
+        for _ in range(8):
+            assert target is not None
+            found = _REFERENCE.fullmatch(str(target.value))
+            target = _lookup(root, found[1]) if found else None
+            if target is None or not (isinstance(target.value, str) and "${" in target.value):
+                break
+        if target is None or (isinstance(target.value, str) and "${" in target.value):
+            one.reason = f"{one.value} is not in this file"
+        elif target.keys is None:
+            one.value, one.items, one.plain = target.value, target.items, target.plain
+            one.origin = "config"
+
+
+def _lookup(root: Tree, path: str) -> Tree | None:
+    """Return the entry of a path; a leading group that the file itself stands for is left out."""
+    parts = [part for part in path.split(".") if part]
+    for start in range(min(len(parts), 3)):
+        found = root.get(*parts[start:])
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,1 @@
+"""What crosscast itself has emitted, read from its code."""

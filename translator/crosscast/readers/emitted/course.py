@@ -1,0 +1,129 @@
+"""Emitted scripts: batches, schedule, data, model."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.facts.fact import Fact
+from crosscast.readers.emitted.script import Script
+
+_MODEL = {
+    "VOCAB_SIZE": "vocab_size",
+    "HIDDEN_SIZE": "hidden_size",
+    "LAYERS": "layers",
+    "ATTENTION_HEADS": "attention_heads",
+    "INTERMEDIATE_SIZE": "intermediate_size",
+    "MAX_POSITIONS": "max_positions",
+    "TYPE_VOCAB_SIZE": "type_vocab_size",
+    "LABELS": "labels",
+    "LAYER_NORM_EPS": "layer_norm_eps",
+    "INIT_STD": "init_std",
+}
+_REMAINING = {
+    "1.0 - progress": "linear",
+    "(1.0 - progress) ** POWER": "polynomial",
+    "0.5 * (1.0 + math.cos(math.pi * progress))": "cosine",
+}
+
+
+def course(script: Script, backend: str) -> Iterator[Fact]:
+    """Yield what the script says of seed, batches, schedule, model and data."""
+    run = re.fullmatch(rf"runs/(.+)-{backend}[\w.-]*", str(script.constants.get("OUTPUT", "")))
+    if run:
+        yield script.fact("name", run.group(1), "OUTPUT", origin="constant")
+    yield from script.constant("seed", "SEED")
+    yield from script.constant("batch.micro_batch_size", "MICRO_BATCH_SIZE")
+    yield from script.constant("accumulation.steps", "ACCUMULATION_STEPS")
+    processes = script.constants.get("PROCESSES", 1)
+    parallel = "data_parallel" if "PROCESSES" in script.constants else "none"
+    yield script.fact("distributed.strategy", parallel, "PROCESSES")
+    yield script.fact("distributed.processes_per_node", processes, "PROCESSES")
+    yield script.fact("data.shuffle", "permutation" in script.text("epoch_order"), "epoch_order")
+    yield from _accumulation(script)
+    yield from _schedule(script)
+    yield from _model(script, backend)
+    yield from _data(script)
+
+
+def _accumulation(script: Script) -> Iterator[Fact]:
+    batches, window = script.text("batches"), script.text("train_window")
+    if "while len(chosen) < GLOBAL_BATCH_SIZE" in batches:
+        tail = "carry"
+    elif re.search(r"per_epoch = n_rows // GLOBAL_BATCH_SIZE\n", batches + "\n"):
+        tail = "drop"
+    else:
+        tail = "flush" if "FULL_WINDOW" in script.constants else "flush_renormalized"
+    yield script.fact("accumulation.tail", tail, "batches")
+    divisor = re.search(
+        r"divisor = (?:np\.array|tf\.constant|paddle\.to_tensor)\((.+), |loss = loss / (.+)", window
+    )
+    text = (divisor.group(1) or divisor.group(2)) if divisor else ""
+    unit = "sample"
+    if "tokens" in text:
+        unit = "token"
+    elif "n_micro" in text:
+        unit = "microbatch"
+    elif full := script.constants.get("FULL_WINDOW"):
+        windows = script.constants["ACCUMULATION_STEPS"] * script.constants.get("PROCESSES", 1)
+        unit = "microbatch" if full == windows else "sample"
+    yield script.fact("accumulation.normalize_by", unit, "train_window")
+
+
+def _schedule(script: Script) -> Iterator[Fact]:
+    text = script.text("learning_rate")
+    here = "learning_rate"
+    yield from script.constant("optimizer.learning_rate", "LEARNING_RATE")
+    yield from script.constant("schedule.total_steps", "WINDOWS")
+    yield script.fact("schedule.warmup_steps", script.constants.get("WARMUP_STEPS", 0), here)
+    if "math.sqrt" in text:
+        yield script.fact("schedule.name", "inverse_sqrt", here)
+    elif "progress" not in text:
+        yield script.fact("schedule.name", "constant", here)
+    else:
+        remaining = re.search(r"remaining = (.+)", text)
+        name = _REMAINING.get(remaining.group(1) if remaining else "", "")
+        if name:
+            yield script.fact("schedule.name", name, here)
+        start = "position / TOTAL_STEPS" in text
+        yield script.fact("schedule.decay_from", "start" if start else "warmup_end", here)
+        yield from script.constant("schedule.end_lr", "END_LEARNING_RATE")
+        yield from script.constant("schedule.power", "POWER")
+    called = re.search(r"learning_rate\(state\.(\w+)\)", script.all_text())
+    if called:
+        tick = "update" if called.group(1) == "updates" else "attempt"
+        yield script.fact("schedule.tick", tick, "train_window")
+
+
+def _model(script: Script, backend: str) -> Iterator[Fact]:
+    if "HIDDEN_SIZE" in script.constants:
+        yield script.fact("model.kind", "bert", "HIDDEN_SIZE")
+        for constant, name in _MODEL.items():
+            yield from script.constant(f"model.{name}", constant)
+        yield script.fact("model.dropout", script.constants.get("DROPOUT", 0.0), "DROPOUT")
+        return
+    for module in script.modules:
+        for statement in module.tree.body:
+            match statement:
+                case ast.ImportFrom(module=str(name), names=[ast.alias(name=made, asname=alias)]):
+                    if (alias or made) == "build_model" and name != "model":
+                        yield script.fact("model.kind", "custom", "train_window")
+                        yield script.fact(f"model.factory.{backend}", f"{name}:{made}")
+
+
+def _data(script: Script) -> Iterator[Fact]:
+    options = dict(re.findall(r"--([a-z-]+) (\d+)", script.text("read_rows")))
+    if "train-rows" in options:
+        yield script.fact("data.source", "synthetic", "read_rows")
+        for option, name in (
+            ("sequence-length", "sequence_length"),
+            ("train-rows", "train_rows"),
+            ("eval-rows", "eval_rows"),
+        ):
+            if option in options:
+                yield script.fact(f"data.{name}", int(options[option]), "read_rows")
+        return
+    yield script.fact("data.source", "npz", "TRAIN_DATA")
+    yield from script.constant("data.train", "TRAIN_DATA")
+    yield from script.constant("data.eval", "EVAL_DATA")

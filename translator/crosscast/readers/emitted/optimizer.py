@@ -1,0 +1,142 @@
+"""Emitted scripts: the optimizer, its groups and the roles without decay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.facts.fact import Fact
+from crosscast.readers.emitted.script import Script
+
+_CLASSES = (
+    (r"MomentumSGD|MomentumOfSteps|optim\w*\.(?:SGD|Momentum)\b|\b(?:SGD|Momentum)\(", "sgd"),
+    (r"AdamW\b", "adamw"),
+    (r"Adam\b", "adam"),
+    (r"(?i:lamb)\(|UncorrectedLamb|\bLAMB\b", "lamb"),
+    (r"\bLion\b", "lion"),
+    (r"\bAdafactor\b", "adafactor"),
+)
+"""What the function that makes the optimizer calls, and the name in a recipe."""
+_NUMBERED = ("adam", "adamw", "lamb")
+_ROLES = {
+    "bias": ("'bias'",),
+    "layer_norm": ("LayerNorm", "'gamma'"),
+    "embedding": ("nn.Embedding", "'embeddings'", "_embeddings.weight"),
+}
+
+
+def optimizer(script: Script) -> Iterator[Fact]:
+    """Yield what the script says of its optimizer."""
+    here = "make_optimizer"
+    body = script.text(here).partition("\n")[2]
+    name = next((n for pattern, n in _CLASSES if re.search(pattern, body)), "")
+    if not name:
+        return
+    yield script.fact("optimizer.name", name, here)
+    constants = script.constants
+    decay = float(constants.get("WEIGHT_DECAY", 0.0))
+    yield script.fact("optimizer.weight_decay", decay, "WEIGHT_DECAY")
+    if name in (*_NUMBERED, "lion"):
+        yield from script.constant("optimizer.betas", "BETAS")
+    if name in (*_NUMBERED, "adafactor"):
+        yield from script.constant("optimizer.eps", "EPS")
+    if name == "adafactor":
+        yield from script.constant("optimizer.beta2_decay", "BETA2_DECAY")
+        for constant in ("CLIP_THRESHOLD", "THRESHOLD"):
+            yield from script.constant("optimizer.clip_threshold", constant)
+    if name == "sgd":
+        yield from _momentum(script, body)
+    if name in _NUMBERED:
+        yield from _corrections(script, name, body)
+    if name == "lamb":
+        yield script.fact("optimizer.always_adapt", _always_adapts(script, body), here)
+    yield script.fact("optimizer.no_decay", list(_without(script.text("decays"))), "decays", here)
+    yield from _groups(script)
+
+
+def _momentum(script: Script, made: str) -> Iterator[Fact]:
+    momentum = float(script.constants.get("MOMENTUM", 0.0))
+    yield script.fact("optimizer.momentum", momentum, "MOMENTUM")
+    if not momentum:
+        return
+    own = script.text("MomentumSGD", "MomentumOfSteps", "Momentum")
+    keras = re.search(r"keras\.optimizers\.SGD\(", made)
+    inside = "MomentumSGD" in made or "MomentumOfSteps" in made or bool(keras)
+    inside = inside or bool(re.search(r"MOMENTUM \* buffer - ", own))
+    yield script.fact("optimizer.rate_in_momentum", inside, "make_optimizer")
+    stated = re.search(r"nesterov=(?:True|NESTEROV)", made)
+    formula = re.search(
+        r"group\['momentum'\] \* momentum - change|MOMENTUM \* buffer - change"
+        r"|gradient \+ MOMENTUM \* buffer|MOMENTUM \* \w+ - \w+",
+        own,
+    )
+    nesterov = bool(stated) or (bool(formula) and _nesterov(own))
+    yield script.fact("optimizer.nesterov", nesterov, "make_optimizer")
+
+
+def _nesterov(text: str) -> bool:
+    """Whether the momentum is used once more in the step itself."""
+    return bool(
+        re.search(r"add_\(group\['momentum'\] \* momentum - change\)", text)
+        or re.search(r"assign_add\(MOMENTUM \* buffer - change\)", text)
+        or re.search(r"\(gradient \+ MOMENTUM \* buffer\)", text)
+        or re.search(r"(?:add|subtract|set_value|copy_)\w*\(.*MOMENTUM \* \w+", text)
+        or text.count("MOMENTUM *") > 1
+    )
+
+
+def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
+    """Yield bias correction and the place of epsilon."""
+    own = script.text("AdamW", "Adam", "Lamb", "LAMB")
+    stepped = script.text("train_window")
+    uncorrected = "Uncorrected" in made or bool(
+        own and "correction" not in own and "beta2 ** t" not in own
+    )
+    uncorrected = uncorrected or bool(re.search(r"group\['lr'\] = .*first / second", stepped))
+    raw = re.search(r"step \* mean / \(tf\.sqrt\(square\) \+ EPS\)", own)
+    before = "EpsilonHat" in made or bool(raw) or "group['eps'] = EPS / second" in stepped
+    before = before or bool(re.search(r"keras\.optimizers\.AdamW?\(", made))
+    yield script.fact("optimizer.bias_correction", not uncorrected, "make_optimizer")
+    if name != "lamb":
+        placement = "before_correction" if before else "after_correction"
+        yield script.fact("optimizer.eps_placement", placement, "make_optimizer")
+
+
+def _always_adapts(script: Script, made: str) -> bool:
+    """Whether weights without decay take steps as long as they are."""
+    own = script.text("Lamb", "LAMB", "UncorrectedLamb")
+    if "always_adapt=True" in made:
+        return True
+    if "if group['weight_decay']" in own:
+        return False
+    if "adapted(" in own:
+        return bool(re.search(r"\n            direction = adapted\(", own))
+    if "trust_ratio" in own:
+        return not re.search(r"if .*decay.*:\n.*trust_ratio", own)
+    return bool(own) and "torch.where(adapts" in own
+
+
+def _without(text: str) -> Iterator[str]:
+    """Yield the roles that a function of weights excludes."""
+    for role, marks in _ROLES.items():
+        if any(mark in text for mark in marks):
+            yield role
+
+
+def _groups(script: Script) -> Iterator[Fact]:
+    groups = script.constants.get("GROUPS", [])
+    order = script.text("settings", "settings_of", "make_optimizer")
+    factor_first = bool(re.search(r"for patterns, factor, \w*decay\w* in GROUPS", order))
+    for index, group in enumerate(groups):
+        patterns, one, two = group
+        factor, decay = (one, two) if factor_first else (two, one)
+        path = f"optimizer.groups.{index}"
+        yield script.fact(f"{path}.parameters", list(patterns), "GROUPS")
+        if decay is not None:
+            yield script.fact(f"{path}.weight_decay", float(decay), "GROUPS")
+        yield script.fact(f"{path}.rate_factor", float(factor), "GROUPS")
+
+
+def exempt(script: Script) -> list[str]:
+    """Return the roles that are not clipped."""
+    return list(_without(script.text("clips")))

@@ -1,0 +1,57 @@
+"""Reads scripts that crosscast emitted, from their constants and the formulas of their functions.
+
+The readers of frameworks understand such a script as any other; this one also says what only a
+recipe has a name for. It looks for the functions and constants that every emitted script has, and
+at nothing else: a script that was edited afterwards says what it now does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.readers.emitted.course import course
+from crosscast.readers.emitted.optimizer import optimizer
+from crosscast.readers.emitted.script import NAME, Script
+from crosscast.readers.emitted.step import step
+
+if TYPE_CHECKING:
+    from crosscast.pysource.project import Program
+
+_FRAMEWORKS = {"torch": "pytorch", "tensorflow": "tensorflow", "paddle": "paddle"}
+
+
+class EmittedReader:
+    """Reads the output of `crosscast compile`."""
+
+    name = NAME
+    hints = ("def train_window",)
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts by the recipe's own names; nothing for any other program."""
+        script = Script(tuple(program.modules))
+        if not script.is_emitted:
+            return
+        backend = _backend(script)
+        if backend:
+            framework = _FRAMEWORKS[backend]
+            yield Fact(field="framework", value=framework, origin="presence", reader=NAME)
+            yield from course(script, backend)
+        yield from optimizer(script)
+        yield from step(script)
+
+
+def _backend(script: Script) -> str:
+    """Return the framework that the script imports."""
+    for module in script.modules:
+        for statement in module.tree.body:
+            if isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    if alias.name in _FRAMEWORKS:
+                        return alias.name
+    return ""
+
+
+READER = EmittedReader()

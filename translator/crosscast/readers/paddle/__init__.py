@@ -1,0 +1,1 @@
+"""Paddle: dygraph, static graphs, fleet."""

@@ -1,0 +1,163 @@
+"""Reads mixed precision of Paddle's dynamic graphs: auto_cast, GradScaler, decorate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.python.calls import calls_of, matching, plain, text_value
+from crosscast.readers.python.precision import Site, precision_facts, site, types_in
+from crosscast.readers.python.switches import conditions
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "paddle-amp"
+CAST = re.compile(
+    r"paddle\.(amp\.(auto_cast|amp_guard|autocast)|fluid\.dygraph\.(amp\.)?amp_guard|fluid\.dygraph\.amp_guard)"
+)
+SCALER = re.compile(r"paddle\.(amp\.(GradScaler|AmpScaler)|fluid\.dygraph\.(amp\.)?AmpScaler)")
+DECORATE = re.compile(r"paddle\.amp\.(decorate|amp_decorate)")
+_SETTINGS = {
+    "init_loss_scaling": "loss_scaling.init",
+    "incr_ratio": "loss_scaling.growth_factor",
+    "decr_ratio": "loss_scaling.backoff_factor",
+    "incr_every_n_steps": "loss_scaling.growth_interval",
+    "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
+}
+
+
+class PaddleAmpReader:
+    """Reads auto_cast, GradScaler and decorate, and fluid's AmpScaler and amp_guard."""
+
+    name = NAME
+    hints = ("auto_cast", "GradScaler", "AmpScaler", "amp_guard", "amp.decorate")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        sites = list(cast_sites(program))
+        casts = [one for one in sites if not _is_decorate(one)]
+        yield from precision_facts(casts or sites, NAME)
+        for one in sites:
+            span = one.module.span(one.node)
+            yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
+        for _name, call in matching(program, SCALER):
+            yield from _scaler(call)
+        yield from _levels(program)
+
+
+def _is_decorate(one: Site) -> bool:
+    return "decorate" in one.module.text(one.node).partition("(")[0]
+
+
+def cast_sites(program: Program) -> Iterator[Site]:
+    """Yield the places that cast: regions of auto_cast, and decorated models."""
+    for name, call in matching(program, CAST):
+        if "enable" in call.bound() and plain(call.argument("enable")) is False:
+            value = call.argument("enable")
+            if isinstance(value, Known) and value.origin == "literal":
+                continue
+        yield _cast(name, call)
+    for _name, call in matching(program, DECORATE):
+        level = call.argument("level")
+        mode = "full" if text_value(level) == "O2" else "mixed"
+        chosen = call.bound().get("dtype")
+        yield site(call.node, call.module, _types(call), chosen=chosen, mode=mode)  # type: ignore[arg-type]
+
+
+def _types(call: Call) -> tuple[str, ...]:
+    """Return what an auto_cast or a decorate casts to: float16 if it does not say."""
+    if "dtype" not in call.bound():
+        return ("fp16",)
+    return types_in(call.argument("dtype")) or ("fp16",)
+
+
+def _cast(name: str, call: Call) -> Site:
+    bound = call.bound()
+    level = plain(call.argument("level")) if "level" in bound else "O1"
+    mode = "full" if level == "O2" else "mixed"
+    found = _types(call)
+    one = site(
+        call.node,
+        call.module,
+        found,
+        switch=bound.get("enable"),
+        chosen=bound.get("dtype"),
+        mode=mode,  # type: ignore[arg-type]
+    )
+    del name
+    return one
+
+
+def _scaler(call: Call) -> Iterator[Fact]:
+    span = call.module.span(call.node)
+    under = tuple(c.text for c in conditions(call.node, call.module))
+    bound = call.bound()
+    yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
+    yield from scaling_facts(call, under, _SETTINGS, NAME)
+    if "enable" in bound and call.argument("enable") == Known(False):
+        return
+
+
+def scaling_facts(
+    call: Call, under: tuple[str, ...], settings: dict[str, str], reader: str
+) -> Iterator[Fact]:
+    """Yield what the arguments of a scaler of Paddle say.
+
+    Args:
+        call: of GradScaler or one of the `decorate` functions.
+        under: conditions around it.
+        settings: argument to field.
+        reader: name of the reader.
+    """
+    bound = call.bound()
+    span = call.module.span(call.node)
+    if "enable" in bound:
+        enabled = call.argument("enable")
+        if isinstance(enabled, Known) and enabled.value is False and enabled.origin == "literal":
+            return
+    dynamic = call.argument("use_dynamic_loss_scaling")
+    yield from mode_facts(dynamic, any(name in bound for name in settings), span, under, reader)
+    fixed = isinstance(dynamic, Known) and dynamic.value is False and dynamic.origin == "literal"
+    for name, field in settings.items():
+        value = call.argument(name) if name in bound else None
+        if value is None or (isinstance(value, Known) and value.value is None):
+            continue
+        if fixed and field == "loss_scaling.init":
+            field = "loss_scaling.scale"
+        node = bound[name]
+        place = call.module.owner_of(node).span(node)
+        yield fact_of(field, value, place, under=under, reader=reader)
+
+
+def mode_facts(
+    dynamic: Value | None, stated: bool, span: object, under: tuple[str, ...], reader: str
+) -> Iterator[Fact]:
+    """Yield the mode that `use_dynamic_loss_scaling` means."""
+    match dynamic:
+        case None:
+            word = "dynamic" if stated else "framework_default"
+        case Known(value=bool(on), origin="literal" | "constant"):
+            word = "dynamic" if on else "static"
+        case Known() | Unknown() | Choice():
+            word = "selectable"
+        case _:
+            word = "dynamic"
+    yield fact_of("loss_scaling.mode", Known(word), span, under=under, reader=reader)  # type: ignore[arg-type]
+
+
+def _levels(program: Program) -> Iterator[Fact]:
+    for name, call in calls_of(program):
+        if CAST.fullmatch(name) or DECORATE.fullmatch(name):
+            level = call.argument("level") if "level" in call.bound() else None
+            if isinstance(level, Known | Unknown | Symbol):
+                span = call.module.span(call.node)
+                yield fact_of("precision.level", level, span, reader=NAME)
+
+
+READER = PaddleAmpReader()

@@ -1,0 +1,240 @@
+"""Reads how Paddle programs spread work: fleet strategies, DataParallel, the old transpiler."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.paddle.amp import mode_facts
+from crosscast.readers.paddle.static import SETTINGS
+from crosscast.readers.python.calls import calls_of, last, plain, uses, value_of
+from crosscast.readers.python.precision import precision_facts, site
+from crosscast.readers.python.switches import conditions, decide, located
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+NAME = "paddle-fleet"
+_STRATEGY = re.compile(
+    r"paddle\.(distributed\.fleet|fluid\.incubate\.fleet)\.[\w.]*DistributedStrategy"
+)
+_HYBRID = ("mp_degree", "pp_degree", "sharding_degree", "sep_degree")
+Entries = Mapping[str, tuple[ast.expr, "Module"]]
+
+
+class PaddleFleetReader:
+    """Reads DistributedStrategy and what else spreads work."""
+
+    name = NAME
+    hints = (
+        "fleet",
+        "DistributedFusedLamb",
+        "DataParallel",
+        "DistributeTranspiler",
+        "GradientMerge",
+        "recompute",
+    )
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        if not uses(program, "paddle", "paddlenlp", "ppfleetx"):
+            return
+        found = False
+        for module in program.modules:
+            for fact in _strategy(module):
+                found = True
+                yield fact
+        yield from _wrapped(program)
+        yield from _kinds(program)
+        if found:
+            yield from _api(program)
+
+
+def _api(program: Program) -> Iterator[Fact]:
+    for name, call in calls_of(program):
+        if _STRATEGY.fullmatch(name):
+            yield fact_of("api", Known(("paddle_fleet",)), call.module.span(call.node), reader=NAME)
+            return
+
+
+def attributes(module: Module) -> Iterator[tuple[str, ast.Assign, ast.expr]]:
+    """Yield the attributes of strategies that are assigned: name, statement, object."""
+    if "trategy" not in module.source.text:
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Assign) and not module.is_dead(node):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and _is_strategy(target.value, module):
+                    yield target.attr, node, target.value
+
+
+def _is_strategy(node: ast.expr, module: Module) -> bool:
+    names = module.resolve_all(node)
+    if any(last(name) == "DistributedStrategy" for name in names):
+        return True
+    return "strategy" in module.text(node).lower() and not names
+
+
+def entries(node: ast.expr, module: Module) -> dict[str, tuple[ast.expr, Module]]:
+    """Return the entries of a dictionary that is written out, also behind a name."""
+    from crosscast.pysource.containers import chase
+
+    for one, where in chase(node, module):
+        if isinstance(one, ast.Dict):
+            return {
+                key.value: (value, where)
+                for key, value in zip(one.keys, one.values, strict=True)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            }
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == "dict":
+            return {k.arg: (k.value, where) for k in one.keywords if k.arg}
+    return {}
+
+
+def _off(node: ast.expr, module: Module) -> bool:
+    value = value_of(node, module)
+    return isinstance(value, Known) and value.value in (False, 0) and value.origin == "literal"
+
+
+def _strategy(module: Module) -> Iterator[Fact]:
+    for name, node, _owner in attributes(module):
+        if _off(node.value, module):
+            continue
+        if name == "amp":
+            fixed = isinstance(node.value, ast.Constant)
+            one = site(node, module, ("fp16",), switch=None if fixed else node.value)
+            yield from precision_facts([one], NAME)
+            if not any(n == "amp_configs" for n, _, _ in attributes(module)):
+                yield from mode_facts(None, False, module.span(node), one.decision.under, NAME)
+            yield fact_of("scaler_update.status", Known("library"), module.span(node), reader=NAME)
+        elif name == "amp_configs":
+            yield from _amp(node, module)
+        elif name == "gradient_merge":
+            yield from _merge(node, module)
+        elif name == "gradient_merge_configs":
+            yield from _merge_configs(entries(node.value, module), node, module)
+        elif name == "recompute":
+            wanted = re.compile(r"recompute|checkpoint", re.I)
+            decision = decide(conditions(node, module), node.value, module, wanted)
+            word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
+            span = module.span(node)
+            yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
+        elif name == "hybrid_configs":
+            found = entries(node.value, module)
+            if any(plain(value_of(*found[k])) not in (1, 0, -1) for k in _HYBRID if k in found):
+                span = module.span(node)
+                yield fact_of("parallel.kind", Known(("fleet_hybrid",)), span, reader=NAME)
+
+
+def _amp(node: ast.Assign, module: Module) -> Iterator[Fact]:
+    found = entries(node.value, module)
+    under = tuple(c.text for c in conditions(node, module))
+    dynamic = found.get("use_dynamic_loss_scaling")
+    stated = any(name in found for name in SETTINGS)
+    value = value_of(*dynamic) if dynamic is not None else None
+    yield from mode_facts(value, stated, module.span(node), under, NAME)
+    for name, field in SETTINGS.items():
+        if name in found:
+            inner, where = found[name]
+            one = value_of(inner, where)
+            if one is not None:
+                yield fact_of(field, one, where.span(inner), under=under, reader=NAME)
+
+
+def _merge(node: ast.Assign, module: Module) -> Iterator[Fact]:
+    span = module.span(node)
+    yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+    yield fact_of("accumulation.no_sync", Known("library"), span, reader=NAME)
+    yield fact_of("accumulation.tail", Known("carried_over"), span, reader=NAME)
+    if not any(name == "gradient_merge_configs" for name, _, _ in attributes(module)):
+        yield fact_of("accumulation.loss_divided", Known("library"), span, reader=NAME)
+
+
+def _merge_configs(found: Entries, node: ast.AST, module: Module) -> Iterator[Fact]:
+    span = module.span(node)
+    if "k_steps" in found:
+        inner, where = found["k_steps"]
+        value = located(value_of(inner, where), inner, where)
+        if value is not None:
+            yield fact_of("accumulation.steps", value, where.span(inner), reader=NAME)
+    average = value_of(*found["avg"]) if "avg" in found else None
+    word = "library"
+    if isinstance(average, Known):
+        word = "yes" if average.value else "no"
+    yield fact_of("accumulation.loss_divided", Known(word), span, reader=NAME)
+
+
+def _wrapped(program: Program) -> Iterator[Fact]:
+    """Yield what optimizers around optimizers, and calls of recompute, say."""
+    for name, call in calls_of(program):
+        span = call.module.span(call.node)
+        shown = last(name)
+        if shown == "GradientMergeOptimizer" and name.startswith("paddle."):
+            found = {k: (v, call.module) for k, v in call.bound().items()}
+            yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+            yield fact_of("accumulation.no_sync", Known("library"), span, reader=NAME)
+            yield fact_of("accumulation.tail", Known("carried_over"), span, reader=NAME)
+            yield from _merge_configs(found, call.node, call.module)
+        elif shown == "DistributedFusedLamb":
+            yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
+            yield from _fused(call)
+        elif name.startswith("paddle.") and shown in ("recompute", "RecomputeOptimizer"):
+            wanted = re.compile(r"recompute|checkpoint", re.I)
+            decision = decide(conditions(call.node, call.module), None, call.module, wanted)
+            word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
+            yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
+
+
+def _fused(call: Call) -> Iterator[Fact]:
+    """Yield the window of the optimizer that counts its micro-batches itself."""
+    value = call.argument("gradient_accumulation_steps")
+    if "gradient_accumulation_steps" not in call.bound() or value is None or plain(value) == 1:
+        return
+    span = call.module.span(call.node)
+    yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+    yield fact_of("accumulation.steps", value, span, reader=NAME)
+    for field in ("loss_divided", "tail", "no_sync"):
+        yield fact_of(f"accumulation.{field}", Known("library"), span, reader=NAME)
+
+
+def _kinds(program: Program) -> Iterator[Fact]:
+    for name, call in calls_of(program):
+        shown = last(name)
+        word = ""
+        if (
+            name == "paddle.DataParallel"
+            or name.endswith("dygraph.DataParallel")
+            or name.endswith("dygraph.parallel.DataParallel")
+        ):
+            word = "paddle_dp"
+        elif ".fleet." in name and shown in (
+            "distributed_optimizer",
+            "distributed_model",
+            "distributed_scaler",
+        ):
+            word = "fleet"
+        elif shown == "DistributeTranspiler" and name.startswith("paddle."):
+            word = "paddle_transpiler"
+        if word:
+            span = call.module.span(call.node)
+            yield fact_of("parallel.kind", Known((word,)), span, reader=NAME)
+    for module in program.modules:
+        for node in ast.walk(module.tree):
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Attribute)
+                and node.targets[0].attr == "mode"
+                and isinstance(node.value, ast.Constant)
+                and node.value.value == "nccl2"
+            ):
+                yield fact_of("parallel.backend", Known("nccl"), module.span(node), reader=NAME)
+
+
+READER = PaddleFleetReader()

@@ -1,0 +1,174 @@
+"""Reads optimizers, clips, regularizers and schedules of Paddle 1 (fluid), 2 and 3."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.paddle.rates import rates
+from crosscast.readers.paddle.static import is_static
+from crosscast.readers.python.calls import calls_of, canonical, last, matching, uses
+from crosscast.readers.python.optimizers import (
+    Made,
+    facts_of,
+    family_of,
+    made,
+    number,
+    schedule_facts,
+    with_subjects,
+)
+from crosscast.readers.python.precision import precision_facts, site
+from crosscast.readers.python.switches import located, origin
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "paddle-optimizers"
+OPTIMIZER = re.compile(
+    r"paddle\.(optimizer|fluid\.optimizer|incubate(\.optimizer)?|incubate\.optimizer\.\w+)\.[A-Z]\w*"
+)
+_COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad", "adadelta"})
+CLIPS = {
+    "ClipGradByGlobalNorm": "global_norm",
+    "GradientClipByGlobalNorm": "global_norm",
+    "GradClipByGlobalNorm": "global_norm",
+    "ClipGradByNorm": "per_param_norm",
+    "GradientClipByNorm": "per_param_norm",
+    "ClipGradByValue": "value",
+    "GradientClipByValue": "value",
+}
+_FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
+
+
+class PaddleOptimizerReader:
+    """Reads the calls that make optimizers, and what they are given."""
+
+    name = NAME
+    hints = ("paddle",)
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        if not uses(program, "paddle", "paddlenlp", "ppdet", "paddleseg"):
+            return
+        static = is_static(program)
+        for one in with_subjects(list(optimizers(program))):
+            yield from facts_of(one, NAME)
+            yield from _regularized(one)
+            yield from _decay_filter(one, program)
+            yield from schedule_facts(one, NAME, stepped=_stepped(one, static))
+        yield from _clips(program)
+        yield from _by_call(program)
+        yield from _half_masters(program)
+        yield from rates(program, NAME, static=static)
+
+
+def optimizers(program: Program) -> Iterator[Made]:
+    """Yield the optimizers that a program makes."""
+    seen: set[ast.AST] = set()
+    for name, call in matching(program, OPTIMIZER):
+        family = family_of(last(name))
+        if family and call.node not in seen:
+            seen.add(call.node)
+            yield made(call, name, family, coupled=family in _COUPLED)
+
+
+def _stepped(one: Made, static: bool) -> str:
+    """Return what advances the schedule where the graph does it; empty: the program does."""
+    node = one.call.bound().get("learning_rate")
+    if node is None or not static:
+        return ""
+    return "step" if "paddle.fluid" in one.name or ".fluid." in one.name else ""
+
+
+def _regularized(one: Made) -> Iterator[Fact]:
+    """Yield the coupled decay that a regularizer object gives."""
+    call = one.call
+    for name in ("weight_decay", "regularization"):
+        node = call.bound().get(name)
+        if node is None:
+            continue
+        from crosscast.pysource.containers import chase
+
+        for inner, where in chase(node, call.module.owner_of(node)):
+            if not isinstance(inner, ast.Call):
+                continue
+            maker = where.call(inner)
+            if last(canonical(maker.name)) in ("L2Decay", "L2DecayRegularizer"):
+                bound = maker.bound()
+                value = bound.get("coeff") or bound.get("regularization_coeff")
+                yield from number("l2", value, one, NAME)
+                return
+
+
+def _decay_filter(one: Made, program: Program) -> Iterator[Fact]:
+    found = [n for n in _FILTERS if n in one.call.bound()]
+    by_hand = [n for n in _names(one.call) if re.search(r"exclude\w*decay|no_decay|skip_decay", n)]
+    if found or by_hand:
+        span = one.call.module.span(one.call.node)
+        yield fact_of("optimizer.no_decay", Known("yes"), span, subject=one.subject, reader=NAME)
+    del program
+
+
+def _names(call: Call) -> list[str]:
+    return [name.rpartition(".")[2] for name in call.module.functions]
+
+
+def _clips(program: Program) -> Iterator[Fact]:
+    for name, call in calls_of(program):
+        kind = CLIPS.get(last(name), "")
+        if not kind or not name.startswith(("paddle.", "paddlenlp.")):
+            continue
+        if isinstance(call.module.parent(call.node), ast.Expr):
+            continue  # made and thrown away
+        span = call.module.span(call.node)
+        yield fact_of("clip.kind", Known(kind), span, reader=NAME)
+        yield fact_of("clip.per", Known("step"), span, reader=NAME)
+        yield fact_of(
+            "clip.unscaled_first", Known("library"), span, reader=NAME, confidence="likely"
+        )
+        value = call.argument("clip_norm") or call.argument("max")
+        if value is not None:
+            node = call.bound().get("clip_norm") or call.bound().get("max")
+            place = call.module.span(node) if node is not None else span
+            if node is not None:
+                value = located(value, node, call.module) or value
+            yield fact_of("clip.value", value, place, reader=NAME)
+
+
+def _half_masters(program: Program) -> Iterator[Fact]:
+    """Yield who decides about half weights, where optimizers are told to keep float32 copies."""
+    sites = []
+    for name, call in matching(program, OPTIMIZER):
+        node = call.bound().get("multi_precision")
+        if node is None or not family_of(last(name)):
+            continue
+        if origin(node, call.module) != "always":
+            sites.append(site(call.node, call.module, ("fp16",), switch=node))
+    known = any("amp" in name for name, _ in calls_of(program) if name.startswith("paddle."))
+    if sites and not known and not any("amp_configs" in m.source.text for m in program.modules):
+        yield from precision_facts(sites, NAME, told=False)
+        word = Known("elsewhere")
+        yield fact_of("loss_scaling.mode", word, sites[0].span, reader=NAME, confidence="guess")
+        yield fact_of("scaler_update.status", Known("library"), sites[0].span, reader=NAME)
+
+
+def _by_call(program: Program) -> Iterator[Fact]:
+    """Yield what clips gradients of parameters by a call."""
+    for name, call in calls_of(program):
+        word = {"clip_grad_norm_": "global_norm", "clip_grad_value_": "value"}.get(last(name))
+        if word is None or not name.startswith("paddle."):
+            continue
+        span = call.module.span(call.node)
+        value = call.argument("max_norm") or call.argument("clip_value")
+        yield fact_of("clip.kind", Known(word), span, reader=NAME)
+        if value is not None:
+            yield fact_of("clip.value", value, span, reader=NAME)
+
+
+READER = PaddleOptimizerReader()

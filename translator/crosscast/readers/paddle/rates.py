@@ -1,0 +1,83 @@
+"""What advances a learning rate of Paddle where the training loop itself does not tell.
+
+A schedule object of Paddle 2 is advanced by hand: in static programs beside the executor, and in
+loops that get it from elsewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.python.calls import calls_of, canonical, last
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+_SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")
+_BY_NAME = re.compile(r"(^|[._])(lr|lr_\w*|\w*_?sched\w*|\w*lr_sched\w*|lr_sche)$", re.I)
+_SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradScaler|AmpScaler")
+
+
+def rates(program: Program, reader: str, *, static: bool) -> Iterator[Fact]:
+    """Yield what moves the rate on, and that a schedule comes from elsewhere.
+
+    Args:
+        program: the files.
+        reader: name of the reader.
+        static: whether the program builds a static graph.
+    """
+    steps = list(_steps(program))
+    if not steps:
+        return
+    made = any(_SCHEDULE.fullmatch(name) for name, _ in calls_of(program))
+    if not made:
+        spans = [call.module.span(call.node) for call in steps[:3]]
+        yield fact_of(
+            "schedule.decay", Known("elsewhere"), *spans, reader=reader, confidence="guess"
+        )
+    if static or _runs_executor(program):
+        yield from _beside_executor(program, steps[0], reader, made=made)
+
+
+def _steps(program: Program) -> Iterator[Call]:
+    """Yield the calls that advance a schedule."""
+    for name, call in calls_of(program):
+        if call.method != "step" or call.receiver is None:
+            continue
+        text = call.module.text(call.receiver)
+        if _SCHEDULE.match(name) or (
+            _BY_NAME.search(text) and "optim" not in last(canonical(text))
+        ):
+            yield call
+
+
+def _runs_executor(program: Program) -> bool:
+    return any(
+        name.endswith("Executor.run") or (call.method == "run" and "fetch_list" in _words(call))
+        for name, call in calls_of(program)
+    )
+
+
+def _words(call: Call) -> set[str]:
+    return {k.arg for k in call.node.keywords if k.arg}
+
+
+def _beside_executor(program: Program, call: Call, reader: str, *, made: bool) -> Iterator[Fact]:
+    module = call.module
+    loop = module.enclosing(call.node, ast.For, ast.While)
+    if loop is None:
+        return
+    inside = any(isinstance(one, ast.Attribute) and one.attr == "run" for one in ast.walk(loop))
+    merged = any("gradient_merge" in m.source.text for m in program.modules)
+    word = "epoch" if not inside else "micro" if merged and made else "step"
+    span = module.span(call.node)
+    yield fact_of("schedule.stepped_per", Known(word), span, reader=reader)
+    if made and word != "epoch" and any(_SCALED.search(m.source.text) for m in program.modules):
+        yield fact_of("schedule.on_skip", Known("steps"), span, reader=reader)

@@ -1,0 +1,113 @@
+"""Reads static graphs of Paddle: decorated optimizers, fp16 code of their own, clips, programs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.paddle.amp import scaling_facts
+from crosscast.readers.paddle.masters import masters
+from crosscast.readers.python.calls import calls_of, matching, plain
+from crosscast.readers.python.precision import precision_facts, site
+from crosscast.readers.python.switches import conditions
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "paddle-static"
+DECORATE = re.compile(
+    r"paddle\.(static\.amp\.|fluid\.contrib\.mixed_precision\.(decorator\.)?|static\.amp\.bf16\.)decorate"
+)
+SETTINGS = {
+    "init_loss_scaling": "loss_scaling.init",
+    "incr_ratio": "loss_scaling.growth_factor",
+    "decr_ratio": "loss_scaling.backoff_factor",
+    "incr_every_n_steps": "loss_scaling.growth_interval",
+    "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
+}
+_STATIC = re.compile(
+    r"paddle\.(enable_static|static\.(Executor|Program|program_guard|default_main_program)"
+    r"|fluid\.(Executor|Program|program_guard|default_main_program|ParallelExecutor|layers\..+"
+    r"|optimizer\.\w+))"
+)
+_DYNAMIC = re.compile(r"paddle\.fluid\.dygraph\.(guard|to_variable|enabled|enable_dygraph)")
+
+
+class PaddleStaticReader:
+    """Reads programs that build a static graph."""
+
+    name = NAME
+    hints = ("paddle",)
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        for _name, call in matching(program, DECORATE):
+            yield from _decorated(call)
+        yield from masters(program, NAME)
+        if is_static(program):
+            updating = _minimizing(program)
+            if updating is not None:
+                span = updating.module.span(updating.node)
+                yield fact_of("zero_grad.where", Known("static_graph"), span, reader=NAME)
+
+
+def is_static(program: Program) -> bool:
+    """Whether the program builds a static graph (and no dynamic one)."""
+    found = False
+    for name, call in calls_of(program):
+        if _DYNAMIC.fullmatch(name):
+            return False
+        if call.method == "backward" and name.endswith("loss.backward"):
+            return False
+        found = found or bool(_STATIC.fullmatch(name))
+    return found
+
+
+def _minimizing(program: Program) -> Call | None:
+    """Return the call that adds the update to the graph, or that hands an optimizer on."""
+    first: Call | None = None
+    for name, call in calls_of(program):
+        if call.method == "minimize" and call.receiver is not None:
+            return call
+        if name.startswith(("paddle.optimizer.", "paddle.fluid.optimizer.")) and first is None:
+            first = call
+        if call.method in ("optimization", "create_optimizer", "build_optimizer") and first is None:
+            first = call
+    return first
+
+
+def _decorated(call: Call) -> Iterator[Fact]:
+    """Yield what a decorated optimizer says; which of two signatures holds, keywords tell."""
+    bound = call.bound()
+    span = call.module.span(call.node)
+    under = tuple(c.text for c in conditions(call.node, call.module))
+    yield fact_of("api", Known(("paddle_static_decorate",)), span, reader=NAME)
+    kind = "fp16"
+    if plain(call.argument("use_bf16")) is True or plain(call.argument("dtype")) == "bfloat16":
+        kind = "bf16"
+    pure = plain(call.argument("use_pure_fp16")) is True or plain(call.argument("level")) == "O2"
+    mode = "full" if pure else "mixed"
+    one = site(call.node, call.module, (kind,), mode=mode)  # type: ignore[arg-type]
+    yield from precision_facts([one], NAME)
+    if kind == "bf16":
+        return
+    yield from scaling_facts(call, under, SETTINGS, NAME)
+    if not any(name in bound for name in (*SETTINGS, "use_dynamic_loss_scaling")):
+        pass
+    yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
+
+
+def tests_of(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the conditions of the branches within a node."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.If):
+            yield one.test
+
+
+READER = PaddleStaticReader()

@@ -1,0 +1,1 @@
+"""What readers of Python programs share, and those for no single framework."""

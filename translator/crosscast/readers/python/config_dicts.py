@@ -1,0 +1,215 @@
+"""Other Python configurations: OpenSeq2Seq's `base_params`, and files of bare overrides."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.python.config_tree import assigned, is_config
+from crosscast.readers.words import tell_clip, tell_optimizer
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+NAME = "config_dicts"
+_POLICIES = (
+    ("transformer", "noam"),
+    ("poly", "poly"),
+    ("exp", "exponential"),
+    ("cosine", "cosine"),
+    ("piecewise", "multistep"),
+    ("fixed", "none"),
+    ("inv", "custom"),
+)
+_OVERRIDES = frozenset(
+    (
+        *("gradient_accumulation_steps", "batch_size", "block_size", "max_iters", "warmup_iters"),
+        *("lr_decay_iters", "learning_rate", "weight_decay", "beta2", "grad_clip", "min_lr"),
+        *("eval_interval", "eval_iters", "log_interval", "always_save_checkpoint", "wandb_log"),
+        *("init_from", "decay_lr", "out_dir"),
+    )
+)
+
+
+class ConfigDictsReader:
+    """Reads configuration modules that hold dictionaries or bare values."""
+
+    name = NAME
+    hints = ("base_params", "gradient_accumulation_steps", "learning_rate", "max_iters")
+
+    def read(self, program: Program) -> Iterable[Fact]:
+        """Yield the facts of every module that is such a configuration."""
+        for module in program.modules:
+            text = module.source.text
+            if not any(hint in text for hint in self.hints) or not is_config(module):
+                continue
+            said = Said(NAME, home=(module.span(module.tree.body[0]),))
+            if "base_params" in text and "open_seq2seq" in text:
+                tree = assigned(module)
+                params = tree.get("base_params")
+                if params is not None and params.keys is not None:
+                    _tell_seq2seq(said, params, tree.get("train_params"))
+            elif _only_overrides(module):
+                _tell_overrides(said, assigned(module))
+            yield from said.facts
+
+
+def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
+    keys = {**(params.keys or {}), **((train.keys or {}) if train is not None else {})}
+    params = Tree(params.span, keys=keys)
+    get = params.setting
+    said.tell("framework", "tensorflow", origin="presence")
+    said.tell("api", "openseq2seq", origin="presence")
+    _seq2seq_precision(said, params)
+    _horovod(said, params)
+    family = tell_optimizer(said, get("optimizer"))
+    for name, field in (
+        ("beta1", "beta1"),
+        ("beta2", "beta2"),
+        ("epsilon", "eps"),
+        ("momentum", "momentum"),
+    ):
+        said.number(f"optimizer.{field}", params.setting("optimizer_params", name))
+    if family == "adamw":
+        said.number("optimizer.weight_decay", params.setting("optimizer_params", "weight_decay"))
+    if family and params.get("regularizer") is not None:
+        said.number("optimizer.l2", params.setting("regularizer_params", "scale"))
+    policy = get("lr_policy")
+    if policy is not None:
+        word = policy.text.rpartition(".")[2].lower()
+        decay = next((name for part, name in _POLICIES if word.startswith(part)), "")
+        if decay:
+            said.tell("schedule.decay", decay, policy)
+        else:
+            said.unknown("schedule.decay", f"a policy called {word!r}", policy)
+        said.tell("schedule.stepped_per", "step", policy, origin="presence")
+        said.by_library("schedule.on_skip")
+    said.number("optimizer.lr", params.setting("lr_policy_params", "learning_rate"))
+    warmup = params.setting("lr_policy_params", "warmup_steps")
+    if warmup is not None and warmup.number is not None:
+        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    tell_clip(said, get("max_grad_norm"))
+    larc = params.get("larc_params")
+    if larc is not None and larc.keys:
+        said.tell("clip.kind", "layerwise", larc.as_setting("larc_params"))
+    steps = get("iter_size")
+    if steps is not None:
+        said.number("accumulation.steps", steps)
+        said.tell("accumulation.present", "yes", steps)
+        said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    said.number("batch.micro_batch_size", get("batch_size_per_gpu"))
+    said.number("schedule.total_steps", get("max_steps"))
+    said.number("run.epochs", get("num_epochs"))
+    said.number("run.seed", get("random_seed"))
+
+
+def _seq2seq_precision(said: Said, params: Tree) -> None:
+    dtype, scale = params.setting("dtype"), params.setting("loss_scaling")
+    word = "float32" if dtype is None else dtype.text.rpartition(".")[2]
+    if word in ("mixed", "float16"):
+        said.tell("precision.enabled", "always", dtype)
+        said.tell("precision.dtypes", "fp16", dtype)
+        said.tell("precision.default_dtype", "fp16", dtype)
+        said.tell("precision.mode", "mixed" if word == "mixed" else "full", dtype)
+        said.tell("precision.level", word, dtype)
+        if scale is None or scale.value is None:
+            said.tell("loss_scaling.mode", "none", dtype, origin="presence")
+        elif scale.number is not None:
+            said.tell("loss_scaling.mode", "static", scale)
+            said.number("loss_scaling.scale", scale)
+        else:
+            said.tell("loss_scaling.mode", "dynamic", scale)
+        said.by_library("scaler_update.status")
+        return
+    if word != "float32":
+        said.unknown("precision.default_dtype", f"a type called {word!r}", dtype)
+        return
+    said.tell("precision.enabled", "never", dtype)
+    said.tell("precision.default_dtype", "fp32", dtype)
+    said.tell("loss_scaling.mode", "none", dtype, origin="presence")
+
+
+def _horovod(said: Said, params: Tree) -> None:
+    horovod, gpus = params.setting("use_horovod"), params.setting("num_gpus")
+    if horovod is not None and horovod.switch:
+        said.tell("parallel.kind", "horovod", horovod)
+    elif gpus is not None and (gpus.number or 0) > 1:
+        said.tell("parallel.kind", "towers", gpus)
+        said.number("parallel.world_size", gpus)
+
+
+def _only_overrides(module: Module) -> bool:
+    """Return whether a module is nothing but values by names that a training script has."""
+    names: set[str] = set()
+    for statement in module.tree.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return False
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or isinstance(statement.value, ast.Lambda):
+            return False
+        names.add(target.id)
+    training = {"gradient_accumulation_steps", "batch_size", "learning_rate", "max_iters"}
+    return len(names & _OVERRIDES) >= 3 and len(names & training) >= 2
+
+
+def _tell_overrides(said: Said, tree: Tree) -> None:
+    get = tree.setting
+    said.tell("framework", "pytorch", origin="presence", confidence="likely")
+    said.tell("api", "config_overrides", origin="presence")
+    dtype = get("dtype")
+    if dtype is not None and dtype.text in ("float16", "bfloat16", "float32"):
+        word = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[dtype.text]
+        said.tell("precision.default_dtype", word, dtype)
+        said.tell("precision.enabled", "never" if word == "fp32" else "always", dtype)
+        if word != "fp32":
+            said.tell("precision.dtypes", word, dtype)
+    else:
+        _inherited(said, "precision.enabled", "precision.default_dtype")
+    _inherited(said, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
+    _inherited(said, "parallel.kind", "optimizer.family")
+    steps = get("gradient_accumulation_steps")
+    if steps is not None:
+        said.number("accumulation.steps", steps)
+        said.tell("accumulation.present", "yes", steps)
+        _inherited(said, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    for name, field in (
+        ("learning_rate", "lr"),
+        ("weight_decay", "weight_decay"),
+        ("beta1", "beta1"),
+        ("beta2", "beta2"),
+    ):
+        said.number(f"optimizer.{field}", get(name))
+    if not tell_clip(said, get("grad_clip"), unscaled="library"):
+        _inherited(said, "clip.kind")
+    _override_schedule(said, get("decay_lr"), get("warmup_iters"))
+    said.number("schedule.total_steps", get("lr_decay_iters") or get("max_iters"))
+    said.number("batch.micro_batch_size", get("batch_size"))
+    said.number("run.sequence_length", get("block_size"))
+
+
+def _override_schedule(said: Said, decays: Setting | None, warmup: Setting | None) -> None:
+    if decays is not None and decays.switch is False:
+        said.tell("schedule.decay", "none", decays)
+    else:
+        _inherited(said, "schedule.decay")
+    if warmup is not None and warmup.number is not None:
+        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+
+
+def _inherited(said: Said, *fields: str) -> None:
+    for field in fields:
+        said.tell(field, "inherit", origin="presence", confidence="likely")
+
+
+READER = ConfigDictsReader()

@@ -1,0 +1,121 @@
+"""Python configuration files as trees: what they assign, without running them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Known, Symbol
+from crosscast.readers.config.tree import Tree
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.facts.fact import Origin
+    from crosscast.pysource.module import Module
+
+MAX_DEPTH = 30
+_DICTS = ("dict", "OrderedDict", "EasyDict", "ConfigDict")
+_PLAIN = (
+    *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Import, ast.ImportFrom, ast.Delete),
+    *(ast.If, ast.With, ast.Try, ast.For, ast.Assert),
+)
+
+
+def is_config(module: Module) -> bool:
+    """Return whether a module only assigns: it defines no class and trains nothing itself."""
+    return bool(module.tree.body) and all(
+        isinstance(one, _PLAIN) or _is_small(one) for one in module.tree.body
+    )
+
+
+def _is_small(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.FunctionDef) and len(statement.body) <= 5
+
+
+def assigned(module: Module) -> Tree:
+    """Return the assignments of a module as a mapping; the last one of a name counts."""
+    keys: dict[str, Tree] = {}
+    for statement in module.tree.body:
+        target: ast.expr | None = None
+        value: ast.expr | None = None
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+        elif isinstance(statement, ast.AnnAssign):
+            target, value = statement.target, statement.value
+        if not isinstance(target, ast.Name) or value is None:
+            continue
+        found = tree_of(value, module)
+        found.key = module.span(target)
+        keys[target.id] = found
+    first = module.tree.body[0]
+    return Tree(module.span(first), keys=keys)
+
+
+def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
+    """Return an expression as a tree: dictionaries, lists, and values as far as known."""
+    span = module.span(node)
+    if depth > MAX_DEPTH:
+        return Tree(span, reason="nested too deeply")
+    if isinstance(node, ast.Dict):
+        return _mapping(node, module, depth, span)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DICTS:
+        return _called(node, module, depth, span)
+    if isinstance(node, ast.List | ast.Tuple):
+        items = [tree_of(one, module, depth + 1) for one in node.elts]
+        return Tree(span, items=items)
+    return _leaf(node, module, depth, span)
+
+
+def _mapping(node: ast.Dict, module: Module, depth: int, span: Span) -> Tree:
+    keys: dict[str, Tree] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            keys |= tree_of(value, module, depth + 1).keys or {}
+        elif isinstance(key, ast.Constant):
+            found = tree_of(value, module, depth + 1)
+            found.key = module.span(key)
+            keys[str(key.value)] = found
+    return Tree(span, keys=keys)
+
+
+def _called(node: ast.Call, module: Module, depth: int, span: Span) -> Tree:
+    keys: dict[str, Tree] = {}
+    for argument in node.args[:1]:
+        keys |= tree_of(argument, module, depth + 1).keys or {}
+    for keyword in node.keywords:
+        found = tree_of(keyword.value, module, depth + 1)
+        if keyword.arg is None:
+            keys |= found.keys or {}
+        else:
+            found.key = module.span(keyword)
+            keys[keyword.arg] = found
+    return Tree(span, keys=keys)
+
+
+def _leaf(node: ast.expr, module: Module, depth: int, span: Span) -> Tree:
+    value = evaluate(node, module)
+    if isinstance(value, Known):
+        return _known(value.value, span, value.origin)
+    name = value.name if isinstance(value, Symbol) else module.resolve(node)
+    if name:
+        return Tree(span, name, origin="constant")
+    reason = getattr(value, "reason", "") or "not a plain value"
+    return Tree(span, module.text(node)[:200], reason=reason)
+
+
+def _known(value: object, span: Span, origin: Origin) -> Tree:
+    if isinstance(value, dict):
+        keys = {str(k): _known(_inner(v), span, origin) for k, v in value.items()}
+        return Tree(span, keys=keys, origin=origin)
+    if isinstance(value, list | tuple):
+        return Tree(span, items=[_known(_inner(v), span, origin) for v in value], origin=origin)
+    if isinstance(value, Symbol):
+        return Tree(span, value.name, origin="constant")
+    if value is None or isinstance(value, bool | int | float | str):
+        return Tree(span, value, origin=origin)
+    return Tree(span, str(value)[:200], reason=str(getattr(value, "reason", "not a plain value")))
+
+
+def _inner(value: object) -> object:
+    return value.value if isinstance(value, Known) else value

@@ -1,0 +1,85 @@
+"""Tells which framework trains, where a program imports several."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.python.calls import calls_of
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.project import Program
+
+NAME = "frameworks"
+_ROOTS = {
+    **dict.fromkeys(("tensorflow", "keras", "tf_keras", "tensorflow_addons"), "tensorflow"),
+    **dict.fromkeys(("paddle", "paddlenlp"), "paddle"),
+    **dict.fromkeys(("jax", "flax", "optax"), "jax"),
+    **dict.fromkeys(
+        ("torch", "torchvision", "pytorch_lightning", "lightning", "accelerate", "apex"), "pytorch"
+    ),
+}
+_KNOWN: WeakKeyDictionary[Program, str] = WeakKeyDictionary()
+_STEPS = {
+    "tensorflow": ("train.", "optimizers", "GradientTape", "mixed_precision", "clip_by", "Model."),
+    "paddle": ("optimizer", "amp", "fleet", "nn."),
+    "jax": ("grad", "optax", "pmap", "flax"),
+    "pytorch": ("optim", "backward", "amp", "nn."),
+}
+
+
+class FrameworkReader:
+    """Weighs what a program imports and calls."""
+
+    name = NAME
+    hints = ("tensorflow", "keras", "paddle", "jax", "flax", "optax")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the framework, if it is not PyTorch, which its own readers tell."""
+        found = weigh(program)
+        if not found:
+            return
+        framework, span = found
+        if framework != "pytorch":
+            yield fact_of("framework", Known(framework, "presence"), span, reader=NAME)
+
+
+def framework_of(program: Program) -> str:
+    """Return the framework that a program trains with; empty if it uses none."""
+    known = _KNOWN.get(program)
+    if known is None:
+        found = weigh(program)
+        known = _KNOWN[program] = found[0] if found else ""
+    return known
+
+
+def weigh(program: Program) -> tuple[str, Span] | None:
+    """Return the framework that most of the training is written for, and a place that shows it."""
+    weights: Counter[str] = Counter()
+    first: dict[str, Span] = {}
+    for name, call in calls_of(program):
+        framework = _ROOTS.get(name.partition(".")[0])
+        if framework is None or ":" in name:
+            continue
+        first.setdefault(framework, call.module.span(call.node))
+        step = any(word in name for word in _STEPS[framework])
+        weights[framework] += 12 if step else 1
+    for module in program.modules:
+        for name in module.imports.values():
+            framework = _ROOTS.get(name.partition(".")[0])
+            if framework is not None:
+                weights[framework] += 1
+                first.setdefault(framework, module.span(module.tree))
+    if not weights:
+        return None
+    best = weights.most_common(1)[0][0]
+    return best, first[best]
+
+
+READER = FrameworkReader()

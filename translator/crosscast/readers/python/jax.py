@@ -1,0 +1,224 @@
+"""Reads JAX programs: Flax's DynamicScale, Optax optimizers, schedules and wrappers, pmap."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known, Value
+from crosscast.readers.python.calls import calls_of, last, plain, uses
+from crosscast.readers.python.optimizers import (
+    course_facts,
+    facts_of,
+    family_of,
+    made,
+    schedule_facts,
+    with_subjects,
+)
+from crosscast.readers.python.precision import precision_facts, site
+from crosscast.readers.python.schedules import Course
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+NAME = "jax"
+_OPTIMIZERS = re.compile(
+    r"optax\.(contrib\.)?(adam|adamw|adamax|nadam|nadamw|sgd|noisy_sgd|lamb|lars|lion|rmsprop|adagrad|adadelta"
+    r"|adafactor|radam|amsgrad|novograd|scale_by_adam)|flax\.optim\.(\w+\.)?(Adam|Momentum|LAMB|"
+    r"GradientDescent|LARS|Adagrad|RMSProp|Adafactor)"
+)
+_CLIPS = {
+    "optax.clip_by_global_norm": "global_norm",
+    "optax.clip": "value",
+    "optax.clip_by_block_rms": "per_param_norm",
+    "optax.adaptive_grad_clip": "per_param_norm",
+}
+_SCALES = {
+    "scale": "loss_scaling.init",
+    "growth_interval": "loss_scaling.growth_interval",
+    "growth_factor": "loss_scaling.growth_factor",
+    "backoff_factor": "loss_scaling.backoff_factor",
+    "minimum_scale": "loss_scaling.min",
+}
+_HALF = {"jax.numpy.float16": "fp16", "jax.numpy.bfloat16": "bf16"}
+_REMAT = (
+    "jax.checkpoint",
+    "jax.remat",
+    "flax.linen.remat",
+    "flax.linen.checkpoint",
+    "flax.nnx.remat",
+)
+
+
+class JaxReader:
+    """Reads Flax and Optax."""
+
+    name = NAME
+    hints = ("jax", "flax", "optax")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        if not uses(program, "jax", "flax", "optax"):
+            return
+        yield from _optimizers(program)
+        yield from _scaling(program)
+        yield from _windows(program)
+        yield from _clips(program)
+        yield from _parallel(program)
+
+
+def _optimizers(program: Program) -> Iterator[Fact]:
+    found = []
+    for name, call in calls_of(program):
+        if _OPTIMIZERS.fullmatch(name):
+            shown = "adam" if last(name) == "scale_by_adam" else last(name)
+            found.append(made(call, name, family_of(shown)))
+    stepped = False
+    for one in with_subjects(found):
+        yield from facts_of(one, NAME)
+        if one.name.startswith("flax.optim.") and "beta" in one.call.bound():
+            value = one.call.argument("beta")
+            span = one.call.module.span(one.call.node)
+            if value is not None:
+                yield fact_of("optimizer.momentum", value, span, subject=one.subject, reader=NAME)
+        for fact in schedule_facts(one, NAME, stepped="step"):
+            stepped = stepped or fact.field == "schedule.stepped_per"
+            yield fact
+    if found and not stepped:
+        yield from _given_rates(program)
+    if found:
+        span = found[0].call.module.span(found[0].call.node)
+        yield fact_of("zero_grad.where", Known("functional"), span, reader=NAME)
+
+
+def _given_rates(program: Program) -> Iterator[Fact]:
+    """Yield a schedule that hands a rate to every update: `apply_gradient(g, learning_rate=lr)`."""
+    for _name, call in calls_of(program):
+        words = {k.arg for k in call.node.keywords}
+        if call.method in ("apply_gradient", "apply_gradients") and "learning_rate" in words:
+            course = Course(decay="custom")
+            yield from course_facts(course, NAME, call.module.span(call.node), stepped="step")
+            return
+
+
+def _scaling(program: Program) -> Iterator[Fact]:
+    scalers = [
+        call
+        for name, call in calls_of(program)
+        if last(name) == "DynamicScale" and name.startswith(("flax.", "jmp."))
+    ]
+    for call in scalers:
+        span = call.module.span(call.node)
+        yield fact_of("api", Known(("jax_dynamic_scale",)), span, reader=NAME)
+        yield fact_of("loss_scaling.mode", Known("dynamic"), span, reader=NAME)
+        yield fact_of("scaler_update.status", Known("custom"), span, reader=NAME)
+        for argument, field in _SCALES.items():
+            value = call.argument(argument) if argument in call.bound() else None
+            if value is not None:
+                yield fact_of(field, value, span, reader=NAME)
+    if scalers and _skips(program):
+        span = scalers[0].module.span(scalers[0].node)
+        yield fact_of("schedule.on_skip", Known("guarded"), span, reader=NAME)
+    chosen = list(_types(program))
+    if scalers or chosen:
+        sites = [site(node, module, (kind,)) for node, module, kind in chosen]
+        if not sites and scalers:
+            call = scalers[0]
+            sites = [site(call.node, call.module, ("fp16",))]
+        yield from precision_facts(sites, NAME)
+
+
+def _skips(program: Program) -> bool:
+    """Whether parameters are restored where gradients are not finite."""
+    return any(name in ("jax.numpy.where", "jax.lax.select", "functools.partial") and "fin" in
+               call.module.text(call.node) for name, call in calls_of(program))  # fmt: skip
+
+
+def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
+    """Yield where a half type is chosen: returned, or given to something as its `dtype`."""
+    for module in program.modules:
+        if "float16" not in module.source.text:
+            continue
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Attribute) or node.attr not in ("float16", "bfloat16"):
+                continue
+            kind = _HALF.get(module.resolve(node))
+            if kind is None or module.is_dead(node):
+                continue
+            parent = module.parent(node)
+            around = module.parent(parent) if isinstance(parent, ast.IfExp) else parent
+            chosen = isinstance(around, ast.Return | ast.Assign)
+            given = isinstance(around, ast.keyword) and str(around.arg).endswith("dtype")
+            if chosen or given:
+                yield node, module, kind
+
+
+def _windows(program: Program) -> Iterator[Fact]:
+    for name, call in calls_of(program):
+        if name == "optax.MultiSteps":
+            value: Value | None = call.argument("every_k_schedule")
+            divided = "no" if plain(call.argument("use_grad_mean")) is False else "library"
+        elif name == "optax.apply_every":
+            value, divided = call.argument("k"), "no"
+        else:
+            continue
+        span = call.module.span(call.node)
+        yield fact_of("api", Known(("jax_multisteps",)), span, reader=NAME)
+        yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+        if value is not None:
+            yield fact_of("accumulation.steps", value, span, reader=NAME)
+        yield fact_of("accumulation.loss_divided", Known(divided), span, reader=NAME)
+        yield fact_of("accumulation.no_sync", Known("library"), span, reader=NAME)
+
+
+def _clips(program: Program) -> Iterator[Fact]:
+    for name, call in calls_of(program):
+        kind = _CLIPS.get(name)
+        if kind is None or isinstance(call.module.parent(call.node), ast.Expr):
+            continue
+        span = call.module.span(call.node)
+        yield fact_of("clip.kind", Known(kind), span, reader=NAME)
+        yield fact_of("clip.per", Known("step"), span, reader=NAME)
+        value = (
+            call.argument("max_norm")
+            or call.argument("max_delta")
+            or call.argument("threshold")
+            or call.argument("clipping")
+        )
+        if value is not None:
+            yield fact_of("clip.value", value, span, reader=NAME)
+
+
+def _parallel(program: Program) -> Iterator[Fact]:
+    spans = []
+    for name, call in calls_of(program):
+        if name == "jax.pmap" or (name == "functools.partial" and _of_pmap(call)):
+            spans.append(call.module.span(call.node))
+        elif name in _REMAT:
+            span = call.module.span(call.node)
+            yield fact_of("activation_checkpointing.mode", Known("yes"), span, reader=NAME)
+    for module in program.modules:
+        for function in module.functions.values():
+            for one in function.decorator_list:
+                resolved = module.resolve(one) if not isinstance(one, ast.Call) else ""
+                if resolved == "jax.pmap":
+                    spans.append(module.span(one))
+                elif resolved in _REMAT:
+                    yield fact_of(
+                        "activation_checkpointing.mode", Known("yes"), module.span(one), reader=NAME
+                    )
+    if spans:
+        yield fact_of("parallel.kind", Known(("pmap",)), *spans, reader=NAME)
+
+
+def _of_pmap(call: Call) -> bool:
+    return bool(call.node.args) and call.module.resolve(call.node.args[0]) == "jax.pmap"
+
+
+READER = JaxReader()

@@ -1,0 +1,163 @@
+"""Reads the rest of a PyTorch run: framework, batch size, epochs, seed, sequence length, TF32."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Known, Symbol, Value
+from crosscast.readers.python.calls import last, matching, uses
+from crosscast.readers.torch.told import Told, content, is_number, place_of, trains
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "torch_run"
+_PACKAGES = (
+    *("torch", "pytorch_lightning", "lightning", "accelerate", "apex", "deepspeed", "timm"),
+    *("mmengine", "mmcv", "torchtune", "nemo", "megatron", "fairseq", "transformers", "horovod"),
+)
+_OTHERS = ("tensorflow", "keras", "paddle", "jax", "flax")
+_LOADER = re.compile(r"torch\.utils\.data\.(dataloader\.)?DataLoader")
+_SEED = re.compile(
+    r"torch\.(random\.)?manual_seed|(transformers|accelerate\.utils|accelerate|transformers"
+    r"\.trainer_utils)\.set_seed|(pytorch_lightning|lightning(\.\w+)?)\.seed_everything"
+)
+_EVALUATION = re.compile(r"val|test|eval|dev|valid|infer|predict", re.I)
+_LENGTHS = (
+    "max_seq_length",
+    "max_seq_len",
+    "seq_length",
+    "seq_len",
+    "sequence_length",
+    "block_size",
+)
+_EPOCHS = ("num_train_epochs", "num_epochs", "epochs", "max_epochs", "n_epochs", "epoch")
+
+
+class TorchRun:
+    """Reads what is left."""
+
+    name = NAME
+    hints = ("torch", "lightning", "accelerate", "transformers", "deepspeed", "zero_grad")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts about the run as a whole."""
+        told = Told(NAME)
+        foreign = uses(program, *_OTHERS)
+        if not uses(program, *_PACKAGES):
+            if not foreign and _like_torch(program):
+                told.say("framework", "pytorch", confidence="likely")
+                yield from told.facts
+            return
+        own = uses(program, "torch", "pytorch_lightning", "lightning", "accelerate", "deepspeed")
+        if own or not foreign:
+            sure = own and (trains(program) or not foreign)
+            told.say("framework", "pytorch", confidence="certain" if sure else "guess")
+        if trains(program):
+            _batch(told, program)
+            _seed(told, program)
+            _epochs(told, program)
+            _lengths(told, program)
+            _tf32(told, program)
+        yield from told.facts
+
+
+def _like_torch(program: Program) -> bool:
+    """Whether gradients are cleared and computed in the words that PyTorch has for it."""
+    methods = {call.method for module in program.modules for call in module.calls}
+    return {"zero_grad", "backward", "step"} <= methods
+
+
+def _batch(told: Told, program: Program) -> None:
+    """Say the rows of the first loader that is not for evaluation."""
+    for _, call in matching(program, _LOADER):
+        statement = call.module.statement_of(call.node)
+        function = call.module.function_of(call.node)
+        text = call.module.text(call.node)[:200]
+        where = function.name if function is not None else ""
+        if isinstance(statement, ast.Assign):
+            where += " " + call.module.text(statement.targets[0])
+        if _EVALUATION.search(where) or (_EVALUATION.search(text) and "train" not in text):
+            continue
+        if call.bound().get("batch_size") is None:
+            continue
+        told.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
+        return
+
+
+def _seed(told: Told, program: Program) -> None:
+    for _, call in matching(program, _SEED):
+        value = _first(call, "seed")
+        if value is not None:
+            told.number("run.seed", value, place_of(call))
+            return
+
+
+def _first(call: Call, name: str) -> Value | None:
+    found = call.argument(name)
+    if found is None and call.node.args and not isinstance(call.node.args[0], ast.Starred):
+        found = evaluate(call.node.args[0], call.module)
+    return found
+
+
+def _epochs(told: Told, program: Program) -> None:
+    """Say how far `for epoch in range(...)` goes, else what a flag for it says."""
+    for module in program.modules:
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.For) or module.is_dead(node):
+                continue
+            over = node.iter
+            if isinstance(over, ast.Call) and last(module.resolve(over.func)) in ("trange", "tqdm"):
+                inner = over.args[0] if over.args else None
+                over = inner if isinstance(inner, ast.Call) else over
+            if "epoch" not in module.text(node.target) or not isinstance(over, ast.Call):
+                continue
+            if module.text(over.func) not in ("range", "trange") or not over.args:
+                continue
+            limit = over.args[1] if len(over.args) > 1 else over.args[0]
+            value = evaluate(limit, module)
+            if isinstance(value, Known) and is_number(value.value) and value.value > 0:  # type: ignore[operator]
+                told.value("run.epochs", value, module.span(limit))
+                return
+    for name in _EPOCHS:
+        flag = program.flags.get(name)
+        value_of_flag = None if flag is None else flag.given or flag.default
+        if flag is not None and isinstance(value_of_flag, Known):
+            told.number("run.epochs", Known(value_of_flag.value, "flag", name), flag.span)
+            return
+
+
+def _lengths(told: Told, program: Program) -> None:
+    for name in _LENGTHS:
+        flag = program.flags.get(name)
+        value = None if flag is None else flag.given or flag.default
+        if flag is not None and isinstance(value, Known):
+            told.number("run.sequence_length", Known(value.value, "flag", name), flag.span)
+            return
+
+
+def _tf32(told: Told, program: Program) -> None:
+    for module in program.modules:
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Assign) or module.is_dead(node):
+                continue
+            if module.text(node.targets[0]) != "torch.backends.cuda.matmul.allow_tf32":
+                continue
+            value = content(evaluate(node.value, module))
+            if isinstance(value, bool):
+                told.say("precision.tf32", "yes" if value else "no", module.span(node))
+                return
+    for _, call in matching(program, re.compile(r"torch\.set_float32_matmul_precision")):
+        word = content(_first(call, "precision"))
+        if isinstance(word, str) and not isinstance(word, Symbol):
+            told.say("precision.tf32", "no" if word == "highest" else "yes", place_of(call))
+            return
+
+
+READER = TorchRun()

@@ -1,0 +1,1 @@
+"""Shell and batch scripts, Dockerfiles, and the flags they give to programs."""

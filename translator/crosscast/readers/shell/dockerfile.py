@@ -1,0 +1,97 @@
+"""Dockerfiles: variables of ENV lines, and the program that the container starts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass, replace
+
+from crosscast.diagnostics import Span
+from crosscast.facts.fact import Layer
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.protocol import Command, Reading
+from crosscast.readers.shell.environment import tell_variable
+from crosscast.readers.shell.expand import Scope
+from crosscast.readers.shell.reader import read_script
+from crosscast.readers.shell.text import Piece
+from crosscast.source import Source
+
+MAX_CHARACTERS = 400_000
+
+_FROM = re.compile(r"^\s*FROM\s+\S+", re.M | re.I)
+_LINE = re.compile(r"^\s*(ENV|CMD|ENTRYPOINT)\s+((?:[^\n\\]|\\.|\\\r?\n)*)", re.M | re.I)
+_OLD = re.compile(r"([A-Za-z_]\w*)\s+(.*)", re.S)
+_PAIR = re.compile(r"([A-Za-z_]\w*)=((?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'])*)", re.S)
+
+
+@dataclass(slots=True)
+class DockerfileReader:
+    """Reads Dockerfiles."""
+
+    name: str = "dockerfile"
+
+    def sniff(self, source: Source) -> bool:
+        """Return whether the text is a Dockerfile, by its name and its FROM line."""
+        base = re.split(r"[\\/]", source.name)[-1].lower()
+        named = re.fullmatch(r"dockerfile([._-][\w.-]+)?|[\w.-]+\.dockerfile", base) is not None
+        named = named and not base.endswith((".py", ".json", ".yaml", ".yml", ".md"))
+        return named and bool(_FROM.search(source.text[:MAX_CHARACTERS]))
+
+    def read(self, source: Source) -> Reading:
+        """Return the variables and the command of the image."""
+        text = source.text[:MAX_CHARACTERS]
+        said = Said(self.name, Layer.ENVIRONMENT)
+        scope = Scope()
+        commands: list[Command] = []
+        for match in _LINE.finditer(text):
+            span = _span(source, match.start(1))
+            if match[1].upper() == "ENV":
+                for name, value in _pairs(match[2]):
+                    setting = Setting(name=name, value=value, places=(span,))
+                    tell_variable(said, setting)
+                    scope.variables[name] = (Piece(text=value, span=span),)
+                    scope.exported.add(name)
+                continue
+            padded = "\n" * (span.line - 1) + _shell(match[2])
+            reading = read_script(replace(source, text=padded), scope.copy())
+            commands += reading.commands
+            said.facts += [f for f in reading.facts if f.layer is not Layer.ENVIRONMENT]
+        return Reading(facts=tuple(said.facts), commands=tuple(commands))
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    body = re.sub(r"\\\r?\n", " ", text).strip()
+    found = [(m[1], _bare(m[2])) for m in _PAIR.finditer(body)]
+    if found and "=" in body.split()[0]:
+        return found
+    old = _OLD.fullmatch(body)
+    return [(old[1], old[2].strip())] if old else []
+
+
+def _bare(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+def _shell(text: str) -> str:
+    """Return the command as shell text; the form of a JSON list is quoted."""
+    body = text.strip()
+    if not body.startswith("["):
+        return body
+    try:
+        words = json.loads(re.sub(r"\\\r?\n", " ", body))
+    except (ValueError, RecursionError):
+        return body
+    return " ".join(shlex.quote(str(word)) for word in words) if isinstance(words, list) else body
+
+
+def _span(source: Source, offset: int) -> Span:
+    before = source.text[:offset]
+    line = before.count("\n") + 1
+    first = before.rfind("\n") + 1
+    return Span(source.name, line, offset - first + 1, None, source.text[first:].split("\n", 1)[0])
+
+
+READER = DockerfileReader()

@@ -1,0 +1,104 @@
+"""Environment variables that change the precision of a training run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from crosscast.facts.fact import Layer
+from crosscast.readers.config.settings import Said, Setting, switch_of
+from crosscast.readers.shell.launch import Launch
+from crosscast.readers.shell.text import Word, places_of, reason_of, text_of
+from crosscast.readers.words import tell_precision
+
+_REWRITE = frozenset(
+    {"TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE"}
+)
+_TF32 = {
+    "NVIDIA_TF32_OVERRIDE": {"0": "no"},
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": {"1": "yes", "0": "no"},
+}
+_PADDLE = frozenset(
+    (
+        *("FLAGS_eager_delete_tensor_gb", "FLAGS_sync_nccl_allreduce", "FLAGS_cudnn_deterministic"),
+        *("FLAGS_fraction_of_gpu_memory_to_use", "FLAGS_selected_gpus", "FLAGS_allocator_strategy"),
+        *("FLAGS_fuse_parameter_memory_size", "FLAGS_cudnn_exhaustive_search", "FLAGS_use_mkldnn"),
+        *("FLAGS_conv_workspace_size_limit", "FLAGS_fuse_parameter_groups_size"),
+        *("FLAGS_enable_parallel_graph", "FLAGS_memory_fraction_of_eager_deletion"),
+    )
+)
+
+
+def is_paddle_variable(name: str) -> bool:
+    """Return whether only Paddle reads a variable of this name."""
+    return name in _PADDLE or name.startswith("PADDLE_")
+
+
+def tell_environment(
+    said: Said,
+    exported: Iterable[tuple[str, Word, tuple[str, ...]]],
+    launches: Sequence[Launch] = (),
+) -> None:
+    """Say what exported and prefixed variables mean for the precision."""
+    found: dict[str, Setting] = {}
+    for name, word, under in exported:
+        text = text_of(word)
+        found[name] = Setting(
+            name=name,
+            value=text,
+            known=text is not None,
+            reason=reason_of(word),
+            places=places_of(word),
+            under=under,
+        )
+    for launch in launches:
+        for fact in launch.command.environment:
+            found.setdefault(
+                fact.expression,
+                Setting(
+                    name=fact.expression,
+                    value=fact.value,
+                    known=fact.known,
+                    reason=fact.reason,
+                    places=fact.places,
+                    under=fact.under,
+                ),
+            )
+    inner = Said(said.reader, Layer.ENVIRONMENT)
+    for setting in found.values():
+        tell_variable(inner, setting)
+    said.facts += inner.facts
+    said.diagnostics += inner.diagnostics
+
+
+def tell_variable(said: Said, setting: Setting) -> None:
+    """Say what one variable means for the precision."""
+    name = setting.name
+    on = setting.switch
+    if name in _REWRITE:
+        if on is None and setting.known:
+            return
+        said.tell("framework", "tensorflow", setting, origin="presence")
+        said.tell("api", "tf_env_amp", setting, origin="presence")
+        if not setting.known:
+            said.unknown("precision.default_dtype", setting.reason, setting, text=name)
+            said.tell("precision.enabled", "config", setting)
+            said.tell("precision.dtypes", "fp16", setting)
+        elif on:
+            said.tell("precision.enabled", "always", setting)
+            said.tell("precision.dtypes", "fp16", setting)
+            said.tell("precision.default_dtype", "fp16", setting)
+            said.tell("loss_scaling.mode", "env_default", setting, origin="presence")
+            said.by_library("scaler_update.status")
+    elif name in _TF32:
+        if setting.known and (word := _TF32[name].get(setting.text)):
+            said.tell("precision.tf32", word, setting)
+    elif name == "ACCELERATE_MIXED_PRECISION" and setting.known:
+        said.tell("framework", "pytorch", setting, origin="presence")
+        said.tell("api", "accelerate", setting, origin="presence")
+        tell_precision(said, setting)
+    elif name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16") and switch_of(setting.value):
+        said.tell("framework", "pytorch", setting, origin="presence")
+        said.tell("precision.enabled", "always", setting)
+        said.tell("precision.dtypes", "bf16", setting)
+        said.tell("precision.default_dtype", "bf16", setting)
+        said.tell("parallel.kind", "tpu", setting, origin="presence")

@@ -1,0 +1,142 @@
+"""Flags in the words of a command, with the places of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crosscast.diagnostics import Span
+from crosscast.facts.fact import Fact, Layer, Origin
+from crosscast.readers.shell.simple import Started
+from crosscast.readers.shell.text import Word, places_of, reason_of, shown, text_of
+
+DIVIDERS = re.compile(r"[|&;<>]+")
+_FLAG = re.compile(r"--?[A-Za-z_][\w./-]*")
+_NAMED = re.compile(r"\+{0,2}~?([A-Za-z_][\w-]*(?:[./@][\w./-]+)*)=(.*)", re.S)
+LISTS = re.compile(r"\$[{(]?.*(@|\*|ARGS|OPTS?|OPTIONS|FLAGS|EXTRA|args|opts?|options|flags|extra)")
+
+
+def flags_of(words: Sequence[Word], started: Started) -> tuple[list[Fact], list[Fact]]:
+    """Return the flags in words, and the words that belong to none."""
+    flags: list[Fact] = []
+    arguments: list[Fact] = []
+    at = 0
+    while at < len(words):
+        text = shown(words[at])
+        if DIVIDERS.fullmatch(text):
+            break
+        name, equal, _ = text.partition("=")
+        if _FLAG.fullmatch(name) and not re.fullmatch(r"-\d.*", text):
+            values: list[Word] = []
+            after = at + 1
+            while not equal and after < len(words) and _is_value(words[after]):
+                if values and _NAMED.fullmatch(shown(words[after])):
+                    break  # an override of a configuration, as Hydra's
+                values.append(words[after])
+                after += 1
+            flags.append(_flag(name, words[at], values, bool(equal), started))
+            at = after
+            continue
+        if named := _NAMED.fullmatch(text):
+            flags.append(_flag(named[1], words[at], [], True, started))
+        elif optional := _options_of(words[at]):
+            flags += [_optional(one, words[at], started) for one in optional]
+        elif text_of(words[at]) is None:
+            flags.append(flag_fact(text, words[at], started))
+        else:
+            arguments.append(argument_fact(words[at], started))
+        at += 1
+    return flags, arguments
+
+
+def _is_value(word: Word) -> bool:
+    text = shown(word)
+    if DIVIDERS.fullmatch(text) or (_FLAG.match(text) and text_of(word) is not None):
+        return False
+    if text_of(word) is None:
+        return not (text.startswith("$") and LISTS.match(text)) and not _options_of(word)
+    return not re.fullmatch(r"-+[A-Za-z].*", text, re.S)
+
+
+def _flag(name: str, word: Word, values: list[Word], equal: bool, started: Started) -> Fact:
+    if equal:
+        fact = flag_fact(name, word, started)
+        text = text_of(word)
+        return replace(fact, value=None if text is None else text.partition("=")[2])
+    if not values:
+        return replace(flag_fact(name, word, started), value=True)
+    facts = [flag_fact(name, one, started) for one in values]
+    places = united(word, *values)
+    unknown = next((one for one in facts if not one.known), None)
+    if unknown is not None:
+        return replace(unknown, places=places)
+    texts = tuple(str(one.value) for one in facts)
+    value = texts[0] if len(texts) == 1 else texts
+    return replace(facts[0], value=value, places=places)
+
+
+def _options_of(word: Word) -> tuple[str, ...]:
+    """Return what a word is, one of these, if all of them are flags."""
+    options = word[0].options if len(word) == 1 else ()
+    texts = [option.strip() for option in options]
+    return tuple(texts) if texts and any(t.startswith("-") for t in texts) else ()
+
+
+def _optional(option: str, word: Word, started: Started) -> Fact:
+    """Return a flag that a condition of the script decides about."""
+    name = option.split()[0].partition("=")[0] if option else ""
+    return Fact(
+        field="command.flag",
+        known=False,
+        expression=name,
+        reason=f"{option or 'nothing'}: {reason_of(word)}",
+        places=places_of(word),
+        layer=Layer.LAUNCHER,
+        confidence="likely",
+        under=started.under,
+        reader="shell",
+    )
+
+
+def united(*words: Word) -> tuple[Span, ...]:
+    """Return the places of words, one a line."""
+    found: dict[int, Span] = {}
+    for word in words:
+        for span in places_of(word):
+            found.setdefault(span.line, span)
+    return tuple(found.values())
+
+
+def flag_fact(name: str, word: Word, started: Started) -> Fact:
+    """Return the fact of a flag whose value a word is."""
+    return _fact("command.flag", name, word, started, Layer.LAUNCHER)
+
+
+def argument_fact(word: Word, started: Started) -> Fact:
+    """Return the fact of a word that belongs to no flag."""
+    return _fact("command.argument", "", word, started, Layer.LAUNCHER)
+
+
+def variable_fact(name: str, word: Word, started: Started) -> Fact:
+    """Return the fact of a variable that a program is started with."""
+    return _fact("command.variable", name, word, started, Layer.ENVIRONMENT)
+
+
+def _fact(field_name: str, name: str, word: Word, started: Started, layer: Layer) -> Fact:
+    text = text_of(word)
+    origins: list[Origin] = [piece.origin for piece in word]
+    origin: Origin = next((o for o in origins if o != "literal"), "literal")
+    return Fact(
+        field=field_name,
+        value=text,
+        known=text is not None,
+        expression=name,
+        reason="" if text is not None else f"{shown(word)}: {reason_of(word)}",
+        places=places_of(word) or (started.span,),
+        layer=layer,
+        origin=origin,
+        confidence="certain" if not started.under else "likely",
+        under=started.under,
+        reader="shell",
+    )

@@ -1,0 +1,66 @@
+"""`accelerate launch`, and the flags of scripts that hand them to Accelerate."""
+
+from __future__ import annotations
+
+from crosscast.facts.fact import Fact
+from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.shell.launch import Launch
+from crosscast.readers.words import (
+    SCHEDULES,
+    no_auto,
+    tell_clip,
+    tell_precision,
+    tell_window,
+)
+
+
+def owns(settings: Settings, launch: Launch) -> bool:
+    """Return whether Accelerate starts the program."""
+    return launch.command.launcher == "accelerate"
+
+
+def tell(said: Said, settings: Settings, launch: Launch) -> None:
+    """Say what the launcher's options mean, and flags that scripts name like them."""
+    options = {name: _setting(name, fact) for name, fact in launch.options.items()}
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "accelerate", *list(options.values())[:1], origin="presence")
+    precision = settings.get("mixed_precision") or options.get("mixed_precision")
+    if precision is not None:
+        tell_precision(said, precision)
+    name = "gradient_accumulation_steps"
+    tell_window(said, settings.get(name) or no_auto(options.get(name)))
+    tell_clip(said, settings.get("max_grad_norm") or no_auto(options.get("gradient_clipping")))
+    said.number(
+        "batch.micro_batch_size",
+        settings.get("per_device_train_batch_size", "train_batch_size"),
+    )
+    said.number("optimizer.lr", settings.get("learning_rate"))
+    decay = settings.get("weight_decay", "adam_weight_decay")
+    said.number("optimizer.weight_decay", decay)
+    kind = settings.get("lr_scheduler_type", "lr_scheduler")
+    if kind is not None and (word := SCHEDULES.get(kind.text.lower())):
+        said.tell("schedule.decay", word, kind)
+    warmup = settings.get("num_warmup_steps", "lr_warmup_steps")
+    if warmup is not None and warmup.number is not None:
+        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    recompute = settings.get("gradient_checkpointing")
+    if recompute is not None and recompute.switch is not False:
+        said.tell("activation_checkpointing.mode", "yes", recompute)
+    said.number("run.seed", settings.get("seed"))
+    said.by_library("zero_grad.where")
+    stage = options.get("zero_stage")
+    if stage is not None and stage.number in (0, 1, 2, 3):
+        said.tell("parallel.kind", f"deepspeed_zero{int(stage.number or 0)}", stage)
+
+
+def _setting(name: str, fact: Fact) -> Setting:
+    return Setting(
+        name=name,
+        value=fact.value,
+        known=fact.known,
+        reason=fact.reason,
+        places=fact.places,
+        origin=fact.origin,
+        under=fact.under,
+    )

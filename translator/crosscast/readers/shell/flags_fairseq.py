@@ -1,0 +1,84 @@
+"""Flags of fairseq."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.settings import Said, Settings
+from crosscast.readers.shell.launch import Launch
+from crosscast.readers.words import tell_clip, tell_optimizer, tell_window
+
+_ONLY_THERE = frozenset(
+    (
+        *("arch", "task", "criterion", "max_tokens", "update_freq", "lr_scheduler", "max_update"),
+        *("warmup_updates", "warmup_init_lr", "adam_betas", "clip_norm", "max_sentences"),
+        *("total_num_update", "label_smoothing", "max_epoch", "fp16_scale_window", "user_dir"),
+    )
+)
+_DECAYS = {
+    "inverse_sqrt": "rsqrt",
+    "polynomial_decay": "linear",
+    "cosine": "cosine",
+    "fixed": "none",
+    "reduce_lr_on_plateau": "plateau",
+    "triangular": "custom",
+    "tri_stage": "custom",
+}
+
+
+def owns(settings: Settings, launch: Launch) -> bool:
+    """Return whether these can only be fairseq's flags."""
+    known = len(settings.having(_ONLY_THERE))
+    return known >= 4 or (launch.command.program.startswith("fairseq-") and known >= 2)
+
+
+def tell(said: Said, settings: Settings, launch: Launch) -> None:
+    """Say what the flags mean."""
+    get = settings.get
+    said.tell("framework", "pytorch", origin="presence")
+    _precision(said, settings)
+    steps = get("update_freq")
+    # fairseq divides gradients by the number of tokens of the whole window.
+    tell_window(said, steps, divided="token_normalised")
+    tell_clip(said, get("clip_norm"))
+    family = tell_optimizer(said, get("optimizer"))
+    lr = get("lr")
+    if lr is not None and "," not in lr.text:
+        said.number("optimizer.lr", lr)
+    said.number("optimizer.eps", get("adam_eps"))
+    # fairseq's "adam" decouples the decay.
+    decay = "weight_decay" if family in ("adam", "adamw", "lamb", "adafactor") else "l2"
+    said.number(f"optimizer.{decay}", get("weight_decay"))
+    kind = get("lr_scheduler")
+    if kind is not None and (word := _DECAYS.get(kind.text)):
+        said.tell("schedule.decay", word, kind)
+        said.tell("schedule.stepped_per", "step", kind, origin="presence")
+    if (warmup := get("warmup_updates")) is not None and warmup.number is not None:
+        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    said.number("schedule.total_steps", get("total_num_update", "max_update"))
+    said.number("run.seed", get("seed"))
+    said.by_library("zero_grad.where")
+
+
+def _precision(said: Said, settings: Settings) -> None:
+    half = settings.get("fp16", "memory_efficient_fp16")
+    brain = settings.get("bf16", "memory_efficient_bf16")
+    setting = half or brain
+    if setting is None:
+        said.default("precision.enabled", "never")
+        said.default("precision.default_dtype", "fp32")
+        said.tell("loss_scaling.mode", "none", origin="presence")
+        return
+    dtype = "fp16" if half is not None else "bf16"
+    said.tell("precision.enabled", "always", setting)
+    said.tell("precision.dtypes", dtype, setting)
+    said.tell("precision.default_dtype", dtype, setting)
+    if dtype == "bf16":
+        said.tell("loss_scaling.mode", "none", setting, origin="presence")
+        return
+    first, window = settings.get("fp16_init_scale"), settings.get("fp16_scale_window")
+    given = tuple(one for one in (first, window) if one is not None)
+    mode = "dynamic" if given else "framework_default"
+    said.tell("loss_scaling.mode", mode, *(given or (setting,)))
+    said.number("loss_scaling.init", first)
+    said.number("loss_scaling.growth_interval", window)
+    said.by_library("scaler_update.status")

@@ -1,0 +1,54 @@
+"""Flags that hand-written PyTorch loops share, where no library is to be told by them."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.settings import Said, Settings
+from crosscast.readers.shell.launch import Launch
+from crosscast.readers.words import SCHEDULES, tell_warmup
+
+_STEPS = ("gradient_accumulation_steps", "accumulation_steps", "grad_accumulation_steps")
+_USUAL = frozenset(
+    (
+        *(*_STEPS, "learning_rate", "train_batch_size", "per_device_train_batch_size"),
+        *("num_train_epochs", "train_epochs", "train_steps", "max_steps", "warmup_steps"),
+        *("num_warmup_steps", "weight_decay", "max_grad_norm", "lr_scheduler_type", "max_seq_len"),
+        *("max_source_length", "max_seq_length", "adam_epsilon", "fp16"),
+    )
+)
+_LAUNCHERS = ("torchrun", "torch.distributed.launch", "deepspeed", "accelerate")
+_LEAST = 4
+
+
+def owns(settings: Settings, launch: Launch) -> bool:
+    """Return whether a launcher of PyTorch starts a script with the usual flags."""
+    if launch.command.launcher not in _LAUNCHERS:
+        return False
+    return len(settings.having(_USUAL)) >= _LEAST
+
+
+def tell(said: Said, settings: Settings, launch: Launch) -> None:
+    """Say what these flags mean in every script that has them."""
+    get = settings.get
+    said.tell("framework", "pytorch", origin="presence")
+    steps = get(*_STEPS)
+    if steps is not None:
+        said.number("accumulation.steps", steps)
+        said.tell("accumulation.present", "yes", steps)
+    said.number("optimizer.lr", get("learning_rate", "lr"))
+    said.number("optimizer.weight_decay", get("weight_decay"))
+    limit = get("max_grad_norm")
+    if limit is not None and limit.number:
+        said.tell("clip.kind", "global_norm", limit)
+        said.number("clip.value", limit)
+    kind = get("lr_scheduler_type")
+    if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
+        said.tell("schedule.decay", word, kind)
+    tell_warmup(said, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
+    half = get("fp16")
+    if half is not None and half.switch is not None:
+        said.tell("precision.enabled", "always" if half.switch else "never", half)
+        said.tell("precision.default_dtype", "fp16" if half.switch else "fp32", half)
+        if half.switch:
+            said.tell("precision.dtypes", "fp16", half)
+    said.number("run.seed", get("seed"))
+    said.number("run.epochs", get("num_train_epochs", "train_epochs"))

@@ -1,0 +1,192 @@
+"""Flags of Megatron-LM and of programs built on it."""
+
+from __future__ import annotations
+
+from crosscast.library_defaults import LIBRARY_DEFAULTS
+from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.shell.launch import Launch
+from crosscast.readers.words import tell_clip, tell_warmup
+
+_ONLY_THERE = frozenset(
+    (
+        *("micro_batch_size", "global_batch_size", "tensor_model_parallel_size", "num_layers"),
+        *("pipeline_model_parallel_size", "train_iters", "lr_decay_iters", "train_samples"),
+        *("lr_warmup_fraction", "lr_warmup_iters", "lr_warmup_samples", "lr_decay_style"),
+        *("num_attention_heads", "max_position_embeddings", "init_method_std", "clip_grad"),
+        *("rampup_batch_size", "no_load_optim", "eval_iters", "model_parallel_size"),
+    )
+)
+_DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none"}
+_DECAYS |= {"inverse_square_root": "rsqrt", "wsd": "custom"}
+_SCALING = {
+    "loss_scale_window": "growth_interval",
+    "hysteresis": "hysteresis",
+    "min_loss_scale": "min",
+}
+_DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "megatron flags")
+
+
+def owns(settings: Settings, launch: Launch) -> bool:
+    """Return whether these can only be Megatron's flags."""
+    dashed = sum("-" in f.expression.lstrip("-") for f in launch.command.flags)
+    return len(settings.having(_ONLY_THERE)) >= 4 and dashed >= 3
+
+
+def tell(said: Said, settings: Settings, launch: Launch) -> None:
+    """Say what the flags mean, Megatron's defaults included."""
+    get = settings.get
+    said.tell("framework", "pytorch", origin="presence")
+    said.tell("api", "megatron", get("micro_batch_size", "num_layers"), origin="presence")
+    said.tell("parallel.kind", "megatron", get("tensor_model_parallel_size"), origin="presence")
+    _precision(said, settings)
+    _batch(said, settings, launch)
+    if not tell_clip(said, get("clip_grad")):
+        said.default("clip.kind", "global_norm")
+        said.default("clip.value", 1.0)
+        said.by_library("clip.unscaled_first", "clip.per")
+    _optimizer(said, settings)
+    _schedule(said, settings)
+    said.by_library("zero_grad.where")
+    recompute = get("recompute_granularity", "recompute_activations", "checkpoint_activations")
+    recompute = recompute or get("activations_checkpoint_method", "recompute_method")
+    if recompute is not None:
+        said.tell("activation_checkpointing.mode", "yes", recompute)
+    said.number("run.seed", get("seed"))
+    said.number("run.sequence_length", get("seq_length"))
+    if get("deepspeed") is not None:
+        said.tell("api", "deepspeed", get("deepspeed"), origin="presence")
+
+
+def _precision(said: Said, settings: Settings) -> None:
+    fp16, bf16 = settings.get("fp16"), settings.get("bf16")
+    on = [one for one in (fp16, bf16) if one is not None]
+    if len(on) == 2:
+        said.warn("CC925", "--fp16 and --bf16 are both given", bf16)
+    if not on:
+        said.default("precision.enabled", "never")
+        said.default("precision.default_dtype", "fp32")
+        said.tell("loss_scaling.mode", "none", origin="presence")
+        return
+    dtype = "fp16" if on[0] is fp16 else "bf16"
+    said.tell("precision.enabled", "always", on[0])
+    said.tell("precision.dtypes", dtype, on[0])
+    said.tell("precision.default_dtype", dtype, on[0])
+    said.tell("precision.mode", "mixed", on[0], origin="presence")
+    if dtype == "bf16":
+        said.tell("loss_scaling.mode", "none", on[0], origin="presence")
+        scale = settings.get("loss_scale")
+        if scale is not None:
+            said.warn("CC927", "--loss-scale has no effect beside --bf16", scale)
+        return
+    _scaling(said, settings, on[0])
+
+
+def _scaling(said: Said, settings: Settings, on: Setting) -> None:
+    said.by_library("scaler_update.status")
+    scale = settings.get("loss_scale")
+    if scale is not None and (scale.number or 0) > 0:
+        said.tell("loss_scaling.mode", "static", scale)
+        said.number("loss_scaling.scale", scale)
+        return
+    first = settings.get("initial_loss_scale")
+    given = [one for name in _SCALING if (one := settings.get(name)) is not None]
+    stated = tuple(one for one in (first, *given) if one is not None)
+    said.tell("loss_scaling.mode", "dynamic" if stated else "framework_default", *(stated or (on,)))
+    arguments = _DEFAULTS.arguments
+    if first is None:
+        said.default("loss_scaling.init", arguments["initial-loss-scale"])
+    else:
+        said.number("loss_scaling.init", first)
+    for name, field in _SCALING.items():
+        setting = settings.get(name)
+        if setting is None:
+            said.default(f"loss_scaling.{field}", arguments[name.replace("_", "-")])
+        else:
+            said.number(f"loss_scaling.{field}", setting)
+
+
+def _batch(said: Said, settings: Settings, launch: Launch) -> None:
+    micro, whole = settings.get("micro_batch_size"), settings.get("global_batch_size")
+    said.number("batch.micro_batch_size", micro)
+    said.number("batch.global_batch_size", whole)
+    split = [
+        settings.get(name)
+        for name in (
+            *("tensor_model_parallel_size", "pipeline_model_parallel_size"),
+            "context_parallel_size",
+        )
+    ]
+    parts = 1
+    for one in split:
+        parts *= int((one.number if one is not None else None) or 1)
+    processes = launch.command.processes
+    world = processes.value if processes is not None and processes.known else None
+    if isinstance(world, int) and world % max(parts, 1):
+        said.warn(
+            "CC928",
+            f"the model is divided over {parts} processes, the launch starts {world}",
+            next((one for one in split if one is not None and one.number != 1), None),
+            hint="processes must be a multiple of tensor x pipeline x context parallel sizes",
+        )
+    if whole is None or micro is None:
+        return
+    said.tell("accumulation.present", "yes", micro, whole)
+    said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    formula = "global-batch-size / (micro-batch-size * data parallel size)"
+    ramp = settings.get("rampup_batch_size", "step_batch_size_schedule")
+    rows, part = whole.number, micro.number
+    if ramp is not None:
+        said.unknown("accumulation.steps", "the batch size grows", whole, micro, ramp, text=formula)
+    elif isinstance(world, int) and rows and part and world % parts == 0 and world >= parts:
+        steps, rest = divmod(rows, part * (world // parts))
+        if rest:
+            said.warn("CC928", f"{formula} is no whole number", whole)
+        else:
+            said.tell(
+                "accumulation.steps",
+                int(steps),
+                whole,
+                micro,
+                origin="derived",
+                expression=formula,
+            )
+    else:
+        reason = "the number of data-parallel processes is not known"
+        said.unknown("accumulation.steps", reason, whole, micro, text=formula)
+
+
+def _optimizer(said: Said, settings: Settings) -> None:
+    kind = settings.get("optimizer")
+    word = "adam" if kind is None else kind.text
+    # Megatron's "adam" decouples the decay unless it is told not to.
+    coupled = settings.get("no_decoupled_weight_decay", "adam_w_mode")
+    family = {"adam": "adam" if coupled is not None else "adamw", "sgd": "sgd"}.get(word, "")
+    if kind is None:
+        said.default("optimizer.family", family)
+    else:
+        said.tell("optimizer.name", word, kind)
+        if family:
+            said.tell("optimizer.family", family, kind)
+    for name, field in (
+        ("lr", "lr"),
+        ("adam_beta1", "beta1"),
+        ("adam_beta2", "beta2"),
+        ("adam_eps", "eps"),
+        ("weight_decay", "weight_decay"),
+    ):
+        said.number(f"optimizer.{field}", settings.get(name))
+
+
+def _schedule(said: Said, settings: Settings) -> None:
+    kind = settings.get("lr_decay_style")
+    if kind is None:
+        said.default("schedule.decay", "linear")
+    elif decay := _DECAYS.get(kind.text.lower().replace("-", "_")):
+        said.tell("schedule.decay", decay, kind)
+    else:
+        said.unknown("schedule.decay", kind.reason or f"a schedule {kind.text!r}", kind)
+    ratio = settings.get("lr_warmup_fraction", "warmup")
+    tell_warmup(said, settings.get("lr_warmup_iters", "lr_warmup_samples"), ratio)
+    said.number("schedule.total_steps", settings.get("lr_decay_iters", "train_iters"))
+    said.tell("schedule.stepped_per", "step", kind, origin="presence")
+    said.by_library("schedule.on_skip")

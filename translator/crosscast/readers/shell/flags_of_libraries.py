@@ -1,0 +1,160 @@
+"""Flags of launch commands that belong to a library, read also without the script itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crosscast.facts.fact import Fact, Layer
+from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
+from crosscast.readers.config.settings import Said, Setting, Settings, normal
+from crosscast.readers.shell import (
+    flags_accelerate,
+    flags_fairseq,
+    flags_lightning,
+    flags_loops,
+    flags_megatron,
+    flags_paddle,
+)
+from crosscast.readers.shell.launch import Launch
+
+_CONFIGS = (
+    *("config", "config_file", "deepspeed_config", "ds_config", "deepspeed_config_file"),
+    *("cfg", "config_path", "deepspeed"),
+)
+_FILES = (".json", ".yaml", ".yml", ".py", ".cfg")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library that can be told by its flags."""
+
+    name: str
+    owns: Callable[[Settings, Launch], bool]
+    tell: Callable[[Said, Settings, Launch], None]
+
+
+def _is_trainer(settings: Settings, launch: Launch) -> bool:
+    return are_trainer_arguments(settings)
+
+
+def _tell_trainer(said: Said, settings: Settings, launch: Launch) -> None:
+    if launch.command.launcher == "paddle" or settings.having(flags_paddle.TRAINER):
+        flags_paddle.tell_trainer_flags(said, settings)
+        return
+    tell_trainer(said, settings)
+
+
+LIBRARIES = (
+    Library("megatron", flags_megatron.owns, flags_megatron.tell),
+    Library("fairseq", flags_fairseq.owns, flags_fairseq.tell),
+    Library("hf_trainer", _is_trainer, _tell_trainer),
+    Library("lightning", flags_lightning.owns, flags_lightning.tell),
+    Library("paddle", flags_paddle.owns, flags_paddle.tell),
+    Library("accelerate", flags_accelerate.owns, flags_accelerate.tell),
+    Library("loop", flags_loops.owns, flags_loops.tell),
+)
+
+
+def tell_launch(said: Said, launch: Launch) -> None:
+    """Say what a launch command means by itself: its library, processes and devices."""
+    inner = Said(said.reader, Layer.LAUNCHER, home=(launch.span,) if launch.span else ())
+    settings = settings_of_flags(launch.command.flags)
+    _mentions(said, settings, launch)
+    library = next((one for one in LIBRARIES if one.owns(settings, launch)), None)
+    inner.confidence = "likely"
+    if library is not None:
+        library.tell(inner, settings, launch)
+    _launcher(inner, settings, launch)
+    said.facts += inner.facts
+    said.diagnostics += inner.diagnostics
+    for path in inner.mentions:
+        said.mention(path)
+
+
+def settings_of_flags(flags: tuple[Fact, ...]) -> Settings:
+    """Return the flags of a command as settings."""
+    settings = Settings()
+    for fact in flags:
+        if not fact.expression or fact.expression.startswith("$"):
+            continue
+        settings.add(
+            Setting(
+                name=fact.expression.lstrip("-"),
+                value=fact.value,
+                known=fact.known,
+                reason=fact.reason,
+                places=fact.places,
+                origin=fact.origin,
+                under=fact.under,
+            )
+        )
+    return settings
+
+
+def _mentions(said: Said, settings: Settings, launch: Launch) -> None:
+    if launch.command.program.endswith(".py"):
+        said.mention(launch.command.program)
+    options = Settings({normal(k): _of_fact(k, f) for k, f in launch.options.items()})
+    for found in (settings, options):
+        for name in _CONFIGS:
+            setting = found.get(name)
+            value = None if setting is None else setting.value
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, str) and one.endswith(_FILES):
+                    said.mention(one)
+    for fact in launch.arguments:
+        if fact.known and str(fact.value).endswith((".json", ".yaml", ".yml", ".py")):
+            said.mention(str(fact.value))
+
+
+def _of_fact(name: str, fact: Fact) -> Setting:
+    return Setting(
+        name=name, value=fact.value, known=fact.known, reason=fact.reason, places=fact.places
+    )
+
+
+_KINDS = {
+    "torchrun": "ddp",
+    "torch.distributed.launch": "ddp",
+    "horovodrun": "horovod",
+    "deepspeed": "deepspeed",
+    "accelerate": "ddp",
+}
+
+
+def _launcher(said: Said, settings: Settings, launch: Launch) -> None:
+    """Say what the launcher decides, where the flags did not say more."""
+    command = launch.command
+    processes = command.processes
+    if processes is not None and command.launcher:
+        setting = _of_fact("processes", processes)
+        if setting.known:
+            said.tell("parallel.world_size", setting.value, setting, origin="derived")
+        else:
+            said.unknown("parallel.world_size", setting.reason, setting)
+    told = {fact.field for fact in said.facts}
+    if "parallel.kind" in told:
+        return
+    single = processes is not None and processes.known and processes.value == 1
+    if any(name in launch.options for name in ("use_fsdp", "use_deepspeed")):
+        kind = "fsdp" if "use_fsdp" in launch.options else "deepspeed"
+    elif settings.is_on("horovod", "use_horovod"):
+        kind = "horovod"
+    else:
+        kind = _KINDS.get(command.launcher, "")
+    if kind == "ddp" and single:
+        return
+    if kind:
+        given = tuple(_of_fact(name, one) for name, one in launch.options.items())
+        said.tell("parallel.kind", kind, *given[:3], origin="presence")
+        if "framework" not in told and kind not in ("horovod",):
+            said.tell("framework", "pytorch", origin="presence")
+        if kind == "deepspeed" and "api" not in told:
+            said.tell("api", "deepspeed", *given[:1], origin="presence")
+        return
+    visible = next((v for v in command.environment if v.expression == "CUDA_VISIBLE_DEVICES"), None)
+    if not command.launcher and visible is not None and visible.known:
+        devices = str(visible.value).strip("\"'")
+        if devices.isdigit() and told:
+            said.tell("parallel.kind", "none", _of_fact("CUDA_VISIBLE_DEVICES", visible))

@@ -1,0 +1,186 @@
+"""Flags of Paddle's training scripts: `--use_fp16`, `--use_amp`, loss scaling, fleet, recompute.
+
+Without the script they are likely, not certain: which of them it reads differs between scripts.
+"""
+
+from __future__ import annotations
+
+from crosscast.library_defaults import LIBRARY_DEFAULTS
+from crosscast.readers.config.hf_arguments import tell_trainer
+from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.shell.environment import is_paddle_variable
+from crosscast.readers.shell.launch import Launch
+from crosscast.readers.words import tell_warmup, tell_window
+
+TRAINER = frozenset({"amp_master_grad", "scale_loss", "recompute", "sharding", "fp16_opt_level_O2"})
+_STRONG = frozenset(
+    (
+        *("use_fleet", "use_recompute", "init_loss_scaling", "use_dynamic_loss_scaling"),
+        *("incr_every_n_steps", "decr_every_n_nan_or_inf", "init_pretraining_params"),
+        *("num_iteration_per_drop_scope", "use_fast_executor", "use_pure_fp16", "scale_loss"),
+        *("ernie_config_path", "is_distributed", "selected_gpus", "use_pure_bf16", "use_cuda"),
+        *("bert_config_path", "use_data_parallel", "weight_sharing"),
+    )
+)
+_SWITCHES = (
+    "use_fp16",
+    "use_amp",
+    "use_pure_fp16",
+    "use_pure_bf16",
+    "use_mix_precision",
+    "fp16",
+    "amp",
+)
+_TENSORFLOW = frozenset({"use_xla", "xla", "horovod", "amp", "use_tpu", "tpu_name"})
+_ERNIE = frozenset(
+    (
+        *("ernie_config_path", "bert_config_path", "init_pretraining_params", "use_fast_executor"),
+        *("num_iteration_per_drop_scope", "skip_steps", "weight_sharing", "in_tokens", "use_cuda"),
+        *("validation_steps", "warmup_proportion"),
+    )
+)
+_DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "paddle ernie flags")
+_SCALING = {
+    "incr_every_n_steps": "growth_interval",
+    "decr_every_n_nan_or_inf": "hysteresis",
+    "incr_ratio": "growth_factor",
+    "decr_ratio": "backoff_factor",
+}
+
+
+def owns(settings: Settings, launch: Launch) -> bool:
+    """Return whether these are flags of a Paddle script."""
+    if settings.having(_TENSORFLOW) and launch.command.launcher != "paddle":
+        return False
+    switched = settings.having(_SWITCHES)
+    strong = settings.having(_STRONG)
+    if launch.command.launcher == "paddle":
+        return bool(switched or strong)
+    if any(is_paddle_variable(one.expression) for one in launch.command.environment):
+        return bool(switched or strong)
+    return len(strong) >= 2 or (bool(switched) and bool(strong))
+
+
+def tell(said: Said, settings: Settings, launch: Launch) -> None:
+    """Say what the flags likely mean."""
+    get = settings.get
+    said.tell("framework", "paddle", origin="presence")
+    said.tell("api", "paddle_cli_flags", get(*_SWITCHES, *sorted(_STRONG)), origin="presence")
+    on = _precision(said, settings)
+    _scaling(said, settings, on)
+    said.number("optimizer.lr", get("learning_rate", "lr"))
+    said.number("optimizer.weight_decay", get("weight_decay"))
+    tell_warmup(said, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
+    tell_window(said, get("gradient_accumulation_steps", "accumulate_steps"))
+    recompute = get("use_recompute", "recompute")
+    if recompute is not None and recompute.switch is not None:
+        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+    said.number("run.sequence_length", get("max_seq_len", "max_seq_length"))
+    said.number("run.epochs", get("epoch", "num_epochs", "epochs", "num_train_epochs"))
+    said.number("run.seed", get("random_seed", "seed"))
+    _parallel(said, settings, launch)
+    if len(settings.having(_ERNIE)) >= 3:
+        _ernie(said, settings)
+
+
+def _ernie(said: Said, settings: Settings) -> None:
+    """Say what ERNIE's and LARK's scripts do whatever their flags are."""
+    said.default("zero_grad.where", "static_graph")
+    said.default("optimizer.family", "adamw")
+    said.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
+    said.default("clip.kind", "global_norm")
+    said.default("clip.value", _DEFAULTS.fixed["clipping.max_norm"])
+    said.default("clip.per", "step")
+    if settings.get("lr_scheduler") is None:
+        said.default("schedule.decay", "linear")
+    said.default("schedule.stepped_per", "step")
+
+
+def tell_trainer_flags(said: Said, settings: Settings) -> None:
+    """Say what flags of PaddleNLP's Trainer mean: they are those of Hugging Face's, and more."""
+    inner = Said(said.reader, said.layer, said.confidence)
+    tell_trainer(inner, settings, api="paddle_cli_flags")
+    said.facts += [f for f in inner.facts if f.field not in ("framework", "parallel.kind")]
+    said.diagnostics += inner.diagnostics
+    said.tell("framework", "paddle", origin="presence")
+    scale = settings.get("scale_loss")
+    if scale is not None and settings.is_on("fp16"):
+        said.number("loss_scaling.init", scale)
+    recompute = settings.get("recompute")
+    if recompute is not None and recompute.switch is not None:
+        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+
+
+def _precision(said: Said, settings: Settings) -> bool | None:
+    """Say which precision runs; return whether half precision does, None if it is not known."""
+    switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
+    if switch is None:
+        said.default("precision.enabled", "never")
+        said.default("precision.default_dtype", "fp32")
+        return False
+    said.tell("precision.flag", f"--{switch.name}", switch)
+    if switch.switch is None:
+        reason = switch.reason or f"--{switch.name} is {switch.text!r}"
+        said.unknown("precision.default_dtype", reason, switch)
+        return None
+    if not switch.switch:
+        said.tell("precision.enabled", "never", switch)
+        said.tell("precision.default_dtype", "fp32", switch)
+        return False
+    dtype = "bf16" if "bf16" in switch.name else "fp16"
+    said.tell("precision.enabled", "always", switch)
+    said.tell("precision.dtypes", dtype, switch)
+    said.tell("precision.default_dtype", dtype, switch)
+    return True
+
+
+def _scaling(said: Said, settings: Settings, on: bool | None) -> None:
+    dynamic = settings.get("use_dynamic_loss_scaling")
+    scale = settings.get("init_loss_scaling", "loss_scaling", "scale_loss")
+    if on is False:
+        said.tell("loss_scaling.mode", "none", origin="presence")
+        if scale is not None and (scale.number or 0) > 1:
+            said.warn("CC927", f"--{scale.name} has no effect: half precision is off", scale)
+        return
+    if dynamic is not None and dynamic.switch is True:
+        said.tell("loss_scaling.mode", "dynamic", dynamic)
+        said.number("loss_scaling.init", scale)
+        for name, field in _SCALING.items():
+            said.number(f"loss_scaling.{field}", settings.get(name))
+    elif scale is not None and (dynamic is not None or scale.name == "loss_scaling"):
+        none = scale.number == 1
+        said.tell("loss_scaling.mode", "none" if none else "static", scale)
+        if not none:
+            said.number("loss_scaling.scale", scale)
+    elif scale is not None:
+        said.number("loss_scaling.init", scale)
+        said.unknown("loss_scaling.mode", "the script says whether it is dynamic", scale)
+    else:
+        said.unknown("loss_scaling.mode", "the script has the defaults of its flags")
+
+
+def _parallel(said: Said, settings: Settings, launch: Launch) -> None:
+    fleet = settings.get("use_fleet")
+    many = launch.command.processes
+    several = many is not None and many.known and many.value != 1
+    distributed = settings.get("is_distributed")
+    if fleet is not None and fleet.switch:
+        said.tell("parallel.kind", "fleet", fleet)
+    elif distributed is not None and not distributed.known:
+        said.tell("parallel.kind", "paddle_transpiler", distributed, confidence="guess")
+    elif launch.command.launcher == "paddle":
+        given = [_given(name, launch) for name in ("gpus", "devices", "selected_gpus")]
+        said.tell("parallel.kind", "paddle_dp", *[g for g in given if g], confidence="guess")
+    elif settings.is_on("is_distributed") or (launch.command.launcher and several):
+        given = [_given(name, launch) for name in ("nproc_per_node", "selected_gpus")]
+        said.tell(
+            "parallel.kind",
+            "paddle_transpiler",
+            settings.get("is_distributed"),
+            *[g for g in given if g],
+        )
+
+
+def _given(name: str, launch: Launch) -> Setting | None:
+    fact = launch.options.get(name)
+    return None if fact is None else Setting(name=name, value=fact.value, places=fact.places)

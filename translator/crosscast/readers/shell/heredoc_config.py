@@ -1,0 +1,44 @@
+"""Configurations that a script writes into a file by a here-document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
+from crosscast.readers.config.json_places import read_json
+from crosscast.readers.config.settings import Said
+from crosscast.readers.shell.simple import Started
+from crosscast.readers.shell.text import Word, text_of
+from crosscast.source import Source
+
+
+def config_in(said: Said, started: Iterable[Started]) -> None:
+    """Say what the DeepSpeed configurations mean that a script writes."""
+    for one in started:
+        if one.body is None or text_of(one.words[0]) not in ("cat", "tee"):
+            continue
+        text = _text(one.body)
+        if not text.lstrip().startswith("{"):
+            continue
+        first = one.body[0].span
+        source = Source(first.file, "\n" * (first.line - 1) + text)
+        tree = read_json(source).tree
+        if tree is None or tree.keys is None or not looks_like_deepspeed(tree):
+            continue
+        for node in tree.walk():
+            if isinstance(node.value, str) and node.value.startswith("$"):
+                node.reason = f"{node.value} of the script is not known"
+        inner = replace(said, facts=[], reader="deepspeed_json")
+        tell_deepspeed(inner, tree)
+        said.facts += inner.facts
+        said.diagnostics = inner.diagnostics
+
+
+def _text(body: Word) -> str:
+    """Return the text with unknown parts in quotes, if they have none."""
+    parts: list[str] = []
+    for piece in body:
+        quoted = parts and parts[-1].endswith('"')
+        parts.append(piece.text if piece.known or quoted else f'"{piece.text}"')
+    return "".join(parts)

@@ -1,0 +1,150 @@
+"""Shell and batch scripts: the programs they start, the flags and variables these really get."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Diagnostic, Severity
+from crosscast.readers.config.settings import Said
+from crosscast.readers.protocol import Reading
+from crosscast.readers.shell.environment import tell_environment
+from crosscast.readers.shell.expand import Scope
+from crosscast.readers.shell.flags_of_libraries import tell_launch
+from crosscast.readers.shell.heredoc_config import config_in
+from crosscast.readers.shell.launch import Launch, launch_of
+from crosscast.readers.shell.lost import glued_diagnostics, lost_diagnostics
+from crosscast.readers.shell.processes import with_processes
+from crosscast.readers.shell.run import Runner
+from crosscast.readers.shell.slurm import directives, variables
+from crosscast.readers.shell.text import Piece, ShellText
+from crosscast.source import Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Parser
+
+MAX_CHARACTERS = 400_000
+MAX_COMMANDS = 100
+
+_NAMES = (".sh", ".bash", ".sbatch", ".slurm", ".zsh", ".ksh", ".pbs", ".job", ".cmd")
+_FOREIGN = (".py", ".json", ".yaml", ".yml", ".md", ".rst", ".ipynb", ".toml", ".txt", ".bat")
+_SHEBANG = re.compile(r"\s*#!\s*\S*?(/env\s+(-S\s+)?)?(ba|da|k|z)?sh\b")
+_STARTS = re.compile(
+    r"^[ \t]*(export [A-Z_]+=|[A-Z_]+=\S+[ \t]+)?(\w+[ \t]+)?(python[\d.]*|torchrun|deepspeed|"
+    r"accelerate launch|fleetrun|horovodrun|mpirun|srun|fairseq-train)[ \t]",
+    re.M,
+)
+_PROGRAM = re.compile(r"\.py\b|\bpython|torchrun|deepspeed|accelerate|-train\b|-m \w")
+
+
+@dataclass(slots=True)
+class ShellReader:
+    """Reads shell scripts."""
+
+    name: str = "shell"
+
+    def sniff(self, source: Source) -> bool:
+        """Return whether the text is a shell script, by its name, first line or commands."""
+        if "\0" in source.text[:4096]:
+            return False
+        name = source.name.lower()
+        if name.endswith(_NAMES) or "#SBATCH" in source.text[:4096]:
+            return True
+        if _SHEBANG.match(source.text):
+            return True
+        if name.endswith(_FOREIGN):
+            return False
+        return bool(_STARTS.search(source.text)) and "import " not in source.text
+
+    def read(self, source: Source) -> Reading:
+        """Return the commands of a script and what they say by themselves."""
+        return read_script(source)
+
+
+def read_script(source: Source, scope: Scope | None = None) -> Reading:
+    """Return what a script starts and says; `scope` holds variables that it is started with."""
+    if len(source.text) > MAX_CHARACTERS:
+        return _only(Diagnostic(code="CC921", message=f"{source.name}: too long for a script"))
+    body, odd = _without_returns(source)
+    text = ShellText(body, source.name)
+    try:
+        root = parser().parse(text.bytes).root_node
+        found = directives(text)
+        runner = Runner(source.name, lambda data: parser().parse(data).root_node)
+        runner.scope = scope or Scope()
+        runner.scope.given |= variables(found)
+        runner.statement(root, text)
+        launches = _launches(runner, found)
+        lost = [
+            *lost_diagnostics(root, text, lambda joined: bool(_PROGRAM.search(joined))),
+            *glued_diagnostics(root, text),
+        ]
+    except RecursionError:
+        return _only(Diagnostic(code="CC921", message=f"{source.name}: nested too deeply"))
+    said = Said("shell")
+    tell_environment(said, runner.settings, launches)
+    for launch in launches:
+        tell_launch(said, launch)
+    config_in(said, runner.started)
+    if root.has_error and not launches:
+        said.warn("CC921", f"{source.name}: not all of it is shell that can be parsed")
+    return Reading(
+        facts=tuple(said.facts),
+        commands=tuple(launch.command for launch in launches),
+        diagnostics=(*odd, *lost, *said.diagnostics),
+        mentions=tuple(said.mentions),
+    )
+
+
+def parser() -> Parser:
+    """Return a parser; tree-sitter is imported only when a script is read."""
+    from tree_sitter import Parser
+
+    return Parser(_language())
+
+
+@lru_cache(maxsize=1)
+def _language() -> Language:
+    import tree_sitter_bash
+    from tree_sitter import Language
+
+    return Language(tree_sitter_bash.language())
+
+
+def root_of(source: Source) -> tuple[Node, ShellText]:
+    """Return the syntax tree of a script, for rules that look at its text."""
+    text = ShellText(_without_returns(source)[0], source.name)
+    return parser().parse(text.bytes).root_node, text
+
+
+def _launches(runner: Runner, found: dict[str, Piece]) -> list[Launch]:
+    launches: list[Launch] = []
+    for started in runner.started:
+        launch = launch_of(started)
+        if launch is not None:
+            launches.append(with_processes(launch, found))
+        if len(launches) >= MAX_COMMANDS:
+            break
+    unique = {(launch.command.program, launch.command.flags): launch for launch in launches}
+    return [replace(launch) for launch in unique.values()]
+
+
+def _without_returns(source: Source) -> tuple[str, list[Diagnostic]]:
+    """Return the text with Unix line ends; bash itself would choke on the others."""
+    if "\r\n" not in source.text:
+        return source.text, []
+    if re.search(r"[^\r]\n", source.text):
+        return source.text, []
+    message = "the lines end with a carriage return: bash takes it for a part of the last word"
+    hint = "convert the file to Unix line ends"
+    odd = Diagnostic(code="CC932", message=message, severity=Severity.WARNING, hint=hint)
+    return source.text.replace("\r\n", "\n"), [odd]
+
+
+def _only(diagnostic: Diagnostic) -> Reading:
+    return Reading(diagnostics=(diagnostic,))
+
+
+READER = ShellReader()

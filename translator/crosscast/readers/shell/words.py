@@ -1,0 +1,72 @@
+"""Words of simple commands: junk after a backslash, shells inside of commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from crosscast.readers.shell.text import Piece, ShellText, Word, text_of
+
+_SHELLS = re.compile(r"(.*/)?(ba|z|k|da)?sh")
+
+
+def lines_of(text: ShellText, start: int, end: int) -> Iterable[tuple[int, str]]:
+    """Yield the offset and the text of every line."""
+    at = start
+    for line in text.slice(start, end).splitlines(keepends=True):
+        yield at, line
+        at += len(line.encode("utf-8", "replace"))
+
+
+def junk_after(text: ShellText, end: int) -> list[Word]:
+    """Return the words that a backslash before a blank makes of the rest of its line."""
+    line = text.slice(end, end + 400).split("\n", 1)[0]
+    match = re.match(r"[ \t]*\\([ \t\r].*|[ \t\r])$", line)
+    if not match:
+        return []
+    rest = match[1]
+    place = text.span(end + len(line[: match.start(1)].encode("utf-8", "replace")))
+    first = re.match(r"[ \t\r]\S*", rest)
+    assert first is not None
+    words: list[Word] = [(Piece(text=first.group(), span=place),)]
+    for word in rest[first.end() :].split():
+        if word.startswith("#"):
+            break
+        words.append((Piece(text=word, span=place),))
+    return words
+
+
+def is_whole(word: Word) -> bool:
+    """Return whether a word is a number."""
+    return (text_of(word) or "").isdigit()
+
+
+def shell_inside(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word] | None:
+    """Return the words before `bash -c` and the text after it, if a command has that."""
+    for index, word in enumerate(words[:-2]):
+        name = text_of(word)
+        if name and _SHELLS.fullmatch(name):
+            for position in range(index + 1, len(words) - 1):
+                option = text_of(words[position]) or ""
+                if not option.startswith("-"):
+                    break
+                if option.startswith("-") and not option.startswith("--") and "c" in option:
+                    return words[:index], words[position + 1]
+    return None
+
+
+def before_shell(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the words before the shell, or none where a queue takes the script."""
+    for index, word in enumerate(words):
+        if _SHELLS.fullmatch(text_of(word) or ""):
+            return words[:index]
+    return ()
+
+
+def runs_input(words: tuple[Word, ...]) -> bool:
+    """Return whether a command runs its here-document: bash, sbatch, `srun bash`."""
+    names = [text_of(word) or "" for word in words]
+    if names[0] in ("sbatch", "qsub", "bsub"):
+        return not any(name.endswith((".sh", ".sbatch", ".slurm")) for name in names[1:])
+    shells = [i for i, name in enumerate(names) if _SHELLS.fullmatch(name)]
+    return bool(shells) and all(name.startswith("-") for name in names[shells[0] + 1 :])

@@ -1,0 +1,247 @@
+"""Sums of gradients that TensorFlow programs keep in variables, in graphs and in helper classes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known, Unknown, Value
+from crosscast.readers.python.calls import calls_of, value_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_SUM = re.compile(r"accum|acc_?grad|grad_?acc|g_acc|sum_?grad|grad_?sum|grads?_?buffer", re.I)
+_GRADIENT = re.compile(r"grad|(^|\W)gv?\b", re.I)
+_STEPS = re.compile(
+    r"accum|chunk|(^|_)ga_steps|batch_split|iter_size|update_freq|aggregate|num_micro|micro_?batch"
+    r"|virtual|grad_?acc|backward_passes",
+    re.I,
+)
+
+
+_WORDS = re.compile(
+    r"ga_steps|(gradient_|grad_)?accum(ulation|ulate)?_?(steps|batches|iter\w*|num)|n_accum\w*|"
+    r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*",
+    re.I,
+)
+_HELPER = re.compile(r"(\w*Gradient\w*Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)")
+_SUM_NAME = re.compile(r"accum|(^|\.)ga$|grad_acc", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Where a loss or a sum of gradients is divided by the number of micro-batches."""
+
+    node: ast.expr
+    module: Module
+
+
+def accumulators(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield what sums of gradients in variables say about accumulation."""
+    sums = list(_sums(program))
+    if not sums:
+        yield from _helpers(program, reader)
+        return
+    modules = dict.fromkeys(call.module for call in sums)
+    division = next((d for m in modules for d in _divisions(m)), None)
+    spans = [call.module.span(call.node) for call in sums[:4]]
+    yield fact_of("accumulation.present", Known("yes"), *spans, reader=reader)
+    steps = _steps(division, modules)
+    if steps is not None:
+        place = division.module.span(division.node) if division is not None else spans[0]
+        yield fact_of("accumulation.steps", steps, place, reader=reader)
+    if division is not None:
+        place = division.module.span(division.node)
+        yield fact_of("accumulation.loss_divided", Known("yes"), place, reader=reader)
+    sync = _sync(program)
+    if sync:
+        yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
+    where = _cleared(modules, program)
+    if where is not None:
+        yield fact_of("zero_grad.where", Known(where[0]), where[1], reader=reader)  # type: ignore[arg-type]
+
+
+def _sync(program: Program) -> str:
+    """Return whether Horovod's all-reduce waits for the end of the window; empty: no Horovod."""
+    names = {name for name, _ in calls_of(program) if name.startswith("horovod.")}
+    if any(n.endswith(("DistributedOptimizer", "DistributedGradientTape")) for n in names):
+        return "no"
+    return "yes" if any(n.endswith((".allreduce", ".grouped_allreduce")) for n in names) else ""
+
+
+def _helpers(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield what a helper of another file is told that sums gradients up."""
+    for name, call in calls_of(program):
+        words = {k.arg: k.value for k in call.node.keywords if k.arg}
+        given = next((v for k, v in words.items() if _WORDS.fullmatch(k)), None)
+        shown = name.rpartition(".")[2].rpartition(":")[2]
+        helper = bool(_HELPER.fullmatch(shown))
+        if not (helper or (given is not None and call.method in ("compile", "fit", "Trainer"))):
+            continue
+        if given is None and not _feeds(call):
+            continue
+        span = call.module.span(call.node)
+        value = value_of(given, call.module)
+        if value == Known(1):
+            return
+        yield fact_of("accumulation.present", Known("yes"), span, reader=reader)
+        if value is not None and given is not None:
+            text = call.module.text(given)
+            if isinstance(value, Unknown) and not value.has_default:
+                value = Unknown(text, value.reason, value.origin)
+            yield fact_of("accumulation.steps", value, span, reader=reader)
+        yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
+        yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
+        if any(
+            one.method == "reset" and _SUM_NAME.search(_receiver(one)) for one in call.module.calls
+        ):
+            yield fact_of("zero_grad.where", Known("after_step"), span, reader=reader)
+        sync = _sync(program)
+        if sync:
+            yield fact_of("accumulation.no_sync", Known(sync), span, reader=reader)
+        return
+
+
+def _feeds(call: Call) -> bool:
+    """Whether an accumulator without a length is called with gradients at all."""
+    return "GradientAccumulator" in call.module.text(call.node.func)
+
+
+def _receiver(call: Call) -> str:
+    return call.module.text(call.receiver) if call.receiver is not None else ""
+
+
+def _sums(program: Program) -> Iterator[Call]:
+    """Yield the calls that add gradients to variables that keep their sum."""
+    for _name, call in calls_of(program):
+        if call.method not in ("assign_add", "assign") or call.receiver is None:
+            continue
+        module = call.module
+        target = module.text(call.receiver) + _source_of(call.receiver, module)
+        if not _SUM.search(target):
+            continue
+        given = " ".join(module.text(one) for one in call.node.args)
+        given += " ".join(_source_of(one, module) for one in call.node.args)
+        if call.method == "assign_add":
+            if _GRADIENT.search(given):
+                yield call
+        elif re.search(r"\+", given) and _GRADIENT.search(given):
+            yield call
+
+
+def _source_of(node: ast.expr, module: Module) -> str:
+    """Return the text of what a loop variable in an expression runs over."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    found: list[str] = []
+    here: ast.AST | None = module.parent(node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.ClassDef):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        if isinstance(here, ast.For):
+            pairs.append((here.target, here.iter))
+        elif isinstance(here, ast.ListComp | ast.GeneratorExp):
+            pairs += [(one.target, one.iter) for one in here.generators]
+        for target, source in pairs:
+            inner = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+            if inner & names:
+                found.append(module.text(source))
+                found += _assigned(source, module)
+        here = module.parent(here)
+    found += _assigned(node, module)
+    return " " + " ".join(found)
+
+
+def _assigned(node: ast.expr, module: Module) -> list[str]:
+    from crosscast.pysource.containers import definitions
+
+    found = []
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+            for one in definitions(name, module):
+                if one.kind == "assign" and one.value is not None:
+                    found.append(one.module.text(one.value)[:400])
+    return found
+
+
+def _divisions(module: Module) -> Iterator[Division]:
+    """Yield the divisors of losses and gradients whose names speak of accumulation."""
+    for node in ast.walk(module.tree):
+        if module.is_dead(node) if isinstance(node, ast.stmt) else False:
+            continue
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            left, right = module.text(node.left), node.right
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            left, right = module.text(node.target), node.value
+        else:
+            continue
+        if not _STEPS.search(module.text(right)):
+            continue
+        if re.search(r"loss|cost", left, re.I) or _GRADIENT.search(left) or _SUM.search(left):
+            yield Division(_counted(right), module)
+
+
+def _counted(node: ast.expr) -> ast.expr:
+    """Return N of `tf.cast(N, dtype)`, `float(N)`."""
+    while isinstance(node, ast.Call) and node.args:
+        node = node.args[0]
+    return node
+
+
+def _steps(division: Division | None, modules: dict[Module, None]) -> Value | None:
+    if division is not None:
+        value = value_of(division.node, division.module)
+        if isinstance(value, Unknown) and not value.has_default:
+            names = value.names or (division.module.text(division.node),)
+            return Unknown(names[0], value.reason, value.origin, names=names)
+        return value
+    for module in modules:
+        for node in ast.walk(module.tree):
+            found = _counted_to(node, module)
+            if found is not None:
+                return value_of(found, module)
+    return None
+
+
+def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:
+    """Return N of `step % N` and `range(N - 1)` if its name speaks of accumulation."""
+    found: ast.expr | None = None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        found = node.right
+    elif isinstance(node, ast.Call) and module.text(node.func) == "range" and node.args:
+        found = node.args[0]
+        found = found.left if isinstance(found, ast.BinOp) else found
+    return found if found is not None and _STEPS.search(module.text(found)) else None
+
+
+def _cleared(modules: dict[Module, None], program: Program) -> tuple[str, object] | None:
+    """Return where a sum is set back: by an assignment instead of a sum, or to zero."""
+    for module in modules:
+        for call in module.calls:
+            if call.method != "assign" or call.receiver is None or not call.node.args:
+                continue
+            if not _SUM.search(module.text(call.receiver) + _source_of(call.receiver, module)):
+                continue
+            given = module.text(call.node.args[0])
+            if "zeros" in given:
+                function = module.function_of(call.node)
+                inside = function is not None and function.name in ("reset", "zero", "clear")
+                word = "caller" if inside and not _calls_reset(program) else "after_step"
+                return word, module.span(call.node)
+            if _GRADIENT.search(given) and "+" not in given:
+                return "window_start", module.span(call.node)
+    return None
+
+
+def _calls_reset(program: Program) -> bool:
+    return any(
+        call.method in ("reset", "zero", "clear") and call.receiver is not None
+        for module in program.modules
+        for call in module.calls
+    )

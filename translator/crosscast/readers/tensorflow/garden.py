@@ -1,0 +1,164 @@
+"""Reads programs that ask helper functions of other files for mixed precision.
+
+The official models of TensorFlow do it with `performance.configure_optimizer`,
+`performance.set_mixed_precision_policy` and `flags_core.get_loss_scale`; others with functions of
+their own whose names say so.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Choice, Known
+from crosscast.readers.python.calls import calls_of, plain, uses, value_of
+from crosscast.readers.python.precision import Site, precision_facts, site, types_in
+from crosscast.readers.python.switches import origin
+from crosscast.readers.tensorflow.keras import policy_sites
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "tf-helpers"
+_POLICY = re.compile(r"set_mixed_precision_policy|setup_mixed_precision\w*|set_policy_for_\w+")
+_HELPER = re.compile(
+    r"(get|set|setup|set_up|init|configure|enable|use|build\w*)_?\w*(mixed_precision|mxp|precision|amp)\w*"
+)
+_SWITCH = re.compile(r"amp|fp16|float16|bf16|half|mixed|mxp|precision|dtype", re.I)
+_UPDATES = re.compile(r"create_optimizer|build_optimizer|get_train_op|create_train_op")
+_HALF = re.compile(r"(use_|enable_)?(amp|fp16|mixed_precision|float16)")
+_WINDOW = re.compile(
+    r"(num_)?(gradient_)?(accum\w*_steps|accumulation_steps|accumulate_steps|steps_accum)"
+)
+_SCALE = re.compile(r"get_loss_scale")
+
+
+class GardenReader:
+    """Reads calls of helper functions that are not among the files given."""
+
+    name = NAME
+    hints = ("precision", "configure_optimizer", "mxp", "get_loss_scale", "amp")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        if not uses(program, "tensorflow", "keras", "tf_keras") and not any(
+            name.startswith(("keras.", "tensorflow.", "official.")) for name, _ in calls_of(program)
+        ):
+            return
+        configured = [c for c in _unknown(program) if c.method == "configure_optimizer"]
+        for call in configured:
+            yield from _configured(call)
+        if configured or any(policy_sites(program)):
+            return
+        sites = list(_helpers(program))
+        yield from precision_facts(sites, NAME)
+        yield from _untyped(program, sites)
+        yield from _handed_on(program)
+
+
+def _unknown(program: Program) -> Iterator[Call]:
+    """Yield the calls of functions of other files."""
+    for name, call in calls_of(program):
+        if program.function(call) is None and not name.startswith(("tensorflow.", "keras.")):
+            yield call
+
+
+def _configured(call: Call) -> Iterator[Fact]:
+    """Yield what `configure_optimizer(optimizer, use_float16=, use_graph_rewrite=)` says."""
+    words = {k.arg: k.value for k in call.node.keywords if k.arg}
+    span = call.module.span(call.node)
+    sites: list[Site] = []
+    for name, api in (("use_float16", "keras_mp"), ("use_graph_rewrite", "tf_graph_rewrite")):
+        if name in words:
+            yield fact_of("api", Known((api,)), call.module.span(words[name]), reader=NAME)
+            if name == "use_float16":
+                sites.append(site(call.node, call.module, ("fp16",), switch=words[name]))
+    yield from precision_facts(sites, NAME)
+    if not sites:
+        return
+    yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
+    scale = words.get("loss_scale")
+    value = value_of(scale, call.module)
+    place = call.module.span(scale) if scale is not None else span
+    if isinstance(scale, ast.Call) and _SCALE.fullmatch(call.module.call(scale).method):
+        inner = {k.arg: k.value for k in scale.keywords}
+        value = value_of(inner.get("default_for_fp16"), call.module)
+    known = plain(value)
+    if known == "dynamic" or scale is None:
+        yield fact_of("loss_scaling.mode", Known("dynamic"), place, reader=NAME)
+    elif isinstance(known, int | float):
+        yield fact_of("loss_scaling.mode", Known("static"), place, reader=NAME)
+        yield fact_of("loss_scaling.scale", Known(known, "flag"), place, reader=NAME)
+    else:
+        yield fact_of("loss_scaling.mode", Known("selectable"), place, reader=NAME)
+
+
+def _helpers(program: Program) -> Iterator[Site]:
+    """Yield calls of helpers whose arguments name the type."""
+    for call in _unknown(program):
+        if not _POLICY.fullmatch(call.method):
+            continue
+        given = next(iter(call.node.args), None)
+        if given is None:
+            given = next((k.value for k in call.node.keywords), None)
+        if given is None:
+            continue
+        value = value_of(given, call.module)
+        found = types_in(value)
+        if found == ("fp32",) and not isinstance(value, Choice):
+            yield site(call.node, call.module, ("fp16", "bf16"), chosen=given)
+        elif found != ("fp32",):
+            yield site(call.node, call.module, found or ("fp16", "bf16"), chosen=given)
+
+
+def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
+    """Yield who decides, where a helper is called that the files given do not show."""
+    if sites:
+        return
+    for call in _unknown(program):
+        if not _HELPER.fullmatch(call.method):
+            continue
+        given = [*call.node.args, *(k.value for k in call.node.keywords)]
+        for one in given:
+            who = origin(one, call.module)
+            if who != "always" and _SWITCH.search(call.module.text(one)):
+                span = call.module.span(call.node)
+                yield fact_of(
+                    "precision.enabled", Known(who), span, reader=NAME, confidence="likely"
+                )
+                off = plain(value_of(one, call.module))
+                if off in (None, False, "none", "float32", "fp32", "no", "off") and off is not None:
+                    yield fact_of("precision.default_dtype", Known("fp32"), span, reader=NAME)
+                return
+
+
+def _handed_on(program: Program) -> Iterator[Fact]:
+    """Yield what switches say that go to the function of another file that makes the update."""
+    for call in _unknown(program):
+        if not _UPDATES.fullmatch(call.method):
+            continue
+        given = [(None, one) for one in call.node.args]
+        given += [(k.arg, k.value) for k in call.node.keywords if k.arg]  # type: ignore[misc]
+        for word, one in given:
+            text = word or call.module.text(one).rpartition(".")[2]
+            who = origin(one, call.module)
+            if who == "always":
+                continue
+            value = value_of(one, call.module)
+            if _HALF.fullmatch(text) and isinstance(plain(value), bool | None):
+                half = site(call.node, call.module, ("fp16",), switch=one)
+                yield from precision_facts([half], NAME)
+                yield fact_of("loss_scaling.mode", Known("elsewhere"), half.span, reader=NAME)
+            elif _WINDOW.fullmatch(text) and value is not None:
+                span = call.module.span(one)
+                yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+                yield fact_of("accumulation.steps", value, span, reader=NAME)
+        return
+
+
+READER = GardenReader()

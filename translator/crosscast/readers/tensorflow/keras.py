@@ -1,0 +1,248 @@
+"""Reads Keras: precision policies, loss scaling and what optimizers of Keras do besides stepping.
+
+Three generations: `tf.keras.mixed_precision.experimental` (TensorFlow 2.1-2.4), the stable names of
+Keras 2 (TensorFlow 2.4-2.15), and Keras 3, where `LossScaleOptimizer` scales by `scale_loss` and
+`apply`, and optimizers accumulate by `gradient_accumulation_steps`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Choice, Instance, Known, Unknown, Value
+from crosscast.readers.python.calls import calls_of, last, matching, plain, text_value
+from crosscast.readers.python.precision import (
+    Mode,
+    Site,
+    precision_facts,
+    site,
+    types_behind,
+    types_in,
+)
+from crosscast.readers.python.switches import conditions, reached_by
+from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "keras"
+_SET = re.compile(
+    r"keras\.(mixed_precision\.(experimental\.)?set_(global_)?policy"
+    r"|mixed_precision\.set_dtype_policy|config\.set_dtype_policy|backend\.set_floatx)"
+)
+_POLICY = re.compile(r"keras\.(mixed_precision\.(experimental\.)?)?(Policy|DTypePolicy)")
+_SCALER = re.compile(
+    r"(keras\.(mixed_precision\.(experimental\.|loss_scale_optimizer\.)?|optimizers\.)"
+    r"|tensorflow\.[\w.]*keras[\w.]*\.)LossScaleOptimizer"
+)
+_LAYER = re.compile(r"keras\.(layers\.\w+|Sequential|Model|models\.\w+)")
+_METHODS = ("get_scaled_loss", "get_unscaled_gradients")
+
+
+class KerasReader:
+    """Reads policies, LossScaleOptimizer and the settings of Keras optimizers."""
+
+    name = NAME
+    hints = ("keras", "LossScaleOptimizer", "get_scaled_loss", "scale_loss")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        sites = [*policy_sites(program)]
+        yield from _apis(program, sites)
+        yield from precision_facts(sites, NAME)
+        if not sites and not scaler_calls(program):
+            yield from _by_caller(program)
+        if not sites:
+            yield from by_scaler(program)
+        yield from _scaling(program, sites)
+
+
+def policy_sites(program: Program) -> Iterator[Site]:
+    """Yield the places that set a policy for the whole program, then those of single layers."""
+    for name, call in matching(program, _SET):
+        node = call.bound().get("policy") or call.bound().get("value")
+        if node is None:
+            continue
+        policy = _policy_name(call.argument("policy") or call.argument("value"))
+        found = types_in(policy) or types_behind(node, call.module)
+        if found and found != ("fp32",):
+            full = "mixed" not in str(plain(policy) or "mixed")
+            mode: Mode = "full" if full or last(name) == "set_floatx" else "mixed"
+            yield site(call.node, call.module, found, chosen=node, mode=mode)
+    for _name, call in matching(program, _LAYER):
+        node = call.bound().get("dtype")
+        if node is not None and text_value(_policy_name(call.argument("dtype"))).startswith(
+            ("mixed_float16", "mixed_bfloat16")
+        ):
+            found = types_in(_policy_name(call.argument("dtype")))
+            yield site(call.node, call.module, found, chosen=node)
+
+
+def _policy_name(value: Value | None) -> Value | None:
+    """Return the name of a policy, from the object or the text."""
+    if isinstance(value, Instance) and value.call is not None:
+        call: Call = value.call  # type: ignore[assignment]
+        if last(value.made_by) in ("Policy", "DTypePolicy"):
+            return _policy_name(call.argument("name"))
+    if isinstance(value, Choice):
+        options = tuple((text, _policy_name(one) or one) for text, one in value.options)
+        return Choice(options)
+    return value
+
+
+def scaler_calls(program: Program) -> list[tuple[str, Call]]:
+    """Return the calls that wrap an optimizer in a LossScaleOptimizer of Keras."""
+    return list(matching(program, _SCALER))
+
+
+def _apis(program: Program, sites: list[Site]) -> Iterator[Fact]:
+    for name, call in calls_of(program):
+        if name.startswith("keras.") and _is_mixed(name, call, sites):
+            old = ".experimental." in name
+            word = "keras_mp_experimental" if old else "keras_mp"
+            yield fact_of("api", Known((word,)), call.module.span(call.node), reader=NAME)
+        elif call.method in _METHODS and call.receiver is not None:
+            old = any(".experimental." in n for n in call.names)
+            word = "keras_mp_experimental" if old else "keras_mp"
+            yield fact_of("api", Known((word,)), call.module.span(call.node), reader=NAME)
+        elif call.method == "scale_loss" and _is_keras_scale(call):
+            yield fact_of("api", Known(("keras_mp",)), call.module.span(call.node), reader=NAME)
+
+
+def _is_mixed(name: str, call: Call, sites: list[Site]) -> bool:
+    if _SCALER.fullmatch(name) or (
+        _POLICY.fullmatch(name) and "mixed" in call.module.text(call.node)
+    ):
+        return True
+    if not _SET.fullmatch(name):
+        return False
+    return any(one.node is call.node for one in sites)
+
+
+def _is_keras_scale(call: Call) -> bool:
+    """Whether `scale_loss` is the method of an optimizer of Keras 3 (not that of apex)."""
+    if any(name.startswith("apex") for name in call.names):
+        return False
+    text = call.module.source.text
+    inside = isinstance(call.module.parent(call.node), ast.withitem)
+    return not inside and ("keras" in text) and len(call.node.args) == 1
+
+
+def scales_by_hand(program: Program) -> Iterator[Call]:
+    """Yield the calls that scale a loss with a method of the optimizer."""
+    for _name, call in calls_of(program):
+        if (call.method == "get_scaled_loss" and call.receiver is not None) or (
+            call.method == "scale_loss" and call.receiver is not None and _is_keras_scale(call)
+        ):
+            yield call
+
+
+def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
+    found = scaler_calls(program)
+    for _name, call in found:
+        yield from _scaler(call)
+    if found:
+        yield from _library_updates(found[0][1])
+        return
+    by_hand = list(scales_by_hand(program))
+    for call in by_hand:
+        word = "caller" if call.method == "get_scaled_loss" else "library"
+        span = call.module.span(call.node)
+        yield fact_of("loss_scaling.mode", Known(word), span, reader=NAME)
+    if by_hand:
+        yield from _library_updates(by_hand[0])
+        return
+    for one in sites:
+        if "fp16" in one.dtypes and one.mode == "mixed":
+            policy = _policy_scale(one, program)
+            span = one.module.span(one.node)
+            under = one.decision.under
+            if policy is not None:
+                yield from _given(policy, span, under)
+            elif not _own_loop(program):
+                yield fact_of("loss_scaling.mode", Known("library"), span, under=under, reader=NAME)
+                yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
+
+
+def _by_caller(program: Program) -> Iterator[Fact]:
+    """Yield that a caller decides, where an optimizer scales losses that is made elsewhere."""
+    for call in scales_by_hand(program):
+        span = call.module.span(call.node)
+        yield fact_of("precision.enabled", Known("caller"), span, reader=NAME, confidence="likely")
+        if call.method == "get_scaled_loss":
+            yield fact_of("precision.dtypes", Known(("fp16",)), span, reader=NAME)
+        return
+
+
+def _own_loop(program: Program) -> bool:
+    """Whether the program applies gradients itself, where `compile` wraps nothing."""
+    names = {call.method for _, call in calls_of(program)}
+    return "apply_gradients" in names and "fit" not in names
+
+
+def _policy_scale(one: Site, program: Program) -> Value | None:
+    """Return the loss scale that an experimental policy carries."""
+    for name, call in matching(program, _POLICY):
+        if ".experimental." in name and "loss_scale" in call.bound():
+            return call.argument("loss_scale")
+    return None
+
+
+def _library_updates(call: Call) -> Iterator[Fact]:
+    span = call.module.span(call.node)
+    yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
+
+
+def _scaler(call: Call) -> Iterator[Fact]:
+    """Yield what the arguments of a LossScaleOptimizer say."""
+    bound = call.bound()
+    span = call.module.span(call.node)
+    under = tuple(c.text for c in conditions(call.node, call.module))
+    if "loss_scale" in bound:
+        value = call.argument("loss_scale")
+        if value is not None:
+            yield from _given(value, span, under)
+        return
+    fixed = plain(call.argument("dynamic"))
+    stated = any(n in bound for n in ("initial_scale", "dynamic_growth_steps", "dynamic"))
+    mode = "static" if fixed is False else "dynamic" if stated else "framework_default"
+    via = reached_by(call.node, call.module)
+    yield fact_of("loss_scaling.mode", Known(mode), span, *via, under=under, reader=NAME)
+    scale = "loss_scaling.scale" if mode == "static" else "loss_scaling.init"
+    for argument, field in (
+        ("initial_scale", scale),
+        ("dynamic_growth_steps", "loss_scaling.growth_interval"),
+    ):
+        value = call.argument(argument) if argument in bound else None
+        if value is not None and not (isinstance(value, Known) and value.value is None):
+            yield fact_of(field, value, span, under=under, reader=NAME)
+
+
+def _given(value: Value, span: Span, under: tuple[str, ...]) -> Iterator[Fact]:
+    """Yield the facts of an old `loss_scale` argument: "dynamic", a number, or an object."""
+    places = (span,)
+    match value:
+        case Known(value="dynamic") | Unknown(default="dynamic", has_default=True):
+            yield fact_of("loss_scaling.mode", Known("dynamic"), *places, under=under, reader=NAME)
+        case Known(value=int() | float()):
+            yield fact_of("loss_scaling.mode", Known("static"), *places, under=under, reader=NAME)
+            yield fact_of("loss_scaling.scale", value, *places, under=under, reader=NAME)
+        case Known(value=None):
+            yield fact_of("loss_scaling.mode", Known("none"), *places, under=under, reader=NAME)
+        case Instance(made_by=made) if "Fixed" in made or "Dynamic" in made:
+            word = "static" if "Fixed" in made else "dynamic"
+            yield fact_of("loss_scaling.mode", Known(word), *places, under=under, reader=NAME)
+        case _:
+            yield fact_of(
+                "loss_scaling.mode", Known("selectable"), *places, under=under, reader=NAME
+            )
+
+
+READER = KerasReader()

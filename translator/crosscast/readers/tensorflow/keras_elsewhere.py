@@ -1,0 +1,30 @@
+"""Optimizers of TensorFlow that scale losses, where another file sets the policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.readers.python.calls import calls_of
+from crosscast.readers.python.precision import precision_facts, site
+
+if TYPE_CHECKING:
+    from crosscast.pysource.project import Program
+
+_ELSEWHERE = re.compile(
+    r"graph_rewrite|auto_mixed_precision|AUTO_MIXED_PRECISION|set_(global_)?policy|(?i:policy\()"
+)
+"""Other ways to half precision: where one is there, the wrapper says nothing about who decides."""
+_WRAPS = re.compile(r"^(keras|tensorflow)\.[\w.]*LossScaleOptimizer$")
+
+
+def by_scaler(program: Program) -> Iterator[Fact]:
+    """Yield who decides, where an optimizer is wrapped and another file sets the policy."""
+    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
+        return
+    calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
+    found = [site(call.node, call.module, ("fp16",)) for call in calls]
+    switched = [one for one in found if one.decision.who != "always"]
+    yield from precision_facts(switched[:1], "keras")

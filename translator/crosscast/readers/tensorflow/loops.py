@@ -1,0 +1,192 @@
+"""Reads what TensorFlow programs do around the optimizer: clipping, accumulation in graphs, towers.
+
+Loops with a `GradientTape` are understood elsewhere as training steps; here is what stands outside
+of them: graphs of TensorFlow 1, helper classes that sum gradients up, distribution strategies.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.python.calls import calls_of, last, uses
+from crosscast.readers.python.switches import located
+from crosscast.readers.tensorflow.accumulators import accumulators
+from crosscast.readers.tensorflow.parallel import parallel
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+NAME = "tf-loops"
+_CLIPS = {
+    "tensorflow.clip_by_global_norm": "global_norm",
+    "tensorflow.clip_by_norm": "per_param_norm",
+    "tensorflow.clip_by_average_norm": "per_param_norm",
+    "tensorflow.clip_by_value": "value",
+    "tensorflow.contrib.training.clip_gradient_norms": "per_param_norm",
+}
+_GRADIENT = re.compile(r"grad|(^|\W)g(vs?)?\b|\bdw\b", re.I)
+_REMAT = re.compile(
+    r"(tensorflow|keras)\.(recompute_grad|remat|RematScope|contrib\.layers\.recompute_grad)"
+)
+
+
+class TensorflowLoopReader:
+    """Reads graphs, accumulators and strategies."""
+
+    name = NAME
+    hints = ("tensorflow", "keras", "tf.")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        if not uses(program, "tensorflow", "keras", "tf_keras") and not any(
+            name.startswith(("keras.", "tensorflow.")) for name, _ in calls_of(program)
+        ):
+            return
+        yield from _clipping(program)
+        yield from accumulators(program, NAME)
+        yield from parallel(program, NAME)
+        yield from _checkpointing(program)
+
+
+def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:
+    """Yield the calls that clip gradients (not images, not losses), with the kind."""
+    for name, call in calls_of(program):
+        kind = _CLIPS.get(name)
+        if kind is None:
+            continue
+        if kind == "global_norm" or _GRADIENT.search(_clipped(call)):
+            yield kind, call
+
+
+def _clipped(call: Call) -> str:
+    """Return the text of what is clipped, and of what a comprehension takes it from."""
+    module = call.module
+    given = call.node.args[0] if call.node.args else None
+    if given is None:
+        given = next((k.value for k in call.node.keywords if k.arg in ("t", "t_list")), None)
+    text = module.text(given) if given is not None else ""
+    around = module.enclosing(call.node, ast.ListComp, ast.GeneratorExp)
+    if isinstance(around, ast.ListComp | ast.GeneratorExp):
+        text += " " + " ".join(module.text(one.iter) for one in around.generators)
+    return text
+
+
+def is_used(call: Call) -> bool:
+    """Whether anything reads what a call that clips returns, apart from logs.
+
+    Only a plain assignment to names can tell; whatever else happens to a result counts as use.
+    """
+    module = call.module
+    statement = module.statement_of(call.node)
+    if isinstance(statement, ast.Expr) and statement.value is call.node:
+        return False
+    if not isinstance(statement, ast.Assign) or statement.value is not call.node:
+        return True
+    target = statement.targets[0]
+    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+    if not isinstance(first, ast.Name):
+        return True
+    around: ast.AST = module.function_of(call.node) or module.tree
+    return any(
+        isinstance(one, ast.Name)
+        and one.id == first.id
+        and isinstance(one.ctx, ast.Load)
+        and one.lineno > (statement.end_lineno or statement.lineno)
+        for one in ast.walk(around)
+    )
+
+
+def _clipping(program: Program) -> Iterator[Fact]:
+    found = list(gradient_clips(program))
+    kinds = {kind for kind, call in found if is_used(call)}
+    both = {"per_param_norm", "global_norm"} <= kinds and _same_function(found)
+    for kind, call in found:
+        span = call.module.span(call.node)
+        if not is_used(call):
+            yield fact_of("clip.kind", Known("none"), span, reader=NAME)
+            continue
+        word = "per_var_then_global" if both else kind
+        yield fact_of("clip.kind", Known(word), span, reader=NAME)
+        yield fact_of("clip.per", Known("step"), span, reader=NAME, confidence="likely")
+        value = call.argument("clip_norm") or call.argument("clip_value_max")
+        if value is not None:
+            node = call.bound().get("clip_norm") or call.bound().get("clip_value_max")
+            if node is not None:
+                value = located(value, node, call.module) or value
+            yield fact_of("clip.value", value, span, reader=NAME)
+        word = _unscaled(program, call)
+        if word:
+            yield fact_of("clip.unscaled_first", Known(word), span, reader=NAME)
+
+
+def _same_function(found: list[tuple[str, Call]]) -> bool:
+    places = {call.module.function_of(call.node) for _, call in found}
+    return len(places) == 1
+
+
+def _unscaled(program: Program, clip: Call) -> str:
+    """Return whether the loss scale is gone where gradients are clipped; empty: no scaling."""
+    module = clip.module
+    function = module.function_of(clip.node)
+    mine = [
+        call
+        for _, call in calls_of(program)
+        if call.module is module and module.function_of(call.node) is function
+    ]
+    out = [c for c in mine if c.method == "get_unscaled_gradients"]
+    scaled = [c for c in mine if c.method in ("get_scaled_loss", "scale_loss")]
+    if out:
+        before = any(c.node.lineno <= clip.node.lineno for c in out)
+        return "yes" if before else "no"
+    if scaled:
+        return "no"
+    wrapped = any(
+        last(name)
+        in (
+            "enable_mixed_precision_graph_rewrite",
+            "MixedPrecisionLossScaleOptimizer",
+            "LossScaleOptimizer",
+        )
+        for name, _ in calls_of(program)
+    )
+    switched = any("TF_ENABLE_AUTO_MIXED_PRECISION" in m.source.text for m in program.modules)
+    return "library" if wrapped or switched else ""
+
+
+def _checkpointing(program: Program) -> Iterator[Fact]:
+    from crosscast.readers.python.switches import conditions, decide
+
+    for name, call in calls_of(program):
+        if not _REMAT.fullmatch(name):
+            continue
+        wanted = re.compile(r"recompute|remat|checkpoint|memory", re.I)
+        decision = decide(conditions(call.node, call.module), None, call.module, wanted)
+        if decision.who == "caller" and decision.usual is False:
+            continue  # off unless a caller asks for it
+        word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
+        span = call.module.span(call.node)
+        yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
+    for module in program.modules:
+        for function in module.functions.values():
+            for one in function.decorator_list:
+                if _REMAT.fullmatch(_decorator(one, module)):
+                    yield fact_of(
+                        "activation_checkpointing.mode", Known("yes"), module.span(one), reader=NAME
+                    )
+
+
+def _decorator(node: ast.expr, module: Module) -> str:
+    from crosscast.readers.python.calls import canonical
+
+    return canonical(module.resolve(node)) if not isinstance(node, ast.Call) else ""
+
+
+READER = TensorflowLoopReader()

@@ -1,0 +1,210 @@
+"""Reads optimizers and schedules of TensorFlow and Keras, whatever the generation."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.python.calls import calls_of, canonical, last, text_value, uses
+from crosscast.readers.python.optimizers import (
+    Made,
+    course_facts,
+    facts_of,
+    family_of,
+    made,
+    schedule_facts,
+    with_subjects,
+)
+from crosscast.readers.python.schedules import Course, course_of, words_of
+from crosscast.readers.tensorflow.keras_optimizers import (
+    compiled,
+    named_optimizer,
+    optimizer_calls,
+)
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+
+NAME = "tf-optimizers"
+_TRAIN = re.compile(
+    r"tensorflow\.(train|contrib\.opt)\.(?!Sync|experimental)(\w+\.)*[A-Z]\w*Optimizer"
+)
+_STRANGE = re.compile(
+    r"(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
+    r"|Bert\w*Adam)(Optimizer)?(V2)?"
+)
+"""Optimizers that are not TensorFlow's own: of a file that is not given, or of the program."""
+_MAKERS = re.compile(r"(create|get|build|make|configure)_optimizers?|get_optimizer_\w+")
+_RATES_BY_CALLBACK = re.compile(r"LearningRateScheduler|LRScheduler|LearningRateSchedule\w*")
+
+
+class OptimizerReader:
+    """Reads the calls that make optimizers, and the schedules that they are given."""
+
+    name = NAME
+    hints = ("tensorflow", "keras", "tf.")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        if not uses(program, "tensorflow", "keras", "tf_keras", "tensorflow_addons") and not any(
+            name.startswith(("keras.", "tensorflow.")) for name, _ in calls_of(program)
+        ):
+            return
+        found = with_subjects(list(optimizers(program)))
+        for one in found:
+            yield from facts_of(one, NAME)
+            yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
+            yield from _regularized(one)
+        yield from _by_name(program, bool(found))
+        if not found:
+            yield from _elsewhere(program)
+        yield from _by_callback(program)
+
+
+def optimizers(program: Program) -> Iterator[Made]:
+    """Yield the optimizers that a program makes of classes that are known."""
+    seen: set[ast.AST] = set()
+    strange: list[Made] = []
+    for name, call in optimizer_calls(program):
+        if last(name) != "LossScaleOptimizer" and call.node not in seen:
+            seen.add(call.node)
+            yield made(call, name, family_of(last(name)))
+    for name, call in calls_of(program):
+        if call.node in seen:
+            continue
+        shown = last(name)
+        if _TRAIN.fullmatch(name) and family_of(shown):
+            seen.add(call.node)
+            yield made(call, name, family_of(shown))
+        elif _STRANGE.fullmatch(shown) and not _is_other(name) and not _within_optimizer(call):
+            seen.add(call.node)
+            strange.append(made(call, name, family_of(shown)))
+    yield from strange
+
+
+def _is_other(name: str) -> bool:
+    return name.startswith(
+        ("torch.", "paddle.", "jax.", "optax.", "flax.", "apex.", "transformers.")
+    )
+
+
+def _within_optimizer(call: Call) -> bool:
+    """Whether a class of optimizers makes it to build on it (`super`, a wrapped one)."""
+    owner = call.module.class_of(call.node)
+    return owner is not None and bool(family_of(owner.name))
+
+
+def _regularized(one: Made) -> Iterator[Fact]:
+    for name in ("exclude_from_weight_decay", "exclude_from_layer_adaptation"):
+        if name in one.call.bound():
+            span = one.call.module.span(one.call.node)
+            yield fact_of(
+                "optimizer.no_decay", Known("yes"), span, subject=one.subject, reader=NAME
+            )
+            return
+
+
+def _by_name(program: Program, others: bool) -> Iterator[Fact]:
+    """Yield the optimizers that `compile` gets as texts."""
+    for call in compiled(program):
+        named = named_optimizer(call)
+        if named is None or not family_of(named[0]) or others:
+            continue
+        span = call.module.span(call.node)
+        yield fact_of("optimizer.family", Known(family_of(named[0])), span, reader=NAME)
+        yield fact_of("optimizer.name", Known(named[0]), span, reader=NAME)
+
+
+def _elsewhere(program: Program) -> Iterator[Fact]:
+    """Yield an optimizer that a function of another file makes, with what the call says of it."""
+    for name, call in calls_of(program):
+        getter = name == "keras.optimizers.get"
+        if not getter and not (_MAKERS.fullmatch(call.method) and program.function(call) is None):
+            continue
+        bound = call.bound()
+        family = ""
+        for argument in ("optimizer", "optimizer_type", "optimizer_name", "name"):
+            if argument in bound:
+                family = family or family_of(text_value(call.argument(argument)))
+        one = with_subjects([made(call, name, family or "elsewhere")])[0]
+        yield from facts_of(one, NAME)
+        yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
+        yield from _promised(call)
+        return
+
+
+def _promised(call: Call) -> Iterator[Fact]:
+    """Yield that there is a warm-up, where a function elsewhere is given its length."""
+    bound = call.bound()
+    for name in ("num_warmup_steps", "warmup_steps"):
+        if name in bound:
+            node = bound[name]
+            text = call.module.owner_of(node).text(node)
+            span = call.module.span(node)
+            yield fact_of("schedule.on_skip", Known("library"), span, reader=NAME)
+            yield fact_of("schedule.has_warmup", Known("yes"), span, reader=NAME)
+            yield fact_of("schedule.warmup", Known(text), span, reader=NAME)
+            yield fact_of("schedule.stepped_per", Known("step"), span, reader=NAME)
+            yield fact_of("schedule.decay", Known("elsewhere"), span, reader=NAME)
+            return
+
+
+def _by_callback(program: Program) -> Iterator[Fact]:
+    """Yield schedules that callbacks, or objects of the program's own, put into an optimizer."""
+    for name, call in calls_of(program):
+        shown = last(name)
+        if name == "keras.callbacks.ReduceLROnPlateau":
+            yield from _said(call, Course(decay="plateau"), "epoch")
+        elif name == "keras.callbacks.LearningRateScheduler":
+            node = call.bound().get("schedule") or next(iter(call.node.args), None)
+            course = course_of(node, call.module) if node is not None else None
+            yield from _said(call, course or Course(decay="custom"), "epoch")
+        elif _RATES_BY_CALLBACK.fullmatch(shown) and not canonical(name).startswith("keras."):
+            words = {k.arg for k in call.node.keywords}
+            if "warmup_steps" in words or any(
+                "optim" in call.module.text(a) for a in call.node.args
+            ):
+                yield from _promised(call)
+    for module, hook, per in rate_setters(program):
+        course = Course(decay=words_of([hook.name]) or "custom", places=(module.span(hook),))
+        yield from course_facts(course, NAME, stepped=per)
+        yield fact_of("schedule.on_skip", Known("library"), module.span(hook), reader=NAME)
+
+
+def rate_setters(program: Program) -> Iterator[tuple[Module, Function, str]]:
+    """Yield the methods of callbacks of the program that set the learning rate themselves."""
+    for module in program.modules:
+        for name, node in module.functions.items():
+            owner, _, method = name.rpartition(".")
+            if method not in _HOOKS or not owner or not _made(program, owner):
+                continue
+            if _SETS.search(module.text(node)):
+                yield module, node, "step" if "batch" in method else "epoch"
+
+
+_SETS = re.compile(r"set_value\([\w.]*(\.lr|learning_rate)\b|(\.lr|learning_rate)(\.assign\(| = )")
+_HOOKS = (
+    "on_batch_begin",
+    "on_train_batch_begin",
+    "on_epoch_begin",
+    "on_batch_end",
+    "on_epoch_end",
+)
+
+
+def _made(program: Program, owner: str) -> bool:
+    return any(last(name) == owner.rpartition(".")[2] for name, _ in calls_of(program))
+
+
+def _said(call: Call, course: Course, per: str) -> Iterator[Fact]:
+    yield from course_facts(course, NAME, call.module.span(call.node), stepped=per)
+
+
+READER = OptimizerReader()

@@ -1,0 +1,86 @@
+"""How TensorFlow programs spread their work: strategies, towers, TPUs, Horovod."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known
+from crosscast.readers.python.calls import calls_of, last
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+_STRATEGIES = {
+    "MirroredStrategy": "mirrored",
+    "MultiWorkerMirroredStrategy": "multiworker",
+    "CollectiveAllReduceStrategy": "multiworker",
+    "TPUStrategy": "tpu",
+    "TPUStrategyV2": "tpu",
+}
+_TPU = ("CrossShardOptimizer", "TPUEstimator", "TPUEstimatorSpec")
+_CHOSEN = re.compile(r"(get|create|setup|build|make|init)_(distribution_|distributed_)?strategy")
+_TRAINS = frozenset(
+    {
+        *("apply_gradients", "minimize", "fit", "compile", "compute_gradients", "gradient", "run"),
+        *("train_on_batch", "train_and_evaluate", "apply", "train"),
+    }
+)
+_TOWER = re.compile(r"(average|combine|merge|aggregate)_(tower_)?(grads|gradients)\w*")
+
+
+def parallel(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield how work is spread over devices."""
+    trains = any(
+        call.method in _TRAINS or "optimizers." in name for name, call in calls_of(program)
+    )
+    if not trains:
+        return
+    strategies: dict[str, list[Call]] = {}
+    others: list[tuple[str, Call]] = []
+    for name, call in calls_of(program):
+        shown = last(name) or call.method
+        if shown in _STRATEGIES and "distribute" in name:
+            strategies.setdefault(_STRATEGIES[shown], []).append(call)
+        elif shown in _TPU and name.startswith("tensorflow."):
+            others.append(("tpu", call))
+        elif name.startswith("horovod.") and shown in _HOROVOD and "torch" not in name:
+            others.append(("horovod", call))
+        elif _TOWER.fullmatch(call.method):
+            others.append(("towers", call))
+        elif _is_chosen(name, call, program):
+            others.append(("strategy_by_flag", call))
+    kinds = set(strategies) - {"mirrored"}
+    if len(strategies) > 1 and kinds:
+        calls = [c for many in strategies.values() for c in many]
+        yield from _said("strategy_by_flag", calls, reader)
+    else:
+        for word, calls in strategies.items():
+            yield from _said(word, calls, reader)
+    if strategies:
+        others = [one for one in others if one[0] != "strategy_by_flag"]
+    for word in dict.fromkeys(word for word, _ in others):
+        yield from _said(word, [c for w, c in others if w == word], reader)
+
+
+_HOROVOD = frozenset({"init", "DistributedOptimizer", "DistributedGradientTape", "allreduce"})
+
+
+def _is_chosen(name: str, call: Call, program: Program) -> bool:
+    """Whether a strategy comes from somewhere that a flag decides about."""
+    if _CHOSEN.fullmatch(call.method):
+        if program.function(call) is not None:
+            return False
+        return bool(call.node.args or call.node.keywords) or name.startswith(
+            "tensorflow.distribute"
+        )
+    return False
+
+
+def _said(word: str, calls: list[Call], reader: str) -> Iterator[Fact]:
+    spans = [call.module.span(call.node) for call in calls[:6]]
+    yield fact_of("parallel.kind", Known((word,)), *spans, reader=reader)

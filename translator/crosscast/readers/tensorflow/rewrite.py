@@ -1,0 +1,235 @@
+"""Reads TensorFlow's graph rewrite: by call, by session configuration, by options, by environment.
+
+What the four do to a loss: the call wraps the optimizer in a loss scaler, the configuration and
+the options only rewrite the graph, the variable does both in the builds of TensorFlow that read it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Instance, Known, Symbol, Unknown, Value
+from crosscast.readers.python.calls import calls_of, canonical, last, plain, value_of
+from crosscast.readers.python.precision import Site, precision_facts, site
+from crosscast.readers.python.switches import conditions, origin
+from crosscast.readers.tensorflow.keras import policy_sites
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+NAME = "tf-rewrite"
+VARIABLE = re.compile(r"TF_ENABLE_AUTO_MIXED_PRECISION(_GRAPH_REWRITE|_LOSS_SCALING)?")
+_OFF = ("", "0", "false", "False", 0, False, None)
+_OPTION = re.compile(r"auto_mixed_precision(_mkl|_onednn_bfloat16|_cpu)?")
+_KEEPERS: Mapping[str, str] = {
+    "initial_loss_scale": "loss_scaling.init",
+    "init_loss_scale": "loss_scaling.init",
+    "increment_period": "loss_scaling.growth_interval",
+    "incr_every_n_steps": "loss_scaling.growth_interval",
+    "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
+    "multiplier": "loss_scaling.growth_factor",
+    "incr_ratio": "loss_scaling.growth_factor",
+    "decr_ratio": "loss_scaling.backoff_factor",
+    "loss_scale_value": "loss_scaling.scale",
+    "loss_scale": "loss_scaling.scale",
+}
+
+
+class RewriteReader:
+    """Reads the four ways to ask for automatic mixed precision of graphs."""
+
+    name = NAME
+    hints = ("mixed_precision", "TF_ENABLE_AUTO_MIXED_PRECISION", "LossScale")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the facts."""
+        found = [*_by_call(program), *_by_config(program), *_by_environment(program)]
+        for word, one in found:
+            span = one.module.span(one.node)
+            yield fact_of("api", Known((word,)), span, reader=NAME)
+        beside = list(policy_sites(program)) if found else []
+        yield from precision_facts([one for _, one in found], NAME, beside)
+        for word, one in found:
+            if word == "tf_env_amp":
+                span = one.module.span(one.node)
+                under = one.decision.under
+                yield fact_of(
+                    "loss_scaling.mode", Known("env_default"), span, under=under, reader=NAME
+                )
+                yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
+        yield from _scalers(program)
+
+
+def _by_call(program: Program) -> Iterator[tuple[str, Site]]:
+    for name, call in calls_of(program):
+        if last(name) == "enable_mixed_precision_graph_rewrite":
+            yield "tf_graph_rewrite", site(call.node, call.module, ("fp16",))
+        elif name == "tensorflow.contrib.mixed_precision.LossScaleOptimizer":
+            yield "tf_contrib_mp", site(call.node, call.module, ("fp16",))
+        elif name.endswith("config.optimizer.set_experimental_options"):
+            yield from _options(call)
+
+
+def _options(call: Call) -> Iterator[tuple[str, Site]]:
+    given = call.bound().get("options")
+    if not isinstance(given, ast.Dict):
+        return
+    for key, value in zip(given.keys, given.values, strict=True):
+        name = key.value if isinstance(key, ast.Constant) else None
+        if not isinstance(name, str) or not _OPTION.fullmatch(name):
+            continue
+        if plain(value_of(value, call.module)) is not False:
+            yield "tf_config_automp", _switched(call.node, value, call.module, name)
+
+
+def _switched(node: ast.AST, value: ast.expr, module: Module, key: str) -> Site:
+    half = "bf16" if key.endswith(("_mkl", "_onednn_bfloat16")) else "fp16"
+    fixed = isinstance(value, ast.Constant) or origin(value, module) == "always"
+    return site(node, module, (half,), switch=None if fixed else value)
+
+
+def _by_config(program: Program) -> Iterator[tuple[str, Site]]:
+    for name, call in calls_of(program):
+        if last(name) == "RewriterConfig" or call.method == "RewriterConfig":
+            for keyword in call.node.keywords:
+                if (
+                    keyword.arg
+                    and _OPTION.fullmatch(keyword.arg)
+                    and _is_on(keyword.value, call.module)
+                ):
+                    one = _switched(call.node, keyword.value, call.module, keyword.arg)
+                    yield "tf_rewriter_config", one
+    for module in program.modules:
+        if "auto_mixed_precision" not in module.source.text:
+            continue
+        for node, target in assignments(module):
+            if not isinstance(target, ast.Attribute) or not _OPTION.fullmatch(target.attr):
+                continue
+            owner = module.text(target.value)
+            if ("rewrit" in owner or "options" in owner) and _is_on(node.value, module):
+                yield "tf_rewriter_config", _switched(node, node.value, module, target.attr)
+
+
+def assignments(module: Module) -> Iterator[tuple[ast.Assign, ast.expr]]:
+    """Yield the assignments that can run, and each of their targets."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Assign) and not module.is_dead(node):
+            for target in node.targets:
+                yield node, target
+
+
+def _is_on(node: ast.expr, module: Module) -> bool:
+    value = value_of(node, module)
+    if isinstance(value, Symbol):
+        return last(value.name) != "OFF"
+    if isinstance(node, ast.Attribute):
+        return node.attr != "OFF"
+    known = plain(value)
+    return not (isinstance(value, Known) and (known in _OFF[3:] or known == 2))
+
+
+def _by_environment(program: Program) -> Iterator[tuple[str, Site]]:
+    for module in program.modules:
+        if "TF_ENABLE_AUTO_MIXED_PRECISION" not in module.source.text:
+            continue
+        for node, target in assignments(module):
+            if not isinstance(target, ast.Subscript) or not _is_variable(target.slice):
+                continue
+            if module.resolve(target.value) == "os.environ":
+                yield from _variable(node, node.value, module)
+        for call in module.calls:
+            yield from _environment_call(call)
+
+
+def _environment_call(call: Call) -> Iterator[tuple[str, Site]]:
+    arguments = call.node.args
+    if call.name in ("os.putenv", "os.environ.setdefault", "os.environ.__setitem__"):
+        if len(arguments) == 2 and _is_variable(arguments[0]):
+            yield from _variable(call.node, arguments[1], call.module)
+    elif call.name == "os.environ.update" and arguments and isinstance(arguments[0], ast.Dict):
+        for key, value in zip(arguments[0].keys, arguments[0].values, strict=True):
+            if key is not None and _is_variable(key):
+                yield from _variable(call.node, value, call.module)
+
+
+def _is_variable(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and bool(VARIABLE.fullmatch(node.value))
+    )
+
+
+def _variable(node: ast.AST, value: ast.expr, module: Module) -> Iterator[tuple[str, Site]]:
+    known = value_of(value, module)
+    if isinstance(known, Known) and known.value in _OFF and known.origin in ("literal", "constant"):
+        return
+    yield "tf_env_amp", _switched(node, value, module, "")
+
+
+def _scalers(program: Program) -> Iterator[Fact]:
+    """Yield the loss scale of wrappers of optimizers."""
+    for name, call in calls_of(program):
+        shown = last(name)
+        argument = ""
+        if shown in ("enable_mixed_precision_graph_rewrite", "MixedPrecisionLossScaleOptimizer"):
+            argument = "loss_scale"
+        elif name == "tensorflow.contrib.mixed_precision.LossScaleOptimizer":
+            argument = "loss_scale_manager"
+        if not argument:
+            continue
+        span = call.module.span(call.node)
+        under = tuple(c.text for c in conditions(call.node, call.module))
+        value = call.argument(argument)
+        node = call.bound().get(argument)
+        yield from _scale(value, node, call.module, span, under)
+        yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
+
+
+def _scale(
+    value: Value | None,
+    node: ast.expr | None,
+    module: Module,
+    span: Span,
+    under: tuple[str, ...],
+) -> Iterator[Fact]:
+    def mode(word: str) -> Fact:
+        return fact_of("loss_scaling.mode", Known(word), span, under=under, reader=NAME)
+
+    match value:
+        case None:
+            yield mode("framework_default")
+        case Known(value="dynamic") | Unknown(default="dynamic", has_default=True):
+            yield mode("dynamic")
+        case Known(value=int() | float()):
+            yield mode("static")
+            yield fact_of("loss_scaling.scale", value, span, under=under, reader=NAME)
+        case Instance(made_by=made, call=maker) if "LossScale" in canonical(made) and maker:
+            yield mode("static" if "Fixed" in made else "dynamic")
+            yield from _keeper(maker, under)  # type: ignore[arg-type]
+        case _:
+            text = module.owner_of(node).text(node) if node is not None else ""
+            if "dynamic" in text:
+                yield mode("selectable")
+            else:
+                yield mode("selectable")
+                yield fact_of("loss_scaling.scale", value, span, under=under, reader=NAME)
+
+
+def _keeper(call: Call, under: tuple[str, ...]) -> Iterator[Fact]:
+    for argument, field in _KEEPERS.items():
+        value = call.argument(argument) if argument in call.bound() else None
+        if value is not None:
+            span = call.module.span(call.node)
+            yield fact_of(field, value, span, under=under, reader=NAME)
+
+
+READER = RewriteReader()

@@ -1,0 +1,1 @@
+"""PyTorch and the trainers on top of it."""

@@ -1,0 +1,159 @@
+"""Reads Hugging Face Accelerate: what `Accelerator(...)` is given."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Choice, Known, Unknown, Value
+from crosscast.readers.python.calls import matching
+from crosscast.readers.torch.origin import origin
+from crosscast.readers.torch.told import Told, content, place_of, word_of_type
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "accelerate"
+_ACCELERATOR = re.compile(r"accelerate\.(accelerator\.)?Accelerator")
+_SCALER = re.compile(r"accelerate\.(utils\.)?GradScalerKwargs")
+_PARAMETERS = {
+    "init_scale": "init",
+    "growth_factor": "growth_factor",
+    "backoff_factor": "backoff_factor",
+    "growth_interval": "growth_interval",
+}
+_ALL = ("fp16", "bf16")
+
+
+class Accelerate:
+    """Reads Accelerator."""
+
+    name = NAME
+    hints = ("Accelerator",)
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield what the Accelerators of a program are told."""
+        told = Told(NAME)
+        calls = list(dict.fromkeys(call for _, call in matching(program, _ACCELERATOR)))
+        if not calls:
+            return
+        places = [place_of(call) for call in calls]
+        told.say("api", "accelerate", *places)
+        told.say("parallel.kind", "library", *places)
+        scaled = _precision(told, calls)
+        if scaled:
+            _scaling(told, program, places)
+        told.say("scaler_update.status", "library", *places)
+        yield from told.facts
+
+
+def _precision(told: Told, calls: list[Call]) -> bool:
+    """Say who decides about precision; False if float16 is certainly not used."""
+    given = [call for call in calls if {"mixed_precision", "fp16"} & set(call.bound())]
+    if not given:
+        places = [place_of(call) for call in calls]
+        told.say(
+            "precision.enabled", "config", *places, origin="library_default", confidence="likely"
+        )
+        told.say(
+            "precision.default_dtype",
+            "launcher_or_config",
+            *places,
+            origin="library_default",
+            confidence="likely",
+        )
+        return True
+    call = given[0]
+    name = "mixed_precision" if "mixed_precision" in call.bound() else "fp16"
+    node = call.bound()[name]
+    module = call.module.owner_of(node)
+    spans = [place_of(call), module.span(node)]
+    value = evaluate(node, module)
+    who = origin(node, module)
+    types, flags = _types(node, value, call)
+    spans += flags
+    if name == "fp16":
+        types = ("fp16",)
+        on = content(value)
+        default = "" if not isinstance(on, bool) else "fp16" if on else "fp32"
+    else:
+        default = _default(value)
+    if who == "always":
+        if not set(types) - {"fp32"} and default != "launcher_or_config":
+            told.say("precision.enabled", "never", *spans)
+            told.say("precision.default_dtype", "fp32", *spans)
+            told.say("loss_scaling.mode", "none", *spans)
+            return False
+        who = "config" if default == "launcher_or_config" else "always"
+    text = module.text(node)
+    told.say("precision.enabled", who, *spans, origin="flag" if who == "flag" else "presence",
+             expression=text)  # fmt: skip
+    if types:
+        told.say("precision.dtypes", tuple(t for t in types if t != "fp32"), *spans)
+    if who != "always":
+        told.say("precision.flag", text, *spans[:1])
+    if default:
+        told.say("precision.default_dtype", default, *spans, expression=text)
+    else:
+        told.unknown("precision.default_dtype", "the switch is not known", *spans, expression=text)
+    told.say("precision.mode", "mixed", *spans[:1])
+    return set(types) != {"bf16"}
+
+
+def _default(value: Value) -> str:
+    if isinstance(value, Unknown) and not value.has_default:
+        return ""
+    if isinstance(value, Choice):
+        return ""
+    plain = content(value)
+    return "launcher_or_config" if plain is None else word_of_type(plain)
+
+
+def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], list[Span]]:
+    """Return the types that can be chosen, and where the flag for it is defined."""
+    program = call.module.program
+    found: dict[str, None] = {}
+    spans: list[Span] = []
+    name = (
+        value.flag if isinstance(value, Known) else value.text if isinstance(value, Unknown) else ""
+    )
+    dest = re.sub(r"\W+$", "", name).rpartition(".")[2].rpartition("[")[2].strip("'\"")
+    flag = program.flags.get(dest) if program is not None and dest else None
+    if flag is not None:
+        spans.append(flag.span)
+        for one in flag.choices:
+            word = word_of_type(one)
+            if word:
+                found[word] = None
+    if not found:
+        options = [one for _, one in value.options] if isinstance(value, Choice) else [value]
+        for option in options:
+            word = word_of_type(content(option))
+            if word:
+                found[word] = None
+    if flag is not None and not set(found) - {"fp32"}:
+        found.update(dict.fromkeys(_ALL))
+    return tuple(found), spans
+
+
+def _scaling(told: Told, program: Program, places: list[Span]) -> None:
+    kwargs = [call for _, call in matching(program, _SCALER)]
+    given = False
+    for call in kwargs:
+        for argument, name in _PARAMETERS.items():
+            if argument in call.bound():
+                given = True
+                told.number(f"loss_scaling.{name}", call.argument(argument), place_of(call))
+    if given:
+        told.say("loss_scaling.mode", "dynamic", *(place_of(call) for call in kwargs))
+    else:
+        told.say("loss_scaling.mode", "library", *places)
+
+
+READER = Accelerate()

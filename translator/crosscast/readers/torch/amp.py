@@ -1,0 +1,222 @@
+"""Reads `torch.amp` and `torch.cuda.amp`: autocast and GradScaler."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.readers.python.calls import calls_of, last, matching
+from crosscast.readers.torch.precision import Use, tell_uses
+from crosscast.readers.torch.scalers import given_scalers, of_helper
+from crosscast.readers.torch.switches import Decision, conditions_of, decide
+from crosscast.readers.torch.told import Told, place_of, trains, types_of
+from crosscast.trainstep.find import training_steps
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "torch_amp"
+_AUTOCAST = re.compile(r"torch\.(cuda\.amp|amp|cpu\.amp|xpu\.amp|npu\.amp)\.(autocast|auto_cast)")
+_SCALER = re.compile(
+    r"torch\.(cuda\.amp|amp|xpu\.amp|npu\.amp)\.GradScaler"
+    r"|torch\.distributed\.fsdp\.sharded_grad_scaler\.ShardedGradScaler"
+)
+_HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
+"""Wrapper of a scaler that files around vision models hand on under this name."""
+_CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
+_KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
+_PARAMETERS = {
+    "init_scale": "init",
+    "growth_factor": "growth_factor",
+    "backoff_factor": "backoff_factor",
+    "growth_interval": "growth_interval",
+}
+
+
+class TorchAmp:
+    """Reads autocast and GradScaler."""
+
+    name = NAME
+    hints = ("autocast", "GradScaler", "NativeScaler", "scaler")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield what a program says about mixed precision and loss scaling."""
+        told = Told(NAME)
+        scalers = list(_made(program, _SCALER))
+        if not scalers and not trains(program):
+            return
+        uses = [_use(call, program) for call in _autocasts(program)]
+        live = [one for one in scalers if _decision(one).who != "never"]
+        uses += _by_helpers(program) if not uses else []
+        there = tell_uses(told, uses) or _by_scaler(told, live, program)
+        for call in (*_autocasts(program), *live) if there else ():
+            for name in (*call.names, _partial(call)):
+                if _AUTOCAST.fullmatch(name) or _SCALER.fullmatch(name):
+                    api = "torch.cuda.amp" if ".cuda.amp" in name else "torch.amp"
+                    told.say("api", api, place_of(call))
+        half = any("fp16" in use.types and use.decision.who != "never" for use in uses)
+        _scaling(told, live, program, half or not uses)
+        yield from told.facts
+
+
+def _made(program: Program, pattern: re.Pattern[str]) -> Iterator[Call]:
+    seen: set[ast.AST] = set()
+    for _, call in matching(program, pattern):
+        if call.node not in seen:
+            seen.add(call.node)
+            yield call
+
+
+def _partial(call: Call) -> str:
+    """Return what `functools.partial(torch.autocast, ...)` stands for."""
+    if call.name == "functools.partial" and call.node.args:
+        return call.module.resolve(call.node.args[0])
+    return ""
+
+
+def _autocasts(program: Program) -> list[Call]:
+    found = []
+    for name, call in calls_of(program):
+        if name == "functools.partial" and _AUTOCAST.fullmatch(_partial(call)):
+            found.append(call)
+        if _AUTOCAST.fullmatch(name) and not any(m.partial for m in call.meanings):
+            found.append(call)
+    return list(dict.fromkeys(found))
+
+
+def _arguments(call: Call) -> dict[str, ast.expr]:
+    bound = dict(call.bound())
+    for keyword in call.node.keywords:
+        if keyword.arg is not None:
+            bound.setdefault(keyword.arg, keyword.value)
+    first = call.node.args[:1]
+    if ".cuda.amp." in call.name and call.method == "autocast" and first:
+        bound.setdefault("enabled", first[0])
+    return bound
+
+
+def _use(call: Call, program: Program) -> Use:
+    bound = _arguments(call)
+    decision = decide(conditions_of(call), bound.get("enabled"), call.module)
+    dtype = bound.get("dtype") or bound.get("fast_dtype")
+    module = call.module
+    types: tuple[str, ...] = ("fp16",)
+    default = "fp16"
+    if dtype is not None and not (isinstance(dtype, ast.Constant) and dtype.value is None):
+        types, default = types_of(dtype, module)
+        types = types or ("fp16",)
+    elif _on_cpu(call, bound):
+        types, default = ("bf16",), "bf16"
+    function = module.function_of(call.node)
+    inside = function if function is not None else module.tree
+    learns = any(
+        isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr in ("backward", "manual_backward")
+        for one in ast.walk(inside)
+    )
+    return Use(place_of(call), decision, types, default, learns or _reached(call, program))
+
+
+def _on_cpu(call: Call, bound: dict[str, ast.expr]) -> bool:
+    if ".cpu.amp." in call.name:
+        return True
+    device = bound.get("device_type")
+    if device is None and call.node.args and ".cuda.amp." not in call.name:
+        device = call.node.args[0]
+    value = device.value if isinstance(device, ast.Constant) else None
+    return value == "cpu"
+
+
+def _reached(call: Call, program: Program) -> bool:
+    """Whether a training step runs through the call."""
+    return any(
+        context.node is call.node or getattr(context.node, "context_expr", None) is call.node
+        for step in training_steps(program)
+        for event in step.of("backward", "forward")
+        for context in event.contexts
+    )
+
+
+def _decision(call: Call) -> Decision:
+    bound = _arguments(call)
+    return decide(conditions_of(call), bound.get("enabled"), call.module)
+
+
+def _by_helpers(program: Program) -> list[Use]:
+    """Return what helpers of other files make of autocast: `get_autocast(args.precision)`."""
+    found = []
+    for module in program.modules:
+        for call in module.calls:
+            if not isinstance(call.node.func, ast.Name) or program.function(call) is not None:
+                continue
+            name = call.name
+            known = name.startswith(_KNOWN) or _AUTOCAST.fullmatch(name)
+            if known or not name or not _CAST.fullmatch(last(name)):
+                continue
+            given = [*call.node.args, *(k.value for k in call.node.keywords)]
+            switch = next((one for one in given if "device" not in module.text(one)), None)
+            decision = decide(conditions_of(call), switch, module)
+            if decision.who != "never":
+                decision = replace(decision, usual=None)
+                found.append(Use(place_of(call), decision, ("fp16",), ""))
+    return found
+
+
+def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
+    """Say what a scaler alone tells: where autocast is, another file knows."""
+    helpers = list(_made(program, _HELPER))
+    if not scalers:
+        if by_caller := given_scalers(program):
+            decision = Decision("caller", None)
+            return tell_uses(told, [Use(by_caller[0], decision, ("fp16",), "")])
+        return tell_uses(
+            told,
+            [Use(place_of(c), of_helper(c, program), ("fp16",), "fp16") for c in helpers],
+        )
+    looped = any(step.loop is not None for step in training_steps(program))
+    uses = []
+    for call in scalers:
+        decision = _decision(call)
+        if decision.who == "always" and not looped:
+            decision = Decision("caller", None, decision.under)
+        uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
+    return tell_uses(told, uses)
+
+
+def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) -> None:
+    if scalers:
+        given = False
+        for call in scalers:
+            bound = _arguments(call)
+            for argument, name in _PARAMETERS.items():
+                if argument in bound and not _is_none(bound[argument]):
+                    given = True
+                    value = call.argument(argument) if argument in call.bound() else None
+                    told.number(f"loss_scaling.{name}", value, place_of(call))
+        mode = "dynamic" if given else "framework_default"
+        calls = (*scalers, *_made(program, _HELPER))
+        told.say("loss_scaling.mode", mode, *(place_of(call) for call in calls))
+        return
+    helpers = list(_made(program, _HELPER))
+    if helpers:
+        told.say(
+            "loss_scaling.mode",
+            "framework_default",
+            *(place_of(call) for call in helpers),
+            confidence="likely",
+        )
+    elif half and (brought := given_scalers(program)):
+        told.say("loss_scaling.mode", "caller", *brought, confidence="likely")
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+READER = TorchAmp()

@@ -1,0 +1,191 @@
+"""Reads apex: `amp.initialize`, `amp.scale_loss`, and the FP16_Optimizer of apex."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Choice, Known, Value
+from crosscast.readers.python.calls import matching
+from crosscast.readers.torch.precision import Use, tell_uses
+from crosscast.readers.torch.switches import Decision, conditions_of, decide
+from crosscast.readers.torch.told import Told, content, is_number, place_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "apex"
+_INITIALIZE = re.compile(r"apex\.amp\.initialize")
+_SCALE_LOSS = re.compile(r"apex\.amp\.scale_loss")
+_OLD_HANDLE = re.compile(r"apex\.amp\.init")
+_WRAPPER = re.compile(
+    r"apex\.((contrib\.)?optimizers(\.fp16_optimizer)?|fp16_utils(\.fp16_optimizer)?)"
+    r"\.FP16_Optimizer"
+)
+
+
+class Apex:
+    """Reads apex."""
+
+    name = NAME
+    hints = ("apex",)
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield what a program says about precision through apex."""
+        told = Told(NAME)
+        started = _unique(program, _INITIALIZE)
+        scaled = _unique(program, _SCALE_LOSS)
+        if started:
+            _initialize(told, started)
+        elif scaled:
+            _only_scaled(told, scaled)
+        elif handles := _unique(program, _OLD_HANDLE):
+            _initialize(told, handles)
+        if wrappers := _unique(program, _WRAPPER):
+            _wrapped(told, wrappers)
+        yield from told.facts
+
+
+def _unique(program: Program, pattern: re.Pattern[str]) -> list[Call]:
+    return list(dict.fromkeys(call for _, call in matching(program, pattern)))
+
+
+def _initialize(told: Told, calls: Sequence[Call]) -> None:
+    uses = [_use(call) for call in calls]
+    if not tell_uses(told, uses, "full" if _level(calls[0]) in ("O2", "O3") else "mixed"):
+        return
+    live = [c for c, use in zip(calls, uses, strict=True) if use.decision.who != "never"]
+    for call in live:
+        place = place_of(call)
+        told.say("api", "apex_amp", place)
+        level = call.argument("opt_level")
+        if level is None or content(level) is not None:
+            word = str(content(level)) if level is not None else "O1"
+            origin = "library_default" if level is None else "flag" if _flag(level) else "literal"
+            told.say("precision.level", word, place, origin=origin, expression=_flag(level))  # type: ignore[arg-type]
+    _scale(told, live)
+
+
+def _level(call: Call) -> str:
+    return str(content(call.argument("opt_level")) or "O1")
+
+
+def _flag(value: Value | None) -> str:
+    return value.flag if isinstance(value, Known) else ""
+
+
+def _use(call: Call) -> Use:
+    decision = decide(conditions_of(call), call.bound().get("enabled"), call.module)
+    level = _level(call)
+    if level == "O0":
+        given = call.argument("opt_level")
+        who = "flag" if _flag(given) else decision.who if decision.who != "always" else "never"
+        decision = Decision(who, False, decision.under, decision.flag or _flag(given))
+    return Use(place_of(call), decision, ("fp16",), "fp16")
+
+
+def _scale(told: Told, calls: Sequence[Call]) -> None:
+    """Say how `amp.initialize` scales the loss."""
+    for call in calls:
+        place = place_of(call)
+        scale = call.argument("loss_scale")
+        for argument, name in (("min_loss_scale", "min"), ("max_loss_scale", "max")):
+            told.number(f"loss_scaling.{name}", call.argument(argument), place)
+        if scale is None or (isinstance(scale, Known) and not scale.flag and scale.value is None):
+            unscaled = _level(call) in ("O0", "O3") and not _flag(call.argument("opt_level"))
+            told.say("loss_scaling.mode", "none" if unscaled else "framework_default", place)
+            continue
+        _mode(told, scale, call.bound()["loss_scale"], call)
+
+
+def _mode(told: Told, scale: Value, node: ast.expr, call: Call) -> None:
+    place = call.module.owner_of(node).span(node)
+    match scale:
+        case Known(value="dynamic", flag=""):
+            told.say("loss_scaling.mode", "dynamic", place, origin="literal")
+        case Known(value=number, flag="") if is_number(number) and scale.origin == "literal":
+            told.say("loss_scaling.mode", "static", place, origin="literal")
+            told.number("loss_scaling.scale", scale, place)
+        case Choice() | Known():
+            flag = scale.flag if isinstance(scale, Known) else call.module.text(node)
+            told.say("loss_scaling.mode", "selectable", place, origin="flag", expression=flag)
+        case _:
+            text = call.module.text(node)
+            told.say("loss_scaling.mode", "selectable", place, origin="flag", expression=text)
+
+
+def _only_scaled(told: Told, calls: Sequence[Call]) -> None:
+    """Say what `scale_loss` alone tells: who calls this code starts apex."""
+    uses = []
+    for call in calls:
+        decision = decide(conditions_of(call), None, call.module)
+        if decision.who == "always":
+            decision = Decision("caller", None, decision.under)
+        uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
+    if tell_uses(told, uses):
+        for call in calls:
+            told.say("api", "apex_amp", place_of(call))
+        told.say(
+            "loss_scaling.mode",
+            "caller",
+            *(place_of(call) for call in calls),
+            confidence="likely",
+        )
+
+
+def _wrapped(told: Told, calls: Sequence[Call]) -> None:
+    """Say what FP16_Optimizer means: half weights, float32 masters, its own loss scale."""
+    uses = [
+        Use(place_of(c), decide(conditions_of(c), None, c.module), ("fp16",), "fp16") for c in calls
+    ]
+    if not tell_uses(told, uses, "full"):
+        return
+    told.say("api", "apex_amp", *(place_of(call) for call in calls))
+    tell_wrapper_scale(told, calls)
+
+
+def tell_wrapper_scale(told: Told, calls: Sequence[Call]) -> None:
+    """Say how an FP16_Optimizer scales the loss: by a constant, dynamically, or as a flag says."""
+    modes: dict[str, Call] = {}
+    for call in calls:
+        bound = call.bound()
+        dynamic = bound.get("dynamic_loss_scale")
+        constant = bound.get("static_loss_scale")
+        if dynamic is not None:
+            on = evaluate(dynamic, call.module)
+            if isinstance(on, Known) and not on.flag and on.value is True:
+                modes["dynamic"] = call
+                _arguments(told, call)
+                continue
+            if not (isinstance(on, Known) and not on.flag):
+                modes["selectable"] = call
+                continue
+        if constant is not None:
+            modes["static"] = call
+            told.number("loss_scaling.scale", call.argument("static_loss_scale"), place_of(call))
+    if not modes:
+        return
+    word = next(iter(modes)) if len(modes) == 1 else "selectable"
+    told.say("loss_scaling.mode", word, *(place_of(call) for call in modes.values()))
+
+
+def _arguments(told: Told, call: Call) -> None:
+    """Say the parameters in `dynamic_loss_args`."""
+    given = content(call.argument("dynamic_loss_args"))
+    names = {
+        "init_scale": "init",
+        "scale_window": "growth_interval",
+        "scale_factor": "growth_factor",
+    }
+    if isinstance(given, dict):
+        for key, name in names.items():
+            if is_number(given.get(key)):
+                told.say(f"loss_scaling.{name}", given[key], place_of(call), origin="literal")
+
+
+READER = Apex()

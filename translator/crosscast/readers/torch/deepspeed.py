@@ -1,0 +1,114 @@
+"""Reads DeepSpeed in Python: `deepspeed.initialize` and configurations written as dictionaries."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact, Layer
+from crosscast.pysource.containers import chase
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Known, Unknown
+from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.trainer_settings import plain_of
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.python.calls import matching
+from crosscast.readers.torch.told import Told, content, place_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+NAME = "deepspeed"
+_INITIALIZE = re.compile(r"deepspeed\.initialize")
+_DEPTH = 6
+
+
+class DeepSpeed:
+    """Reads deepspeed.initialize."""
+
+    name = NAME
+    hints = ("deepspeed",)
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield what DeepSpeed is told, as far as it stands in the program."""
+        told = Told(NAME)
+        for _, call in matching(program, _INITIALIZE):
+            place = place_of(call)
+            told.say("api", "deepspeed", place)
+            facts = _configured(call)
+            if facts:
+                told.facts += facts
+            else:
+                _from_file(told, call)
+            told.say("zero_grad.where", "library", place)
+            break
+        yield from told.facts
+
+
+def _configured(call: Call) -> list[Fact]:
+    """Return the facts of a configuration that is a dictionary of the program."""
+    bound = call.bound()
+    for name in ("config", "config_params"):
+        node = bound.get(name)
+        if node is None:
+            continue
+        module = call.module.owner_of(node)
+        for one, where in chase(node, module):
+            if isinstance(one, ast.Dict):
+                tree = tree_of(one, where)
+                if not looks_like_deepspeed(tree):
+                    continue
+                said = Said(NAME, layer=Layer.SCRIPT)
+                tell_deepspeed(said, tree)
+                place = (place_of(call),)
+                return [f if f.places else replace(f, places=place) for f in said.facts]
+    return []
+
+
+def tree_of(node: ast.Dict, module: Module, depth: int = 0) -> Tree:
+    """Return a dictionary of a program as a tree with the places of its parts."""
+    keys: dict[str, Tree] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            part = _part(value, module, depth + 1)
+            part.key = module.span(key)
+            keys[key.value] = part
+    return Tree(module.span(node), keys=keys)
+
+
+def _part(node: ast.expr, module: Module, depth: int) -> Tree:
+    span = module.span(node)
+    if depth < _DEPTH:
+        for one, where in chase(node, module):
+            if isinstance(one, ast.Dict):
+                return tree_of(one, where, depth)
+    if isinstance(node, ast.List | ast.Tuple):
+        return Tree(span, items=[_part(one, module, depth + 1) for one in node.elts])
+    value = evaluate(node, module)
+    if isinstance(value, Known) or (isinstance(value, Unknown) and value.has_default):
+        plain = plain_of(content(value))
+        origin = value.origin
+        if not isinstance(plain, tuple):
+            return Tree(span, value=plain, origin=origin)
+        return Tree(span, items=[Tree(span, value=one) for one in plain], origin=origin)
+    reason = value.reason if isinstance(value, Unknown) else "only a run can tell"
+    return Tree(span, reason=reason)
+
+
+def _from_file(told: Told, call: Call) -> None:
+    """Say that a file that the program is given decides."""
+    place = place_of(call)
+    told.say("parallel.kind", "deepspeed", place)
+    told.say("precision.enabled", "config", place, origin="config", confidence="likely")
+    told.unknown("precision.default_dtype", "the configuration of DeepSpeed says it", place)
+    told.say("loss_scaling.mode", "library", place, confidence="likely")
+    told.say("scaler_update.status", "library", place)
+
+
+READER = DeepSpeed()

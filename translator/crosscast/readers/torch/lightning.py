@@ -1,0 +1,196 @@
+"""Reads Lightning: arguments of Trainer and Fabric, and `configure_optimizers`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Known
+from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
+from crosscast.readers.python.calls import last, matching
+from crosscast.readers.torch.schedule_calls import scheduled
+from crosscast.readers.torch.told import Told, content, place_of
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+
+NAME = "lightning"
+_PACKAGE = r"(pytorch_lightning|lightning(\.pytorch)?)"
+_TRAINER = re.compile(rf"{_PACKAGE}(\.trainer(\.trainer)?)?\.Trainer(\.from_argparse_args)?")
+_CLI = re.compile(rf"{_PACKAGE}(\.(utilities\.)?cli)?\.LightningCLI")
+_FABRIC = re.compile(
+    r"(lightning(\.fabric)?(\.fabric)?|lightning_fabric|pytorch_lightning)\.Fabric"
+)
+_PARSER = re.compile(rf"{_PACKAGE}(\.trainer(\.trainer)?)?\.Trainer\.add_argparse_args")
+_MODULE = re.compile(rf"{_PACKAGE}(\.core(\.\w+)?)?\.LightningModule")
+_KINDS = (
+    (re.compile(r"fsdp|fully_sharded"), "fsdp"),
+    (re.compile(r"deepspeed"), "deepspeed"),
+    (re.compile(r"horovod"), "horovod"),
+)
+
+
+class Lightning:
+    """Reads Trainer and Fabric."""
+
+    name = NAME
+    hints = ("ightning", "Fabric")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield what Lightning is told, and what it does by itself."""
+        told = Told(NAME)
+        trainers = _unique(program, _TRAINER)
+        for call in trainers:
+            _trainer(told, call, program)
+        for call in _unique(program, _CLI):
+            _command_line(told, call)
+        for call in _unique(program, _FABRIC):
+            _fabric(told, call)
+        modules = list(_configured(program))
+        for module, function in modules:
+            _module(told, module, function, program)
+        yield from told.facts
+
+
+def _unique(program: Program, pattern: re.Pattern[str]) -> list[Call]:
+    return list(dict.fromkeys(call for _, call in matching(program, pattern)))
+
+
+def _trainer(told: Told, call: Call, program: Program) -> None:
+    place = place_of(call)
+    told.say("api", "lightning", place)
+    told.say("parallel.kind", "library", place)
+    told.say("scaler_update.status", "library", place)
+    bound = dict(call.bound())
+    for keyword in call.node.keywords:
+        if keyword.arg is not None:
+            bound.setdefault(keyword.arg, keyword.value)
+    parsers = _unique(program, _PARSER)
+    by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
+    places = [place, *(place_of(one) for one in parsers)] if by_flags else [place]
+    _strategy(told, bound, call)
+    precision(told, bound.get("precision"), call, places, by_flags=by_flags)
+    accumulation(told, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
+    clipping(told, bound, call, places, by_flags=by_flags)
+    for name in ("max_epochs", "n_epochs"):
+        if name in bound:
+            told.number("run.epochs", evaluate(bound[name], call.module), place)
+
+
+def _strategy(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
+    for name in ("strategy", "accelerator", "distributed_backend"):
+        if name not in bound:
+            continue
+        value = evaluate(bound[name], call.module)
+        text = str(content(value) or "")
+        if isinstance(value, Known) or not text:
+            text = text if isinstance(content(value), str) else call.module.text(bound[name])
+        for pattern, kind in _KINDS:
+            if pattern.search(text.lower()):
+                told.say("parallel.kind", kind, call.module.span(bound[name]))
+
+
+def _command_line(told: Told, call: Call) -> None:
+    """Say what the command line of Lightning starts with."""
+    place = place_of(call)
+    told.say("api", "lightning", place)
+    told.say("parallel.kind", "library", place)
+    defaults = call.bound().get("trainer_defaults")
+    if defaults is None:
+        for keyword in call.node.keywords:
+            if keyword.arg == "trainer_defaults":
+                defaults = keyword.value
+    bound: dict[str, ast.expr] = {}
+    if isinstance(defaults, ast.Dict):
+        for key, value in zip(defaults.keys, defaults.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                bound[key.value] = value
+    if "precision" in bound:
+        precision(told, bound["precision"], call, [place], by_flags=False)
+    if "accumulate_grad_batches" in bound:
+        steps = bound["accumulate_grad_batches"]
+        accumulation(told, steps, call, [place], by_flags=False)
+    clipping(told, bound, call, [place], by_flags=False)
+    if "max_epochs" in bound:
+        told.number("run.epochs", evaluate(bound["max_epochs"], call.module), place)
+
+
+def _fabric(told: Told, call: Call) -> None:
+    place = place_of(call)
+    told.say("api", "lightning_fabric", place)
+    told.say("parallel.kind", "library", place)
+    precision(told, call.bound().get("precision"), call, [place], by_flags=False)
+    told.say("scaler_update.status", "library", place)
+    _strategy(told, dict(call.bound()), call)
+
+
+def _configured(program: Program) -> Iterator[tuple[Module, Function]]:
+    """Yield the `configure_optimizers` of Lightning modules."""
+    for module in program.modules:
+        for name, function in module.functions.items():
+            owner, _, method = name.rpartition(".")
+            if method != "configure_optimizers" or owner not in module.classes:
+                continue
+            scope = module.scopes.get(module.classes[owner])
+            base = program.library_base(scope) if scope is not None else ""
+            if _MODULE.fullmatch(base) or (not base and _imports(module)):
+                yield module, function
+
+
+def _imports(module: Module) -> bool:
+    return any("lightning" in name for name in module.imported)
+
+
+def _module(told: Told, module: Module, function: Function, program: Program) -> None:
+    span = module.span(function)
+    told.say("api", "lightning", span)
+    if not _by_hand(module, function):
+        told.say("zero_grad.where", "library", span)
+    if not _makes_schedule(program, module, function):
+        return
+    interval, place = _interval(module, function)
+    told.say("schedule.stepped_per", interval, place or span)
+    if interval == "step":
+        told.say("schedule.on_skip", "library", place or span)
+
+
+def _makes_schedule(program: Program, module: Module, function: Function) -> bool:
+    """Whether a schedule is made in a function."""
+    end = function.end_lineno or function.lineno
+    return any(
+        place.file == module.source.name and function.lineno <= place.line <= end
+        for one in scheduled(program)
+        for place in one.places
+    )
+
+
+def _by_hand(module: Module, function: Function) -> bool:
+    """Whether the module steps its optimizers itself."""
+    owner = module.class_of(function)
+    for node in ast.walk(owner) if owner is not None else ():
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Attribute) and target.attr == "automatic_optimization":
+            value = node.value if isinstance(node, ast.Assign) else None
+            return isinstance(value, ast.Constant) and value.value is False
+    return False
+
+
+def _interval(module: Module, function: Function) -> tuple[str, Span | None]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "interval":
+                    word = content(evaluate(value, module))
+                    if word in ("step", "epoch"):
+                        return str(word), module.span(value)
+    return "epoch", None
+
+
+READER = Lightning()

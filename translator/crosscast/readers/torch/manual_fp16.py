@@ -1,0 +1,238 @@
+"""Reads half precision by hand: a half model, float32 copies of its weights, own loss scalers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.containers import definitions
+from crosscast.pysource.evaluate import evaluate
+from crosscast.readers.python.calls import last
+from crosscast.readers.torch.apex import tell_wrapper_scale
+from crosscast.readers.torch.precision import Use, tell_uses
+from crosscast.readers.torch.switches import conditions_of, decide
+from crosscast.readers.torch.told import Told, parts_of, place_of, trains, word_of_type
+from crosscast.trainstep.kinds import is_model_name, kind_by_name, last_name
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+NAME = "manual_fp16"
+_WRAPPER = re.compile(r"(FP16_?Optimizer|Float16Optimizer\w*|MemoryEfficientFP16Optimizer)$")
+_MASTERS = re.compile(
+    r"(prep_param_lists|network_to_half|master_params_to_model_params|FP16Model|BN_convert_float"
+    r"|model_grads_to_master_grads|convert_network|copy_in_params)$"
+)
+_SCALER = re.compile(r"(DynamicLossScaler|LossScaler|DynamicGradScaler|ConstantGradScaler)$")
+_SCALE = re.compile(r"(?:lg_|log_|cur_|self\.|static_)?(?:loss_scale|grad_scale|scale_factor)\w*")
+_FROZEN = frozenset(
+    {
+        *("teacher", "vae", "ema", "text", "inference", "encoder", "infer", "test", "eval"),
+        *("reference", "ref", "clip", "lpips", "pretrained", "vgg", "perceptual"),
+    }
+)
+
+
+class ManualFp16:
+    """Reads half precision by hand."""
+
+    name = NAME
+    hints = (
+        ".half()",
+        ".bfloat16()",
+        "optim.backward",
+        "optimizer.backward",
+        "FP16",
+        "fp16",
+        "LossScaler",
+        "network_to_half",
+        "Float16",
+    )
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield what a program says; nothing if half weights only serve predictions."""
+        told = Told(NAME)
+        if not trains(program):
+            return
+        wrappers = _calls(program, _WRAPPER)
+        masters = _calls(program, _MASTERS)
+        scalers = [c for c in _calls(program, _SCALER) if _scales_loss(program)]
+        stepping = _backwards(program)
+        halved = [c for c in _halved(program) if _matters(c, bool(wrappers or masters or stepping))]
+        if not halved:
+            stepping = []
+        found = [*wrappers, *masters, *halved, *scalers]
+        if not found:
+            return
+        uses = [_use(call) for call in found]
+        if not tell_uses(told, uses, "full"):
+            return
+        live = [c for c, use in zip(found, uses, strict=True) if use.decision.who != "never"]
+        if wrappers or masters or scalers or stepping:
+            told.say("api", "custom_fp16", *(place_of(call) for call in live))
+        tell_wrapper_scale(told, wrappers)
+        if not wrappers and not scalers:
+            _by_hand(told, program)
+        for call in scalers:
+            dynamic = "Dynamic" in call.name
+            told.say("loss_scaling.mode", "dynamic" if dynamic else "static", place_of(call))
+        if stepping and not (wrappers or scalers):
+            places = [place_of(call) for call in stepping]
+            told.say("loss_scaling.mode", "library", *places, confidence="likely")
+        yield from told.facts
+
+
+def _by_hand(told: Told, program: Program) -> None:
+    """Say how a loss is scaled that is multiplied itself: `(loss * scale).backward()`."""
+    for module in program.modules:
+        for call in module.calls:
+            product = call.receiver
+            if call.method != "backward" or not isinstance(product, ast.BinOp):
+                continue
+            if not isinstance(product.op, ast.Mult):
+                continue
+            scale = next(
+                (one for one in (product.right, product.left) if _is_scale(one, module)), None
+            )
+            if scale is None:
+                continue
+            place = place_of(call)
+            if _changes(scale, module):
+                told.say("loss_scaling.mode", "dynamic", place)
+            else:
+                told.say("loss_scaling.mode", "static", place)
+                told.number("loss_scaling.scale", evaluate(scale, module), place)
+            return
+
+
+def _is_scale(node: ast.expr, module: Module) -> bool:
+    """Whether a factor is called a scale, itself or what it is computed from."""
+    texts = [module.text(node)]
+    for one in ast.walk(node):
+        for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
+            if binding.kind == "assign" and binding.value is not None:
+                texts.append(module.text(binding.value))
+    return any(_SCALE.search(text) for text in texts)
+
+
+def _changes(node: ast.expr, module: Module) -> bool:
+    """Whether the program changes a scale while it trains."""
+    words = set(_SCALE.findall(module.text(node)))
+    for one in ast.walk(node):
+        for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
+            if binding.kind == "assign" and binding.value is not None:
+                words |= set(_SCALE.findall(module.text(binding.value)))
+    return any(
+        isinstance(one, ast.AugAssign) and words & set(_SCALE.findall(module.text(one.target)))
+        for one in ast.walk(module.tree)
+    )
+
+
+def _backwards(program: Program) -> list[Call]:
+    """Return `optimizer.backward(loss)`: an optimizer that scales the loss itself."""
+    return [
+        call
+        for module in program.modules
+        for call in module.calls
+        if call.method == "backward" and call.receiver is not None and call.node.args
+        if kind_by_name(last_name(call.receiver)) == "optimizer"
+    ]
+
+
+def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
+    """Return calls of names that are no library's own amp, once each."""
+    found = []
+    for module in program.modules:
+        for call in module.calls:
+            name = call.name or call.method  # a package's own file, imported by `from .x import`
+            if pattern.search(last(name)) and not name.startswith(
+                ("apex.", "torch.", "deepspeed.")
+            ):
+                inside = module.class_of(call.node)
+                if inside is None or not pattern.search(inside.name):
+                    found.append(call)
+    return found
+
+
+def _scales_loss(program: Program) -> bool:
+    """Whether anything is called that only a loss scaler is for."""
+    methods = {call.method for module in program.modules for call in module.calls}
+    return bool(methods & {"update_scale", "has_overflow", "scale_gradient"})
+
+
+def _halved(program: Program) -> Iterator[Call]:
+    for module in program.modules:
+        for call in module.calls:
+            receiver = call.receiver
+            if receiver is None or not is_model_name(last_name(receiver)):
+                continue
+            if (call.method in ("half", "bfloat16") and not call.node.args) or _to_half(call):
+                yield call
+
+
+def _to_half(call: Call) -> str:
+    """Return the half type of `model.to(torch.bfloat16)`; empty for anything else."""
+    if call.method != "to":
+        return ""
+    given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
+    words = {word_of_type(last(call.module.resolve(one))) for one in given
+             if call.module.resolve(one).startswith("torch.")}  # fmt: skip
+    return next(iter(words & {"fp16", "bf16"}), "")
+
+
+def _matters(call: Call, masters: bool) -> bool:
+    """Whether a halved model is the one that is trained."""
+    function = call.module.function_of(call.node)
+    where = parts_of(function.name) if function is not None else frozenset()
+    receiver = call.receiver
+    whose = parts_of(call.module.text(receiver)) if receiver is not None else frozenset()
+    if (where | whose) & _FROZEN:
+        return False
+    if masters and (_used_after(call) or _handed_on(call)):
+        return True
+    decision = decide(conditions_of(call), None, call.module)
+    used = _used_after(call)
+    return decision.who in ("flag", "config") and used
+
+
+def _used_after(call: Call) -> bool:
+    """Whether the model goes to an optimizer or a training wrapper in the same function."""
+    receiver = call.receiver
+    if receiver is None:
+        return False
+    name = call.module.text(receiver)
+    function: ast.AST = call.module.function_of(call.node) or call.module.tree
+    return any(
+        isinstance(one, ast.Attribute)
+        and one.attr in ("parameters", "named_parameters")
+        and call.module.text(one.value) == name
+        for one in ast.walk(function)
+    )
+
+
+def _handed_on(call: Call) -> bool:
+    """Whether the model goes to a function that makes an optimizer or wraps it for training."""
+    if call.receiver is None:
+        return False
+    name = call.module.text(call.receiver)
+    function: ast.AST = call.module.function_of(call.node) or call.module.tree
+    return any(
+        isinstance(one, ast.Call)
+        and re.search(r"optim|Parallel|DDP", call.module.text(one.func))
+        and any(call.module.text(given) == name for given in one.args)
+        for one in ast.walk(function)
+    )
+
+
+def _use(call: Call) -> Use:
+    decision = decide(conditions_of(call), None, call.module)
+    word = "bf16" if call.method == "bfloat16" else _to_half(call) or "fp16"
+    return Use(place_of(call), decision, (word,), word)
+
+
+READER = ManualFp16()

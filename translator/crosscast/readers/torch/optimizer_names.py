@@ -1,0 +1,99 @@
+"""Which calls make optimizers, and what the arguments of each mean."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.python.calls import last
+from crosscast.readers.torch.told import is_foreign, parts_of
+from crosscast.readers.words import family_of
+
+_CLASS = re.compile(
+    r"(?:[A-Z]\w*)?(?:Adam|SGD|LAMB|Lamb(?![a-z])|NovoGrad|Novograd|Adafactor|AdaFactor|RMSprop|RMSProp"
+    r"|Adagrad|Adadelta|Lion|RAdam|LARS|Adamax|Ranger|AdaBelief|AdaBound|Adan|Sophia|Muon|LBFGS"
+    r"|Prodigy|ASGD|Rprop|AdEMAMix|Shampoo|MADGRAD)\w*"
+)
+_NO_CLASS = re.compile(
+    r"(Config|Args|Arguments|Scheduler|Callback|Hook|Builder|State|Factory|Params|Mixin|Spec"
+    r"|Test|Loss|Schedule|Init|Wrapper|Strategy|Base|Enum|Type|Kwargs|Options|Model|Net|LR)$"
+)
+_MODULES = ("torch.optim.", "torch_optimizer.", "apex.optimizers.", "bitsandbytes.optim.")
+_NOT_MADE = frozenset({"Optimizer"})
+_FACTORY = re.compile(
+    r"(create|build|get|make|init|setup|initialize|configure|prepare|construct|smart|choose|select)"
+    r"_?(\w*_)?optim"
+    r"(izers?|ization|s)?(_v2|_factory|_and_\w+)?$",
+    re.I,
+)
+WRAPPERS = re.compile(
+    r"(DistributedOptimizer|FP16_?Optimizer|ZeroRedundancyOptimizer|LARC|Lookahead|SAM|ASAM|GSAM"
+    r"|NoamOpt|ScheduledOptim|AcceleratedOptimizer|OSS|SWA|FairseqOptimizer)$"
+)
+"""Wrap an optimizer, or make one of a class that they are given."""
+BASES = ("optimizer_class", "base_optimizer", "optim", "optimizer_cls", "base_optimizer_cls")
+"""Arguments that give a class of optimizers to a wrapper."""
+
+RATES = ("lr", "learning_rate", "lr_max", "max_lr")
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "beta1": ("beta1", "b1", "beta_1"),
+    "beta2": ("beta2", "b2", "beta_2"),
+    "eps": ("eps", "epsilon", "e", "adam_epsilon"),
+    "momentum": ("momentum",),
+}
+"""Fields and the arguments that give them."""
+_COUPLED = frozenset({"sgd", "adam", "rmsprop", "adagrad", "adadelta", "lars", "radam"})
+_DECOUPLED_ADAM = re.compile(r"(Fused|CPU|Bert|OpenAI|Paged|Distributed)\w*Adam|Adam\w*Fused")
+
+
+def is_optimizer(name: str) -> bool:
+    """Whether a qualified name is a class of optimizers."""
+    word = last(name)
+    if not name or is_foreign(name) or word in _NOT_MADE or _NO_CLASS.search(word):
+        return False
+    return bool(_CLASS.fullmatch(word))
+
+
+def is_factory(name: str) -> bool:
+    """Whether a function of this name makes an optimizer."""
+    return bool(_FACTORY.fullmatch(last(name))) and not is_foreign(name)
+
+
+def is_library_class(name: str) -> bool:
+    """Whether a class is of a module that holds nothing but optimizers."""
+    if name.startswith(("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")):
+        return False
+    return name.startswith(_MODULES) and last(name)[:1].isupper() and "LR" not in last(name)
+
+
+def family(name: str) -> str:
+    """Return the family of a class; empty if the vocabulary has none for it.
+
+    The fused and BERT's own Adam take the decay out of the gradient, as AdamW does.
+    """
+    word = last(name)
+    found = family_of(word)
+    if found == "adam" and (name.startswith("deepspeed") or _DECOUPLED_ADAM.search(word)):
+        return "adamw"
+    if found == "adam" and "W" in word.partition("Adam")[2]:
+        return "adamw"
+    return found
+
+
+def decay_field(name: str) -> str:
+    """Return the field of `weight_decay=`: coupled (`l2`) or decoupled (`weight_decay`)."""
+    return "l2" if family(name) in _COUPLED and "W" not in last(name) else "weight_decay"
+
+
+_GENERATORS = frozenset({"g", "gen", "generator", "netg", "optimg", "gopt", "optg"})
+_DISCRIMINATORS = frozenset({"d", "disc", "discriminator", "critic", "netd", "dis", "optd"})
+
+
+def role(*texts: str) -> str:
+    """Return the part that an optimizer trains by the names around it: generator, ...; or empty."""
+    for text in texts:
+        words = parts_of(text)
+        if words & _GENERATORS:
+            return "generator"
+        if words & _DISCRIMINATORS:
+            return "discriminator"
+    return ""

@@ -1,0 +1,142 @@
+"""What the arguments of an optimizer say."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Choice, Known, Value
+from crosscast.readers.torch.groups import groups_of
+from crosscast.readers.torch.optimizer_names import ARGUMENTS, RATES, decay_field
+from crosscast.readers.torch.told import Told, content, place_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+
+_TIMM = {
+    "lr": ("lr",),
+    "momentum": ("momentum",),
+    "weight_decay": ("weight_decay",),
+    "eps": ("opt_eps",),
+}
+"""Flags of timm's factory, by field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A call that makes an optimizer."""
+
+    call: Call
+    name: str
+    """Qualified name of the class; empty if only a run can tell."""
+    family: str
+
+
+def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) -> None:
+    """Say rates, betas, epsilon, decay, momentum and groups of an optimizer."""
+    call = made.call
+    bound = call.bound()
+    place = place_of(call)
+    coupled = decay_field(made.name) if made.name else "weight_decay"
+    if not _decoupled(call):
+        coupled = "l2"
+
+    def number(field: str, value: Value | None, node: ast.expr | None) -> None:
+        spans = [place]
+        more = {}
+        if node is not None:
+            module = call.module.owner_of(node)
+            spans.append(module.span(node))
+            if isinstance(value, Known) and not value.flag and not isinstance(node, ast.Constant):
+                more = {"expression": module.text(node)[:200]}
+        told.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
+
+    groups = groups_of(bound.get("params") or _first(call), call.module)
+    for rate in RATES:
+        if rate in bound:
+            number("lr", call.argument(rate), bound[rate])
+            break
+    else:
+        for value, node, _ in groups.rates[:1]:
+            number("lr", value, node)
+    for field, names in ARGUMENTS.items():
+        for name in names:
+            if name in bound:
+                number(field, call.argument(name), bound[name])
+                break
+    if "betas" in bound:
+        _betas(told, call, bound["betas"], subject, under)
+    decay = groups.decay
+    if decay is not None and not _positive(call.argument("weight_decay")):
+        number(coupled, decay[0], decay[1])
+    elif "weight_decay" in bound:
+        number(coupled, call.argument("weight_decay"), bound["weight_decay"])
+    if (nesterov := call.argument("nesterov")) is not None:
+        on = content(nesterov)
+        if isinstance(on, bool):
+            told.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
+    if groups.spared and groups.place is not None:
+        span = groups.place[1].span(groups.place[0])
+        told.say("optimizer.no_decay", "yes", span, subject=subject, under=under)
+
+
+def _decoupled(call: Call) -> bool:
+    """Whether `adam_w_mode` does not switch the decoupled decay off."""
+    for name in ("adam_w_mode", "adamw_mode"):
+        if (mode := call.argument(name)) is not None and content(mode) is False:
+            return False
+    return True
+
+
+def _positive(value: Value | None) -> bool:
+    return isinstance(value, Known) and value.value not in (0, 0.0, None)
+
+
+def _first(call: Call) -> ast.expr | None:
+    for given in call.node.args[:1]:
+        return None if isinstance(given, ast.Starred) else given
+    return None
+
+
+def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[str, ...]) -> None:
+    module: Module = call.module.owner_of(node)
+    span = module.span(node)
+    values: list[Value] = []
+    if isinstance(node, ast.Tuple | ast.List):
+        values = [evaluate(one, module) for one in node.elts]
+    else:
+        given = evaluate(node, module)
+        if isinstance(given, Choice):
+            given = given.options[0][1]
+        both = content(given)
+        if isinstance(both, tuple | list) and len(both) == 2:
+            values = [
+                one if isinstance(one, Known | Choice) else Known(one, "derived", _text(given))
+                for one in both
+            ]
+        else:
+            values = [given, given]
+    for field, value in zip(("beta1", "beta2"), values, strict=False):
+        told.number(f"optimizer.{field}", value, span, subject=subject, under=under)
+
+
+def _text(value: Value) -> str:
+    return value.flag if isinstance(value, Known) else ""
+
+
+def tell_from_flags(told: Told, call: Call, subject: str) -> None:
+    """Say the settings that timm's factory takes from flags of its own names."""
+    program = call.module.program
+    if program is None:
+        return
+    for field, names in _TIMM.items():
+        for name in names:
+            flag = program.flags.get(name)
+            if flag is not None:
+                value = flag.given or flag.default
+                if isinstance(value, Known):
+                    value = Known(value.value, "flag", f"args.{name}")
+                told.number(f"optimizer.{field}", value, flag.span, subject=subject)

@@ -1,0 +1,229 @@
+"""Reads optimizers of PyTorch programs: which ones there are, and their settings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.containers import chase, definitions
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Symbol
+from crosscast.readers.python.calls import last
+from crosscast.readers.python.frameworks import framework_of
+from crosscast.readers.torch.optimizer_names import (
+    BASES,
+    WRAPPERS,
+    family,
+    is_factory,
+    is_library_class,
+    is_optimizer,
+    role,
+)
+from crosscast.readers.torch.optimizer_settings import Made, tell_from_flags, tell_settings
+from crosscast.readers.torch.subjects import Subjects, subject_of
+from crosscast.readers.torch.switches import around, usually
+from crosscast.readers.torch.told import Told, place_of, trains
+from crosscast.trainstep.find import training_steps
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+    from crosscast.trainstep.events import Event
+
+NAME = "torch_optimizers"
+
+
+class TorchOptimizers:
+    """Reads optimizers."""
+
+    name = NAME
+    hints = ("optim", "Adam", "SGD", "LAMB", "Lamb", "Novograd", "NovoGrad", "RMSprop", "Lion")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield the optimizers of a program with their settings."""
+        told = Told(NAME)
+        if framework_of(program) not in ("", "pytorch"):
+            return
+        if not trains(program) and not _configures(program):
+            return
+        subjects = Subjects()
+        seen: set[tuple[str, str]] = set()
+        for made in sorted(_made(program), key=_unusual):
+            key = (subject_of(made.call), made.name)
+            if key in seen and key[0]:
+                continue  # the same again in another branch
+            seen.add(key)
+            _tell(told, made, subjects)
+        if not told.facts:
+            _given(told, program)
+        yield from told.facts
+
+
+def _configures(program: Program) -> bool:
+    return any(
+        name.rpartition(".")[2] == "configure_optimizers" or is_factory(name)
+        for module in program.modules
+        for name in module.functions
+    )
+
+
+def _made(program: Program) -> Iterator[Made]:
+    for module in program.modules:
+        for call in module.calls:
+            if made := _as_optimizer(call, program):
+                yield made
+
+
+def _as_optimizer(call: Call, program: Program) -> Made | None:
+    names = [n for n in call.names if is_optimizer(n) or is_library_class(n)]
+    names = [n for n in names if not WRAPPERS.search(last(n)) or is_optimizer(n)]
+    classes = list(dict.fromkeys(last(n) for n in names))
+    if names and not _inside_own_class(call):
+        if len(classes) == 1 or len({family(n) for n in names}) == 1:
+            return Made(call, names[0], family(names[0]))
+        return Made(call, "", "selectable")
+    if _by_name(call):
+        return Made(call, "", "selectable")
+    if any(WRAPPERS.search(last(n)) for n in call.names):
+        for name in BASES:
+            node = call.bound().get(name)
+            symbol = evaluate(node, call.module) if node is not None else None
+            if isinstance(symbol, Symbol) and is_optimizer(symbol.name):
+                return Made(call, symbol.name, family(symbol.name))
+        return None
+    if any(is_factory(n) for n in (*call.names, call.method)) and _is_outside(call, program):
+        timm = any(n.startswith("timm.") for n in call.names)
+        return Made(call, call.name or call.method, "selectable" if timm else "elsewhere")
+    return _by_caller(call)
+
+
+def _unusual(made: Made) -> bool:
+    """Whether the defaults of flags rule an optimizer out."""
+    call = made.call
+    for one in around(call.node, call.module, depth=9):
+        met = usually(one.node, one.module)
+        if met is not None and met != one.holds:
+            return True
+    return False
+
+
+def _inside_own_class(call: Call) -> bool:
+    """Whether the call stands in the definition of an optimizer: `super().__init__(...)`."""
+    around_it = call.module.class_of(call.node)
+    return around_it is not None and is_optimizer(around_it.name)
+
+
+def _by_name(call: Call) -> bool:
+    """Whether it calls `getattr(torch.optim, name)` or an entry of a table of optimizers."""
+    function = call.node.func
+    module = call.module
+    inner = function
+    if isinstance(inner, ast.Name):
+        found = [b.value for b in definitions(inner, module) if b.kind == "assign"]
+        if len(found) != 1 or found[0] is None:
+            return False
+        inner = found[0]
+    if isinstance(inner, ast.Call) and module.resolve(inner.func) == "getattr" and inner.args:
+        return module.resolve(inner.args[0]).startswith(("torch.optim", "apex.optimizers"))
+    if isinstance(inner, ast.Call) and module.resolve(inner.func) == "eval" and inner.args:
+        return re.search(r"['\"](torch\.)?optim\.", module.text(inner.args[0])) is not None
+    if isinstance(inner, ast.Subscript):
+        return module.resolve(inner.value) == "torch.optim.__dict__"
+    return False
+
+
+def _is_outside(call: Call, program: Program) -> bool:
+    """Whether the files given do not define the factory that is called."""
+    if program.function(call) is not None or any(":" in name for name in call.names):
+        return False
+    subject = subject_of(call)
+    if not subject or subject == "self":
+        return False
+    return call.receiver is None or bool(call.name) or "opt" in subject.lower()
+
+
+def _by_caller(call: Call) -> Made | None:
+    """Return an optimizer that a function given as an argument makes: `optimizer_fn(model)`."""
+    function = call.node.func
+    if not isinstance(function, ast.Name) or "optim" not in function.id.lower() or call.names:
+        return None
+    scope = call.module.scope_of(call.node).lookup(function.id)
+    bindings = scope.bindings.get(function.id, []) if scope is not None else []
+    if any(one.kind == "parameter" for one in bindings):
+        return Made(call, function.id, "caller")
+    return None
+
+
+def _tell(told: Told, made: Made, subjects: Subjects) -> None:
+    call = made.call
+    under = tuple(one.text for one in around(call.node, call.module, depth=9))
+    name = subjects.name(call, made.name)
+    place = place_of(call)
+
+    if made.family:
+        word = "presence" if made.family in ("elsewhere", "caller", "selectable") else "literal"
+        told.say(
+            "optimizer.family",
+            made.family,
+            place,
+            subject=name,
+            under=under,
+            origin=word,  # type: ignore[arg-type]
+            expression=call.module.text(call.node.func) if word == "presence" else "",
+            confidence="certain" if made.family != "elsewhere" else "likely",
+        )
+    else:
+        told.unknown("optimizer.family", "a recipe knows no such optimizer", place)
+        told.facts[-1] = replace(told.facts[-1], subject=name, under=under)
+    if made.name and made.family not in ("elsewhere", "caller") and not is_factory(made.name):
+        told.say("optimizer.name", last(made.name), place, subject=name, under=under)
+    if made.family == "elsewhere" or made.family == "caller":
+        return
+    if made.family == "selectable" and is_factory(made.name):
+        tell_from_flags(told, call, name)
+        return
+    tell_settings(told, made, name, under)
+    part = role(name, call.module.text(call.node.args[0]) if call.node.args else "")
+    if part:
+        told.say("optimizer.role", part, place, subject=name, under=under)
+
+
+def _given(told: Told, program: Program) -> None:
+    """Say that the caller brings the optimizer that is stepped here, or that another file does."""
+    for step in training_steps(program):
+        for event in step.of("step"):
+            receiver = event.node.func if isinstance(event.node, ast.Call) else None
+            if not event.subject or not isinstance(receiver, ast.Attribute):
+                continue
+            if _is_parameter(receiver.value, event.module):
+                _say_whose(told, "caller", event)
+                return
+    told_of: set[str] = set()
+    for step in training_steps(program):
+        for event in step.of("step"):
+            own = isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute)
+            if own and "opt" in event.subject.lower() and event.subject not in told_of:
+                told_of.add(event.subject)
+                _say_whose(told, "elsewhere", event)
+
+
+def _say_whose(told: Told, who: str, event: Event) -> None:
+    told.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
+
+
+def _is_parameter(node: ast.expr, module: Module) -> bool:
+    """Whether an object comes in through a parameter, also if an attribute keeps it."""
+    return any(
+        binding.kind == "parameter" and one.id != "self"
+        for one, where in chase(node, module)
+        if isinstance(one, ast.Name)
+        for binding in definitions(one, where)
+    )
+
+
+READER = TorchOptimizers()

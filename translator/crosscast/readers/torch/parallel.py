@@ -1,0 +1,184 @@
+"""Reads how PyTorch programs spread over devices: DDP, DataParallel, FSDP, Horovod, apex, XLA."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Choice, Known, Unknown
+from crosscast.readers.python.calls import last
+from crosscast.readers.torch.switches import around
+from crosscast.readers.torch.told import Told, content, parts_of, place_of, trains
+from crosscast.trainstep.kinds import is_model_name, last_name
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+NAME = "torch_parallel"
+_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), kind)
+    for pattern, kind in (
+        (r"apex\.parallel\.(distributed\.)?DistributedDataParallel", "apex_ddp"),
+        (r"torch\.nn\.parallel\.(distributed\.)?DistributedDataParallel", "ddp"),
+        (r"fairscale\.nn(\.data_parallel)?\.ShardedDataParallel", "ddp"),
+        (r"torch\.nn\.parallel\.DataParallel", "dp"),
+        (r"torch\.distributed\.fsdp\.(\w+\.)?(FullyShardedDataParallel|fully_shard|FSDP)", "fsdp"),
+        (r"torch\.distributed\._composable\.fsdp\.fully_shard", "fsdp"),
+        (r"fairscale\.nn(\.\w+)?\.FullyShardedDataParallel", "fsdp"),
+        (r"horovod\.torch\.DistributedOptimizer", "horovod"),
+        (r"torch_xla\.distributed\.xla_multiprocessing\.spawn", "tpu"),
+        (r"torch_xla\.(launch|core\.xla_model\.optimizer_step)", "tpu"),
+    )
+)
+_OWN = {
+    "MMDistributedDataParallel": "ddp",
+    "DistributedDataParallel": "ddp",
+    "LegacyDistributedDataParallel": "ddp",
+    "NativeDDP": "ddp",
+    "ApexDDP": "apex_ddp",
+    "DataParallelCriterion": "",
+    "DataParallelModel": "dp",
+    "BalancedDataParallel": "dp",
+}
+_BACKENDS = frozenset({"dist_backend", "ddp_backend", "distributed_backend", "dist_url_backend"})
+_PREPARE = frozenset({"prepare_distributed", "wrap_ddp", "setup_ddp", "to_ddp", "wrap_model_ddp"})
+
+
+class TorchParallel:
+    """Reads data parallelism."""
+
+    name = NAME
+    hints = ("arallel", "horovod", "hvd", "fsdp", "FSDP", "init_process_group", "xla", "istributed")
+
+    def read(self, program: Program) -> Iterator[Fact]:
+        """Yield how the work is spread."""
+        told = Told(NAME)
+        if not trains(program):
+            return
+        for module in program.modules:
+            for call in module.calls:
+                kind = _kind(call)
+                if kind and not _never(call):
+                    told.say("parallel.kind", kind, place_of(call), under=_under(call))
+                elif call.name == "torch.distributed.init_process_group":
+                    _group(told, call)
+        if not any(fact.field == "parallel.kind" for fact in told.facts):
+            _prepared(told, program)
+        yield from told.facts
+
+
+def _kind(call: Call) -> str:
+    for name in call.names:
+        for pattern, kind in _KINDS:
+            if pattern.fullmatch(name):
+                return kind
+        if last(name) in _OWN and not name.startswith(("paddle", "tensorflow", "jax")):
+            inside = call.module.class_of(call.node)
+            if inside is None or inside.name not in _OWN:
+                return _OWN[last(name)]
+        if ":" in name and (kind := _of_base(name, call)):
+            return kind
+    return "ddp" if _is_own_wrapper(call) else ""
+
+
+def _of_base(name: str, call: Call) -> str:
+    """Return what a class of the program spreads by, from the library's class below it."""
+    program = call.module.program
+    scope = program.class_named(name) if program is not None else None
+    if scope is None or not isinstance(scope.node, ast.ClassDef):
+        return ""
+    for base in scope.node.bases:
+        above = scope.module.resolve(base)
+        for pattern, kind in _KINDS:
+            if above.startswith("torch.nn.") and pattern.fullmatch(above):
+                return kind
+    return ""
+
+
+def _is_own_wrapper(call: Call) -> bool:
+    """Whether a function of another file wraps a model: `model = smart_DDP(model)`."""
+    name = last(call.name)
+    program = call.module.program
+    if (
+        not parts_of(name) & {"ddp", "allreduce"}
+        or program is None
+        or program.function(call) is not None
+    ):
+        return False
+    target = call.module.parent(call.node)
+    if not isinstance(target, ast.Assign) or not call.node.args:
+        return False
+    return is_model_name(last_name(target.targets[0])) and is_model_name(
+        last_name(call.node.args[0])
+    )
+
+
+def _never(call: Call) -> bool:
+    """Whether a condition that the source fixes keeps the call from running."""
+    from crosscast.pysource.evaluate import evaluate
+
+    for one in around(call.node, call.module):
+        value = evaluate(one.node, one.module)
+        fixed = isinstance(value, Known) and not value.flag and value.origin in ("literal",)
+        if fixed and bool(value.value) != one.holds:  # type: ignore[union-attr]
+            return True
+    return False
+
+
+def _under(call: Call) -> tuple[str, ...]:
+    return tuple(one.text for one in around(call.node, call.module, depth=9))
+
+
+def _group(told: Told, call: Call) -> None:
+    """Say the backend and the number of processes."""
+    place = place_of(call)
+    value = call.argument("backend")
+    node = call.bound().get("backend")
+    if value is not None and node is not None:
+        flag = value.flag if isinstance(value, Known) else ""
+        plain = content(value)
+        if (flag and not isinstance(node, ast.IfExp)) or (
+            isinstance(value, Unknown) and _is_setting(node)
+        ):
+            told.say(
+                "parallel.backend", "flag", place, origin="flag", expression=call.module.text(node)
+            )
+        elif plain in ("nccl", "gloo", "mpi"):
+            likely = isinstance(value, Choice) or isinstance(node, ast.IfExp)
+            if isinstance(node, ast.IfExp) and "nccl" in call.module.text(node):
+                plain = "nccl"  # what runs on a GPU
+            told.say(
+                "parallel.backend",
+                str(plain),
+                place,
+                origin="literal",
+                confidence="likely" if likely else "certain",
+            )
+    size = call.argument("world_size")
+    if isinstance(size, Known) and not (isinstance(size.value, int) and size.value > 0):
+        return
+    told.number("parallel.world_size", size, place)
+
+
+def _is_setting(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute | ast.Subscript)
+
+
+def _prepared(told: Told, program: Program) -> None:
+    """Say what helpers of other files are asked for: the model wraps itself, a flag's backend."""
+    for flag in program.all_flags:
+        if flag.dest in _BACKENDS and not any(f.field == "parallel.backend" for f in told.facts):
+            told.say(
+                "parallel.backend", "flag", flag.span, origin="flag", expression=f"args.{flag.dest}"
+            )
+    for module in program.modules:
+        for call in module.calls:
+            if call.method in _PREPARE:
+                told.say("parallel.kind", "ddp", place_of(call), confidence="likely")
+
+
+READER = TorchParallel()

@@ -1,0 +1,51 @@
+"""Loss scalers of which the files given show no more than that one is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crosscast.readers.torch.switches import Decision, conditions_of, decide
+from crosscast.trainstep.find import training_steps
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+_SWITCHES = ("use_amp", "amp", "fp16", "use_fp16", "mixed_precision", "use_mixed_precision")
+"""Arguments by which a switch is handed on."""
+
+
+def of_helper(call: Call, program: Program) -> Decision:
+    """Return who decides where only a wrapper of a scaler is made: a switch that is handed on."""
+    found = decide(conditions_of(call), None, call.module)
+    if found.who != "always":
+        return found
+    for module in program.modules:
+        for other in module.calls:
+            for keyword in other.node.keywords:
+                if keyword.arg in _SWITCHES and program.function(other) is None:
+                    switched = decide((), keyword.value, module)
+                    if switched.who in ("flag", "config"):
+                        return switched
+    return found
+
+
+def given_scalers(program: Program) -> tuple[Span, ...]:
+    """Return where a step works with a scaler that a parameter brings."""
+    found = []
+    for step in training_steps(program):
+        for event in step.of("backward", "step", "update_scale"):
+            name = event.scaler.partition(".")[0].partition("[")[0]
+            if event.library == "timm" and event.kind == "update_scale":
+                name = event.subject
+            elif not name or event.library not in ("", "torch"):
+                continue
+            function = event.module.function_of(event.node)
+            while function is not None:
+                arguments = function.args
+                every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+                if any(one.arg == name for one in every) and name != "self":
+                    found.append(event.span)
+                function = event.module.function_of(function)
+    return tuple(dict.fromkeys(found))
