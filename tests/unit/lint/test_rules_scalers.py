@@ -9,31 +9,6 @@ from crosscast.lint.rules import _examples as examples
 from .saying import codes, said, swap
 
 AMP, AMP_ACCUMULATION, PLAIN = examples.AMP, examples.AMP_ACCUMULATION, examples.PLAIN
-SIMPLE = swap(
-    AMP,
-    ("    scaler.unscale_(optimizer)\n", ""),
-    ("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
-)
-BRANCHES = """\
-import torch
-
-model = torch.nn.Linear(4, 2).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler("cuda") if use_amp else None
-for inputs, targets in loader:
-    optimizer.zero_grad()
-    with torch.autocast("cuda", dtype=torch.float16, enabled=use_amp):
-        loss = torch.nn.functional.cross_entropy(model(inputs), targets)
-    if use_amp:
-        scaler.scale(loss).backward()
-    else:
-        loss.backward()
-    if not use_amp:
-        optimizer.step()
-    else:
-        scaler.step(optimizer)
-        scaler.update()
-"""
 
 
 # ---- CL208
