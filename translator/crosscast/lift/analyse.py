@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.diagnostics import Diagnostic
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.profile import Profile, profile_of
 from crosscast.lift.settle import Settlement, settle
@@ -98,13 +98,9 @@ def together(sources: Sequence[Source]) -> tuple[Source, ...]:
 
 def _recipe(source: Source, found: list[Diagnostic]) -> Recipe | None:
     from crosscast.readers.recipe_yaml import READER
-    from crosscast.validate import build_recipe
-    from crosscast.yaml_source import parse
 
     if not READER.sniff(source):
         return None
-    try:
-        return build_recipe(parse(source.text, source.name))
-    except DiagnosticError as error:
-        found += error.diagnostics
-        return None
+    reading = READER.read(source)
+    found += reading.diagnostics
+    return reading.recipe

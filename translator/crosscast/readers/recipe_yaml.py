@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.notices import notices
+from crosscast.readers.protocol import Reading
 from crosscast.recipe import Recipe
 from crosscast.source import Source, read_source
 from crosscast.validate import build_recipe, locate
@@ -20,11 +21,16 @@ class RecipeReader:
 
     def sniff(self, source: Source) -> bool:
         """Return whether the text looks like a recipe."""
+        if not source.name.endswith((".yaml", ".yml", ">")):  # `<stdin>` has no suffix
+            return False
         return any(line.startswith("version:") for line in source.text.splitlines())
 
-    def read(self, source: Source) -> Recipe:
-        """Return the recipe, or raise DiagnosticError with every problem of the file."""
-        return build_recipe(parse(source.text, source.name))
+    def read(self, source: Source) -> Reading:
+        """Return the recipe, or every problem of the file."""
+        try:
+            return Reading(recipe=build_recipe(parse(source.text, source.name)))
+        except DiagnosticError as error:
+            return Reading(diagnostics=error.diagnostics)
 
 
 READER = RecipeReader()

@@ -42,7 +42,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             names = [name for name in call.names if name.startswith("apex.amp.")]
             if not names or len(names) != len(call.names):
                 continue
-            word = names[0].split(".")[2]
+            word, _, rest = names[0].removeprefix("apex.amp.").partition(".")
+            if rest:  # a method of what the call of that name returned, which is told already
+                continue
             if word in _NAMES or word.startswith("_"):
                 continue
             near = difflib.get_close_matches(word, _NAMES, n=1)

@@ -14,10 +14,16 @@ from crosscast.lint.subject import Subject
 
 _STATE = re.compile(r"scal\w*(\[\w+\])?\.state_dict|amp\.state_dict|scaler\.pt|scaler_state")
 _OPTIMIZER = re.compile(r"opt\w*\.state_dict\(")
+_SCALER = '        "scaler": scaler.state_dict(),\n'
 _RIGHT = AMP + (
     "torch.save(\n"
-    '    {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": '
-    'scaler.state_dict()},\n    "checkpoint.pt",\n)\n'
+    "    {\n"
+    '        "model": model.state_dict(),\n'
+    '        "optimizer": optimizer.state_dict(),\n'
+    f"{_SCALER}"
+    "    },\n"
+    '    "checkpoint.pt",\n'
+    ")\n"
 )
 
 
@@ -52,7 +58,7 @@ RULE = Rule(
     title="The checkpoint lacks the loss scale",
     why="After a resume the scale starts again at 65536: some steps are skipped until it has "
     "fallen to where it was, so the run is not the one that was stopped.",
-    wrong=_RIGHT.replace(', "scaler": scaler.state_dict()', ""),
+    wrong=_RIGHT.replace(_SCALER, ""),
     right=_RIGHT,
     check=check,
     hints=("Scaler",),
