@@ -319,6 +319,17 @@ def test_a_window_skipped_for_nothing_is_found() -> None:
     assert "although every gradient is finite" in check.wording
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_values_clipped_to_one_size_show_no_rounding_of_their_sum(dtype: str) -> None:
+    recipe = stress(
+        precision=f"{{mode: full, compute_dtype: {dtype}}}",
+        loss_scaling="{mode: none}",
+        accumulation="{steps: 3, dtype: compute}",
+        clipping="{kind: value, max_value: 1.0e-30}",
+    )
+    assert "fail" not in results(replay_run(recipe, record(recipe, size=1e-3))).values()
+
+
 slow_to_draw = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 

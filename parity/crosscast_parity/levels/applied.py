@@ -187,14 +187,19 @@ def _wrong_skip(plan: Plan, roles: Roles, seen: Windows) -> Check | None:
 
 
 def _never_rounded(plan: Plan, roles: Roles, seen: Windows, half: Dtype) -> bool:
-    """Whether no sum shows a trace of rounding to half, although rounding would have left one."""
+    """Whether no sum shows a trace of rounding to half, although rounding would have left one.
+
+    What rounding leaves is measured after the clipping, which may hide it.
+    """
     shown = usual = 0.0
     for window in seen:
         expected, finite = gradients_of(plan, roles, window)
-        if len(window.micro_rows) < 2 or not finite:
+        totals = {name: round_to(total, half) for name, total in window.total.items()}
+        coarse, calm = gradients_of(plan, roles, replace(window, total=totals))
+        if len(window.micro_rows) < 2 or not finite or not calm:
             continue
-        for name, total in window.total.items():
-            rounded = _error(round_to(total, half), total.astype(np.float64), 0.0)
+        for name in window.total:
+            rounded = _error(coarse[name], expected[name], 0.0)
             if rounded > UNIT[half] / 20 and "layer_norm" not in roles[name]:
                 usual = max(usual, rounded)
                 shown = max(shown, _error(window.applied.get(name), expected[name], 0.0))
