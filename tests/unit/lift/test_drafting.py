@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from crosscast.facts.fact import Fact
 from crosscast.lift.course import warmup_length
 from crosscast.lift.drafting import Lifted, lift, slug
+from crosscast.readers.protocol import Command
 from crosscast.recipe import AdamW, DynamicLossScaling, GlobalNormClipping
 from lift_facts import HALF, PLAIN, analysis, fact, open_fact
 
@@ -242,3 +244,13 @@ def test_lengths_of_a_warm_up(said: object, steps: int | None, share: float | No
 )
 def test_names_of_recipes(name: str, expected: str) -> None:
     assert slug(name) == expected
+
+
+def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
+    alone = analysis((fact("optimizer.lr", 1e-3),), "run.sh")
+    launch = replace(alone.subject, commands=(Command(program="train.py"),))
+    found = lift(replace(alone, subject=launch))
+    one = found.fields["accumulation.steps"]
+    assert (one.value, one.how, one.note) == (1, "stand_in", "train.py was not read")
+    assert "accumulation.steps" in found.unsaid
+    assert lift(alone).fields["accumulation.steps"].how == "absent"

@@ -72,7 +72,7 @@ def _trains(analysis: Analysis) -> bool:
 def fill(analysis: Analysis) -> Draft:
     """Return all fields of the recipe that sources, defaults and stand-ins give."""
     look = sections.looking(analysis.settled)
-    draft = Draft()
+    draft = Draft(unread=_unread(analysis))
     draft.put("version", 1, how="derived")
     draft.put("name", slug(analysis.name), how="derived")
     sections.precision(look, draft)
@@ -91,6 +91,13 @@ def fill(analysis: Analysis) -> Draft:
     if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
         draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
     return draft
+
+
+def _unread(analysis: Analysis) -> str:
+    """Return the program that is started, if no Python of it was given."""
+    subject = analysis.subject
+    started = [one.program for one in subject.commands if one.program]
+    return started[0] if started and subject.program is None else ""
 
 
 def slug(name: str) -> str:

@@ -32,6 +32,8 @@ class Draft:
 
     fields: dict[str, Filled] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)
+    unread: str = ""
+    """A program that the sources start and that nobody gave: what it holds cannot be absent."""
 
     def put(self, path: str, value: Any, fact: Fact | None = None, **more: Any) -> None:
         """Fill a field; `fact` gives places and confidence."""
@@ -50,7 +52,9 @@ class Draft:
 
     def absent(self, path: str, value: Any, note: str) -> None:
         """Fill a field with the word for nothing, because no source has it."""
-        if path not in self.fields:
+        if self.unread:
+            self.stand_in(path, value, f"{self.unread} was not read")
+        elif path not in self.fields:
             self.fields[path] = Filled(value=value, how="absent", note=note)
 
     def note(
