@@ -43,8 +43,8 @@ class Blamed:
 
     @property
     def right(self) -> bool:
-        """Whether exactly the planted field was blamed."""
-        return self.blamed == (self.field,)
+        """Whether exactly the planted field, or one number of it, was blamed."""
+        return len(self.blamed) == 1 and self.blamed[0].partition("[")[0] == self.field
 
 
 def main(argv: Sequence[str] | None = None) -> int:

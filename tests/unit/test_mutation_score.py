@@ -107,9 +107,10 @@ def test_the_page_of_causes_counts_only_exact_names_as_right() -> None:
         blamed("a", ("optimizer.eps",), late=True),
         blamed("b", ("optimizer.eps", "clipping.max_norm"), late=True),
         blamed("c", (), late=False),
+        blamed("d", ("optimizer.eps[1]",), late=False),
     ]
     text = causes_page("torch", found)
     assert "L2): 2 bugs, the planted field named for **1**." in text
-    assert "All: 3 bugs, the planted field named for 1." in text
+    assert "All: 4 bugs, the planted field named for 2." in text
     assert "| `b` | `optimizer.eps` | `optimizer.eps`, `clipping.max_norm` | yes |" in text
     assert "| `c` | `optimizer.eps` | nothing | no |" in text
