@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -176,15 +177,23 @@ def test_read_only_files_are_a_diagnostic(bad: Rule, tmp_path: Path) -> None:
     assert path.read_text() == HEAD + "BAD = 1\n"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the system refuses nothing to the superuser")
-def test_folders_without_permission_are_a_diagnostic(bad: Rule, tmp_path: Path) -> None:
+@pytest.mark.parametrize("refused", ["tempfile.mkstemp", "pathlib.Path.replace"])
+def test_what_the_system_refuses_is_a_diagnostic(
+    bad: Rule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    """The superuser may write anywhere, so the refusal is put in its place."""
     path = tmp_path / "a.py"
     path.write_text(HEAD + "BAD = 1\n")
-    tmp_path.chmod(0o555)
-    try:
-        assert "CC502" in run(str(path), "--fix").stderr
-    finally:
-        tmp_path.chmod(0o755)
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(refused, refuse)
+    result = run(str(path), "--fix")
+    assert result.exit_code == 2
+    assert "CC502" in result.stderr
+    assert path.read_text() == HEAD + "BAD = 1\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.py"]
 
 
 def test_diff_writes_nothing(bad: Rule, tmp_path: Path) -> None:

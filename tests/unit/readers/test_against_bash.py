@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -39,7 +38,6 @@ SCRIPTS = (
 )
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_bash_passes_the_same(script: str, tmp_path: Path) -> None:
     stub = tmp_path / "python"
