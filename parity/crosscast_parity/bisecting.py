@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from crosscast.diagnostics import DiagnosticError
 from crosscast.recipe import Recipe
 from crosscast_parity.bisect import Bisection
 from crosscast_parity.bisect_court import Court
-from crosscast_parity.bisect_recipes import bisect_recipes
+from crosscast_parity.bisect_recipes import bisect_recipes, differences
 from crosscast_parity.bisect_script import bisect_script
+from crosscast_parity.changes import value_at
 from crosscast_parity.checks import Check, failures
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.exercised import sightings
 from crosscast_parity.gathered import StageResult
+from crosscast_parity.planning import VARIANTS
 from crosscast_parity.records import BisectionRecord, BisectionStep, Pair, ParityReport
 from crosscast_parity.reporting import Outcomes
 
@@ -58,7 +61,13 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
             return None
         if found.reference != CHANGED or not found.pairs:
             return None
-        return tuple(_compared(found.pairs[0].checks, result.stage.name))
+        checks = _compared(found.pairs[0].checks, result.stage.name)
+        blind = {
+            made.spec.name
+            for made in result.all_of(ours.name)
+            if replaced_in(made.spec.variant, mine, recipe)
+        }
+        return tuple(one for one in checks if one.level != "L0a" or one.run not in blind)
 
     court = Court(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
     other = result.recipes[theirs.name]
@@ -66,6 +75,29 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
     if mine != other and not any(failures(own)):
         return bisect_recipes(court, other)
     return bisect_script(court, list(_compared(pair.checks, result.stage.name)))
+
+
+def replaced_in(variant: str, recipe: Recipe, other: Recipe) -> bool:
+    """Whether a variant puts a value of its own where two recipes differ.
+
+    The stress runs start at a loss scale of their own. A script that doubles its first scale does
+    so there, too, and a recipe with twice the first scale does not: trained anew, their traces
+    differ, which says nothing. The records have been asked about the doubled scale of these runs.
+    """
+    derive = VARIANTS[variant]
+    main, ours, theirs = (one.model_dump() for one in (recipe, derive(recipe), derive(other)))
+    return any(
+        _value(ours, one.path) is not None
+        and _value(main, one.path) != _value(ours, one.path) == _value(theirs, one.path)
+        for one in differences(recipe, other)
+    )
+
+
+def _value(data: dict[str, Any], path: str) -> Any:
+    try:
+        return value_at(data, path)
+    except KeyError:
+        return None
 
 
 def _stage_of(outcomes: Outcomes, pair: Pair) -> StageResult:

@@ -1,4 +1,4 @@
-"""The bugs: name, what it is, the recipe field it violates, and the levels that should see it.
+"""The bugs: name, what it is, the recipe field it mistakes, and the levels that should see it.
 
 One bug has one name in every framework; `torch_bugs`, `tensorflow_bugs` and `paddle_bugs` hold the
 edits, written with `spelling`. Left out is what needs several processes (the sum instead of the
@@ -17,8 +17,9 @@ from crosscast_parity.checks import Level
 class Bug:
     """A bug in words.
 
-    `field`: recipe path that it violates, empty if it is not one field. `expected`: levels that
-    catch it; the first one says most about the cause. `half`: it exists in half precision only.
+    `field`: recipe path of which it is another value; empty if no value of one field says what it
+    does. `expected`: levels that catch it; the first one says most about the cause. `half`: it
+    exists in half precision only.
     """
 
     name: str
@@ -40,7 +41,7 @@ ACCUMULATION = (
     _bug(
         "no_accum_div",
         "micro-batch means are summed, not averaged",
-        "accumulation.normalize_by",
+        "",
         "L1b",
         "L1a",
     ),
@@ -48,13 +49,13 @@ ACCUMULATION = (
     _bug(
         "last_micro_dropped",
         "the last micro-batch of a window is not trained on",
-        "accumulation.steps",
+        "",
         "L1a",
     ),
     _bug(
         "zero_grad_each_micro",
         "gradients are cleared before every micro-batch",
-        "accumulation.steps",
+        "",
         "L1b",
         "L1a",
     ),
@@ -76,7 +77,7 @@ ACCUMULATION = (
     _bug(
         "step_per_micro",
         "the optimizer steps after every micro-batch",
-        "accumulation.steps",
+        "",
         "L0a",
     ),
     _bug("loss_of_last_micro", "the reported loss is that of the last micro-batch", "", "L2"),
@@ -151,7 +152,7 @@ OPTIMIZER = (
         "optimizer.eps_placement",
         "L1b",
     ),
-    _bug("eps_inside_sqrt", "epsilon is added under the root", "optimizer.eps_placement", "L1b"),
+    _bug("eps_inside_sqrt", "epsilon is added under the root", "", "L1b"),
     _bug("no_bias_corr", "no bias correction", "optimizer.bias_correction", "L1b"),
     _bug("l2_not_decoupled", "weight decay through the gradient", "optimizer.name", "L1b"),
     _bug("wd_on_all", "biases and LayerNorm decay", "optimizer.no_decay", "L1b"),
@@ -171,7 +172,7 @@ OPTIMIZER = (
 SCHEDULE = (
     _bug("warmup_off_by_one", "the warm-up is one window longer", "schedule.warmup_steps", "L0b"),
     _bug("warmup_starts_one", "the warm-up starts at one step, not at zero", "", "L0b"),
-    _bug("warmup_in_micro", "the schedule counts micro-batches", "schedule.tick", "L0b"),
+    _bug("warmup_in_micro", "the schedule counts micro-batches", "", "L0b"),
     _bug("no_warmup", "no warm-up", "schedule.warmup_steps", "L0b"),
     _bug("cosine_decay", "cosine decay for linear", "schedule.name", "L0b"),
     _bug("decay_to_total_x2", "decay over twice the windows", "schedule.total_steps", "L0b"),
@@ -233,7 +234,7 @@ LOSS_AND_DATA = (
     _bug("order_shift", "batches come one window early", "", "L1a"),
     _bug("no_shuffle", "rows come in the order of the file", "data.shuffle", "L1a"),
     _bug("epoch_not_reshuffled", "every epoch has the order of the first", "", "L0c"),
-    _bug("unseeded_order", "the order of the rows is not seeded", "seed", "gate"),
+    _bug("unseeded_order", "the order of the rows is not seeded", "", "gate"),
     _bug("token_dropped", "the last eight tokens of every row are cut off", "", "L1a"),
 )
 
@@ -256,7 +257,7 @@ OF_FRAMEWORKS = (
     _bug("short_micro_dropped", "micro-batches of fewer rows are left out", "", "L0a"),
     _bug("rows_scattered_over", "of a token's rows in the gradient only one counts", "", "L1a"),
     _bug("sparse_gradients_dropped", "sparse gradients are not summed: embeddings rest", "", "L1a"),
-    _bug("clip_without_limit", "small gradients are made larger", "clipping.max_norm", "L1b"),
+    _bug("clip_without_limit", "small gradients are made larger", "", "L1b"),
     _bug("from_logits_forgotten", "the loss is that of probabilities", "", "L1a"),
     _bug("wd_default", "the framework's own weight decay", "optimizer.weight_decay", "L1b"),
     _bug("stock_adamw", "the framework's own AdamW", "optimizer.eps_placement", "L1b"),
