@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from crosscast.diagnostics import Diagnostic, Severity
+from crosscast.evidence import Evidence as Evidence  # what writes rows finds it here
 from crosscast.recipe import Recipe, Section
 
 
@@ -18,14 +19,6 @@ class Verdict(StrEnum):
     ADAPTED = "adapted"
     APPROXIMATE = "approximate"
     UNSUPPORTED = "unsupported"
-
-
-class Evidence(StrEnum):
-    """Where the knowledge behind a row comes from."""
-
-    MEASURED_CPU = "measured-cpu"
-    MEASURED_GPU = "measured-gpu"
-    DOCUMENTED = "documented"
 
 
 Condition = Callable[[Recipe], bool]

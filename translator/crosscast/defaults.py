@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from crosscast.capability import Evidence
+from crosscast.evidence import Evidence
 
 Value = bool | int | float | str | tuple[float | None, ...] | None
 

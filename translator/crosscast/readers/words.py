@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.tree import Tree
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adafactor", "adafactor"),
@@ -140,6 +141,16 @@ def tell_window(said: Said, steps: Setting | None, *, divided: str = "library") 
     said.tell("accumulation.present", "yes", steps)
     said.tell("accumulation.loss_divided", divided, steps, origin="presence")
     said.by_library("accumulation.tail", "accumulation.no_sync")
+
+
+def tell_betas(said: Said, section: Tree) -> None:
+    """Say both decays of the list `betas`."""
+    betas = section.get("betas")
+    for index, field in enumerate(("beta1", "beta2")):
+        one = None if betas is None else betas.get(index)
+        if one is not None and betas is not None:
+            one.key = one.key or betas.key
+            said.number(f"optimizer.{field}", one.as_setting("betas"))
 
 
 def tell_clip(said: Said, limit: Setting | None, *, unscaled: str = "library") -> bool:

@@ -8,6 +8,7 @@ from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import (
+    tell_betas,
     tell_clip,
     tell_optimizer,
     tell_precision,
@@ -69,16 +70,6 @@ def _optimizer(said: Said, tree: Tree) -> None:
     ):
         said.number(f"optimizer.{field}", section.setting(name))
     tell_betas(said, section)
-
-
-def tell_betas(said: Said, section: Tree) -> None:
-    """Say both decays of the list `betas`."""
-    betas = section.get("betas")
-    for index, field in enumerate(("beta1", "beta2")):
-        one = None if betas is None else betas.get(index)
-        if one is not None and betas is not None:
-            one.key = one.key or betas.key
-            said.number(f"optimizer.{field}", one.as_setting("betas"))
 
 
 def _schedule(said: Said, tree: Tree) -> None:

@@ -9,12 +9,11 @@ from crosscast.facts.fact import Fact
 from crosscast.readers.config.deepspeed_config import tell_batch, tell_zero
 from crosscast.readers.config.deepspeed_precision import tell_precision_sections
 from crosscast.readers.config.settings import Said
-from crosscast.readers.config.torchtune_yaml import tell_betas
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
 from crosscast.readers.python.mmcv_config import tell_mmcv
 from crosscast.readers.python.mmengine_schedule import tell_param_scheduler
-from crosscast.readers.words import tell_optimizer, tell_window
+from crosscast.readers.words import tell_betas, tell_optimizer, tell_window
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
