@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.diagnostics import Span
+from crosscast.pysource.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast.lint.subject import Subject
@@ -61,7 +62,7 @@ def _handles(node: ast.Try) -> bool:
     caught = {
         name.id if isinstance(name, ast.Name) else getattr(name, "attr", "")
         for handler in node.handlers
-        for name in (ast.walk(handler.type) if handler.type else ())
+        for name in (walk(handler.type) if handler.type else ())
         if isinstance(name, ast.Name | ast.Attribute)
     }
     bare = any(handler.type is None for handler in node.handlers)

@@ -10,6 +10,7 @@ from crosscast.pysource import arithmetic, flags
 from crosscast.pysource.arithmetic import NUMBERS
 from crosscast.pysource.choices import Option, choice
 from crosscast.pysource.combine import names_of, same, spread
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.reaching import condition_of
 from crosscast.pysource.scopes import Binding
 from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
@@ -106,7 +107,7 @@ def _carried(one: Binding, module: Module) -> bool:
         return False
     text = module.text(target)
     assert one.value is not None
-    return any(isinstance(n, type(target)) and module.text(n) == text for n in ast.walk(one.value))
+    return any(isinstance(n, type(target)) and module.text(n) == text for n in walk(one.value))
 
 
 def _in_loop(one: Binding, module: Module) -> bool:

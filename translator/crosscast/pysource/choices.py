@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource import flags
 from crosscast.pysource.combine import same
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def certain_truth(condition: ast.expr, module: Module) -> bool | None:
     value = evaluate(condition, module)
     if not isinstance(value, Known) or isinstance(value.value, Symbol | Unknown | Choice):
         return None
-    for part in ast.walk(condition):
+    for part in walk(condition):
         if isinstance(part, ast.Attribute | ast.Name | ast.Subscript):
             one = evaluate(part, module)
             if isinstance(one, Known) and one.flag and not flags.is_given(one.flag, module.program):

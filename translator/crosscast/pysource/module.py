@@ -18,12 +18,13 @@ gives every one, in the order of the text.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crosscast.diagnostics import Span
 from crosscast.pysource import names
 from crosscast.pysource.calls import Call
 from crosscast.pysource.index import Indexer
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.scopes import Binding, Path, Scope
 from crosscast.source import Source
 
@@ -40,8 +41,11 @@ class Module:
     """One parsed file; everything beyond the one pass is found when it is asked for."""
 
     __slots__ = (
+        "_by_kind",
         "_by_node",
+        "_imports",
         "_lines",
+        "_nodes",
         "_texts",
         "calls",
         "classes",
@@ -76,6 +80,9 @@ class Module:
         self.path_homes: dict[tuple[str, Path], list[Binding]] = {}
         """`cfg.a.b = v`, by root name and path, wherever the root lives."""
         self._lines: list[str] | None = None
+        self._imports: dict[str, str] | None = None
+        self._nodes: list[ast.AST] | None = None
+        self._by_kind: dict[type[ast.AST], list[Any]] = {}
         self._texts: dict[ast.AST, str] = {}
         indexer = Indexer(self)
         indexer.run()
@@ -93,13 +100,14 @@ class Module:
     @property
     def imports(self) -> dict[str, str]:
         """Local name and qualified name of everything imported, at any depth."""
-        found: dict[str, str] = {}
-        for scope in self.scopes.values():
-            for name, bindings in scope.bindings.items():
-                for one in bindings:
-                    if one.kind == "import":
-                        found.setdefault(name, one.target)
-        return found
+        if self._imports is None:
+            self._imports = {}
+            for scope in self.scopes.values():
+                for name, bindings in scope.bindings.items():
+                    for one in bindings:
+                        if one.kind == "import":
+                            self._imports.setdefault(name, one.target)
+        return self._imports
 
     # ---- places
 
@@ -141,6 +149,20 @@ class Module:
         return Span(self.source.name, line, begin + 1, end, row)
 
     # ---- tree
+
+    @property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the file, outer ones first; those that can never run too."""
+        if self._nodes is None:
+            self._nodes = walk(self.tree)
+        return self._nodes
+
+    def every(self, kind: type[_Node]) -> list[_Node]:
+        """Return the nodes of exactly one type, in the order of `nodes`."""
+        if not self._by_kind:
+            for node in self.nodes:
+                self._by_kind.setdefault(node.__class__, []).append(node)
+        return self._by_kind.get(kind, [])
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the node around a node."""

@@ -50,6 +50,7 @@ class Program:
         self._all_flags: tuple[Flag, ...] = ()
         self._sites: dict[ast.AST, tuple[Call, ...]] = {}
         self._by_name: dict[str, list[Call]] | None = None
+        self._written: dict[str, list[tuple[int, int]]] | None = None
         self._found: dict[tuple[str, str], Module | None] = {}
         self._arguments: dict[ast.AST, list[tuple[ast.expr, Module]]] = {}
         self._by_file = {m.source.name: m for m in reversed(self.modules)}
@@ -117,6 +118,12 @@ class Program:
             if scope is not None:
                 return classes.initializer(scope)
         return None
+
+    def calls_written(self, word: str) -> Sequence[tuple[int, int]]:
+        """Return the places of the calls of `word` or `x.word`: number of the module, in it."""
+        if self._written is None:
+            self._written = sites.by_written_name(self.modules)
+        return self._written.get(word, ())
 
     def call_sites(self, module: Module, function: Function) -> tuple[Call, ...]:
         """Return the calls of a function of the program, `Class(...)` for its `__init__`."""

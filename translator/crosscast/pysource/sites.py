@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.classes import fields, initializer
@@ -51,12 +51,23 @@ def call_sites(program: Program, module: Module, function: Function) -> Iterator
     words = {last}
     for one in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
         words |= {one, *_aliases(program, one)}
-    for other in program.modules:
-        for call in other.calls:
-            if _written(call.node.func) not in words:
-                continue
-            if any(n == name or n in made for n in call.names):
-                yield call
+    found = [one for word in words for one in program.calls_written(word)]
+    if len(words) > 1:
+        found.sort()
+    for module_number, call_number in found:
+        call = program.modules[module_number].calls[call_number]
+        if any(n == name or n in made for n in call.names):
+            yield call
+
+
+def by_written_name(modules: Sequence[Module]) -> dict[str, list[tuple[int, int]]]:
+    """Return the number of the module, and of the call in it, of calls by the name written."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for module_number, module in enumerate(modules):
+        for call_number, call in enumerate(module.calls):
+            word = _written(call.node.func)
+            found.setdefault(word, []).append((module_number, call_number))
+    return found
 
 
 def _made_by(program: Program, module: Module, function: Function) -> Iterator[str]:

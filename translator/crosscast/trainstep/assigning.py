@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Value
 from crosscast.trainstep.events import Context
 from crosscast.trainstep.frame import Frame, canonical, counter_name
@@ -217,7 +218,7 @@ def _reset(walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, fr
 
 def looped(target: ast.expr, iterable: ast.expr, frame: Frame) -> None:
     """Note that a loop gives its variables new values."""
-    for one in ast.walk(target):
+    for one in walk(target):
         if isinstance(one, ast.Name):
             frame.forget(one.id)
             frame.losses.pop(one.id, None)

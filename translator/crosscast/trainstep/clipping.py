@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Value
 from crosscast.trainstep.frame import Frame, canonical
 from crosscast.trainstep.kinds import kind_of, last_name
@@ -47,7 +48,7 @@ def clipped(
 
 def _masters(node: ast.expr, frame: Frame) -> bool:
     """Whether the float32 copies of apex are clipped: `amp.master_params(optimizer)`."""
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Call) and last_name(one.func) == "master_params":
             return True
     if isinstance(node, ast.Name):

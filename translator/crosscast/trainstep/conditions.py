@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
 from crosscast.trainstep.events import Guard
 from crosscast.trainstep.frame import Frame
@@ -54,7 +55,7 @@ class Condition:
 def _counts(node: ast.expr, frame: Frame) -> bool:
     """Whether a condition reads a variable that changes while the program runs."""
     owner = frame.scope.owner
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Name):
             home = frame.scope.lookup(one.id)
             bindings = home.bindings.get(one.id, ()) if home is not None else ()

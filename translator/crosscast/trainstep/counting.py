@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.counters import Change, life_of
 from crosscast.trainstep.frame import Frame
 from crosscast.trainstep.linear import Linear
@@ -99,7 +100,7 @@ def _under(change: Change, test: ast.expr, frame: Frame) -> bool:
     module = frame.module
     if any(
         isinstance(one, ast.Name) and one.id in _names_of(test, frame)
-        for one in ast.walk(getattr(change.node, "value", change.node))
+        for one in walk(getattr(change.node, "value", change.node))
     ):
         return True
     here = module.enclosing(change.node, ast.If)
@@ -108,7 +109,7 @@ def _under(change: Change, test: ast.expr, frame: Frame) -> bool:
         condition = here.test
         if condition is test or (isinstance(condition, ast.Name) and condition.id in wanted):
             return any(_inside(change.node, one) for one in here.body)
-        if any(one is test for one in ast.walk(condition)):
+        if any(one is test for one in walk(condition)):
             return any(_inside(change.node, one) for one in here.body)
         here = module.enclosing(here, ast.If)
     return False

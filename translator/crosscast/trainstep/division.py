@@ -99,7 +99,7 @@ def _gradients_divided(step: TrainingStep, tests: Sequence[WindowTest]) -> Answe
     texts = {test.steps_text for test in tests} | {test.key for test in tests}
     texts |= {text.rpartition(".")[2] for text in texts}
     for module in dict.fromkeys(e.module for e in step.events):
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             by = _divisor(node)
             if by is None:
                 continue

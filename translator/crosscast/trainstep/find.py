@@ -8,6 +8,7 @@ from itertools import chain
 from weakref import WeakKeyDictionary
 
 from crosscast.pysource.module import Function, Module
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.project import Program
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.frame import Frame
@@ -153,7 +154,7 @@ def _as_closure(index: Index, function: Owner, core: dict[Owner, Module]) -> set
                     continue
                 if any(
                     last_name(n) == function.name
-                    for n in ast.walk(call.args[0])
+                    for n in walk(call.args[0])
                     if isinstance(n, ast.Name | ast.Attribute)
                 ):
                     core.setdefault(owner, one.module)

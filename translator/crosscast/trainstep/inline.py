@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.module import Function, Module
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.binding import bind, defaults
 from crosscast.trainstep.contexts import contexts_of
 from crosscast.trainstep.events import Context
@@ -202,8 +203,8 @@ def generator(walker: Walker, node: ast.AST, frame: Frame) -> None:
     module, function = found
     inner = Frame(module, function, caller=frame, call=node.iter)
     bind(inner, node.iter, function, frame)
-    for one in ast.walk(function):
-        if isinstance(one, ast.With) and any(isinstance(n, ast.Yield) for n in ast.walk(one)):
+    for one in walk(function):
+        if isinstance(one, ast.With) and any(isinstance(n, ast.Yield) for n in walk(one)):
             for item in one.items:
                 more = contexts_of(item.context_expr, inner, walker.heads)
                 walker.contexts += more or _told(item.context_expr, function, inner)
@@ -211,7 +212,7 @@ def generator(walker: Walker, node: ast.AST, frame: Frame) -> None:
 
 def _told(node: ast.expr, function: Function, frame: Frame) -> list[Context]:
     """Find `no_sync` among contexts that a generator keeps in a list."""
-    for one in ast.walk(function):
+    for one in walk(function):
         if isinstance(one, ast.Attribute) and one.attr == "no_sync":
             return [
                 Context(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.frame import MAX_HOPS, Frame, Reference, canonical, is_path
 
 
@@ -47,7 +48,7 @@ _SIGNS: dict[type[ast.operator], str] = {
 def _follow(found: Reference, name: str, frame: Frame) -> bool:
     """Whether the value behind a name says more than the name."""
     if found.frame is frame and name in {
-        one.id for one in ast.walk(found.node) if isinstance(one, ast.Name)
+        one.id for one in walk(found.node) if isinstance(one, ast.Name)
     }:
         return False
     return is_path(found.node) or isinstance(found.node, ast.Constant | ast.BinOp)

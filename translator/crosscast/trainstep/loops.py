@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 from crosscast.trainstep.events import Loop, LoopRole
 from crosscast.trainstep.frame import Frame, canonical
@@ -77,7 +78,7 @@ _EPOCH = re.compile(r"epoch", re.I)
 
 
 def _role(node: ast.For | ast.AsyncFor, text: str) -> LoopRole:
-    names = " ".join(one.id for one in ast.walk(node.target) if isinstance(one, ast.Name))
+    names = " ".join(one.id for one in walk(node.target) if isinstance(one, ast.Name))
     if _EPOCH.search(names) or (_EPOCH.search(text) and "range" in text):
         return "epoch"
     return "other"

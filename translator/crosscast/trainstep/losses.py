@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.frame import Frame, canonical
 from crosscast.trainstep.kinds import is_loss_name, kind_of, last_name
 
@@ -165,7 +166,7 @@ def _share(node: ast.expr, frame: Frame) -> tuple[ast.expr, ast.expr | None] | N
 
 
 def _holds_loss(node: ast.expr, frame: Frame) -> bool:
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Name) and (is_loss_name(one.id) or frame_loss(frame, one.id)):
             return True
         if isinstance(one, ast.Attribute) and is_loss_name(one.attr):

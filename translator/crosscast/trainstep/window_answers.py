@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from crosscast.diagnostics import Span
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 from crosscast.trainstep.frame import Frame
@@ -231,7 +232,7 @@ def _cut(text: str, step: TrainingStep) -> bool:
 def _meanings(node: ast.expr, module: Module) -> list[str]:
     """Return the texts that the names of an expression were given."""
     found: list[str] = []
-    for one in ast.walk(node):
+    for one in walk(node):
         if not isinstance(one, ast.Name):
             continue
         home = module.scope_of(one).lookup(one.id)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import TrainingStep
 
 
@@ -37,7 +38,7 @@ def _names(hook: ast.expr) -> Iterator[ast.expr]:
 
 
 def _divided_by(module: Module, function: ast.AST) -> str:
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Call(func=ast.Attribute(attr="div_" | "div"), args=[by]):
                 pass

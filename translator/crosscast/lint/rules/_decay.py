@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 
 _EXCLUDED = re.compile(r"no_?_?(weight_)?decay|no_wd|not_decay|skip_(weight_)?decay|exclude", re.I)
@@ -91,17 +92,17 @@ def names_excluded(node: ast.expr, module: Module) -> bool | None:
     if found is None:
         return None
     home, function = found
-    for one in ast.walk(function):
+    for one in walk(function):
         if isinstance(one, ast.If) and len(one.body) == 1:
             first = one.body[0]
             if isinstance(first, ast.Return) and isinstance(first.value, ast.Constant):
-                listed = [ast.unparse(n) for n in ast.walk(function) if isinstance(n, ast.List)]
+                listed = [ast.unparse(n) for n in walk(function) if isinstance(n, ast.List)]
                 about = " ".join([ast.unparse(one.test), *listed])
                 negated = isinstance(one.test, ast.UnaryOp) or " not in " in ast.unparse(one.test)
                 if _NORMS.search(about) and not negated and isinstance(first.value.value, bool):
                     return first.value.value
                 return None
-    returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
+    returns = [one.value for one in walk(function) if isinstance(one, ast.Return)]
     return _of_test(returns[0], home) if len(returns) == 1 and returns[0] is not None else None
 
 
@@ -126,7 +127,7 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
 def _spelled(node: ast.Call, module: Module) -> str:
     """Return a call with the lists that it names written out."""
     parts = [ast.unparse(node)]
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Name):
             home = module.scope_of(one).lookup(one.id)
             for binding in home.bindings.get(one.id, ()) if home is not None else ():

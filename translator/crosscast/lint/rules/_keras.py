@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated import older
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 from crosscast.readers.python.calls import calls_of, last
 from crosscast.readers.tensorflow.keras import policy_sites, scaler_calls, scales_by_hand
@@ -77,7 +78,7 @@ def scales(program: Program) -> bool:
 
 def function_calls(function: Function | ast.AST, module: Module) -> list[Call]:
     """Return the calls within a function, in the order of the text."""
-    inside = [one for one in ast.walk(function) if isinstance(one, ast.Call)]
+    inside = [one for one in walk(function) if isinstance(one, ast.Call)]
     inside.sort(key=lambda one: (one.lineno, one.col_offset))
     return [module.call(one) for one in inside]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Instance, Known
 from crosscast.trainstep.events import Event
 
@@ -148,7 +149,7 @@ def _is_output(node: ast.expr, module: Module, depth: int = 0) -> bool:
 
 
 def _names(value: ast.expr, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value))
+    return any(isinstance(one, ast.Name) and one.id == name for one in walk(value))
 
 
 def _of_itself(

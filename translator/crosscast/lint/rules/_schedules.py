@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.lint.rules._loop import made_by, receiver
 from crosscast.pysource.calls import Call
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.project import Program
 from crosscast.trainstep.events import Event
 
@@ -63,7 +64,7 @@ def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
     if depth > _DEPTH:
         return text
     parts = [text]
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
             home = module.scope_of(one).lookup(one.id)
             for binding in home.bindings.get(one.id, ()) if home is not None else ():

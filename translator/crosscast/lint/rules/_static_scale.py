@@ -43,7 +43,7 @@ def scaled_limits(module: Module) -> Iterator[ast.AST]:
                 limits.add(node.id)
             elif isinstance(node, ast.BinOp) and _times_scale(node):
                 yield node
-    for statement in ast.walk(module.tree):
+    for statement in module.nodes:
         match statement:
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=by):
                 if name in limits and _SCALE.search(ast.unparse(by)):

@@ -23,7 +23,7 @@ def uses_of(flag: Flag, program: Program) -> list[tuple[ast.expr, Module]] | Non
     """Return every place that reads a flag; None if they cannot all be seen."""
     found: list[tuple[ast.expr, Module]] = []
     for module in program.modules:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Attribute) and node.attr == flag.dest:
                 if isinstance(node.ctx, ast.Store):
                     return None

@@ -31,7 +31,7 @@ def _modules(step: TrainingStep) -> set[Module]:
 
 
 def _changes(module: Module) -> bool:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
             if _is_gradient(node.target, module):
                 return True

@@ -9,6 +9,7 @@ from crosscast.diagnostics import Severity, Span
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import Event, TrainingStep
 
 _RIGHT = """\
@@ -61,7 +62,7 @@ def _waiting(step: TrainingStep, backward: Event) -> Span | None:
     if context is not None:
         return backward.module.owner_of(context.node).span(context.node)
     loop = step.loop.node if step.loop is not None else step.module.tree
-    for node in ast.walk(loop):
+    for node in walk(loop):
         match node:
             case ast.Call(func=ast.Attribute(attr="disable_allreduce")):
                 return step.module.span(node)

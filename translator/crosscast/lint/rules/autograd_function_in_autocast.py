@@ -12,6 +12,7 @@ from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.subject import Subject
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 
 _RIGHT = changed(
     AMP,
@@ -71,7 +72,7 @@ def _multiplies(function: ast.AST) -> bool:
     return any(
         (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
         or (isinstance(node, ast.Attribute) and node.attr in _MULTIPLIES)
-        for node in ast.walk(function)
+        for node in walk(function)
     )
 
 

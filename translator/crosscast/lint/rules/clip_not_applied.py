@@ -9,6 +9,7 @@ from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.subject import Subject
 from crosscast.pysource.calls import Call
+from crosscast.pysource.nodes import walk
 
 _RETURNS = (
     *("tensorflow.clip_by_global_norm", "tensorflow.clip_by_norm", "tensorflow.clip_by_value"),
@@ -70,10 +71,10 @@ def _is_read(name: str, call: Call) -> bool:
     """Whether anything reads the variable where the clipped gradients can still be in it."""
     module = call.module
     scope = module.function_of(call.node) or module.tree
-    within = {id(one) for one in ast.walk(call.node)}
+    within = {id(one) for one in walk(call.node)}
     statement = module.statement_of(call.node)
     loop = module.enclosing(call.node, ast.For, ast.While)
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
         if id(node) in within:

@@ -15,8 +15,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find pairs of groups of which the one without decay is the wrong one."""
     program = subject.program
     for module in program.modules if program is not None else ():
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.List) or module.is_dead(node):
+        for node in module.every(ast.List):
+            if module.is_dead(node):
                 continue
             groups = decay_groups(node, module)
             if len(groups) != 2 or groups[0].excluded == groups[1].excluded:

@@ -47,11 +47,10 @@ def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
             if call.method == "add_argument" and _NAME.search(str(flag)):
                 default = [one.value for one in call.node.keywords if one.arg == "default"]
                 yield from ((one, module) for one in default)
-        for display in ast.walk(module.tree):
-            if isinstance(display, ast.Dict):
-                for key, value in zip(display.keys, display.values, strict=True):
-                    if isinstance(key, ast.Constant) and _NAME.search(str(key.value)):
-                        yield value, module
+        for display in module.every(ast.Dict):
+            for key, value in zip(display.keys, display.values, strict=True):
+                if isinstance(key, ast.Constant) and _NAME.search(str(key.value)):
+                    yield value, module
 
 
 def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:

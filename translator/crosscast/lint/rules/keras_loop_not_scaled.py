@@ -10,6 +10,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, half_policies, program_of, scales
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.readers.python.calls import calls_of, canonical
 
 
@@ -28,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         function: ast.AST = module.function_of(call.node) or module.tree
         taped = any(
             isinstance(one, ast.Call) and canonical(module.call(one).name).endswith("GradientTape")
-            for one in ast.walk(function)
+            for one in walk(function)
         )
         compiled = "self.optimizer" in name or module.text(call.receiver) == "self.optimizer"
         if not taped or compiled:

@@ -13,6 +13,7 @@ from crosscast.lint.rules._loop import eager_steps, known_word
 from crosscast.lint.rules._reduction import loss_expression
 from crosscast.lint.subject import Subject
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import Event, TrainingStep
 
 _RIGHT = changed(
@@ -69,7 +70,7 @@ def _is_used(added: Event, step: TrainingStep) -> bool:
     function = added.module.function_of(added.node) or added.module.tree
     return any(
         _detaches(node, name, added.module, added.subject)
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Assign | ast.Call)
     )
 

@@ -11,6 +11,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.project import Program
 from crosscast.readers.python.calls import calls_of, plain, value_of
 
@@ -57,7 +58,7 @@ def _function(
 
 def _searched(where: ast.AST, module: Module, parameter: str) -> Iterator[str]:
     """Yield the texts that are looked for in the name."""
-    for node in ast.walk(where):
+    for node in walk(where):
         if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.In | ast.NotIn):
             continue
         other = node.comparators[0]

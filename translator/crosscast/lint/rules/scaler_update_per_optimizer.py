@@ -10,6 +10,7 @@ from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, plain_scaler
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import Event, TrainingStep
 
 _RIGHT = """\
@@ -91,8 +92,8 @@ def _turns(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
     """Whether every round of a loop steps another optimizer."""
     if isinstance(loop, ast.While) or not isinstance(applied.node, ast.Call):
         return False
-    names = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-    given = [one for node in applied.node.args for one in ast.walk(node)]
+    names = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
+    given = [one for node in applied.node.args for one in walk(node)]
     return any(isinstance(one, ast.Name) and one.id in names for one in given)
 
 

@@ -10,6 +10,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import Event
 
 _REDUCE = (
@@ -54,7 +55,7 @@ def _sums(event: Event) -> bool:
 def _divided(event: Event) -> bool:
     """Whether the function around divides or multiplies anything by anything but literals."""
     function = event.module.function_of(event.node) or event.module.tree
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.AugAssign(op=ast.Div() | ast.Mult()) | ast.BinOp(op=ast.Div()):
                 return True

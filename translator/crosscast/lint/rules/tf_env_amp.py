@@ -46,7 +46,7 @@ def _in_shell(span: Span) -> Finding:
 
 def _python(module: Module) -> Iterator[ast.expr]:
     """Yield what switches the variable on: os.environ[...] = "1", putenv, setdefault, update."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Assign) and not module.is_dead(node):
             for target in node.targets:
                 if (

@@ -59,7 +59,7 @@ def _repair(module: Module) -> tuple[Edit, ...]:
             return ()
         edits += changed
     imported: set[str] = set()
-    for statement in ast.walk(module.tree):
+    for statement in module.nodes:
         if isinstance(statement, ast.Import | ast.ImportFrom) and _names_old(statement):
             edit = _import_edit(module, statement, known)
             if edit is None:
@@ -164,7 +164,7 @@ def _only_called(module: Module, local: str, known: set[int], depth: int) -> boo
         known: ids of the expressions that known calls call.
         depth: attributes between the name and what is called.
     """
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Name) and node.id == local:
             used_in: ast.AST | None = node
             for _ in range(depth):

@@ -12,6 +12,7 @@ from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import eager_steps, own_windows
 from crosscast.lint.rules._windows import ACCUMULATES, end_tests
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import TrainingStep
 
 _RIGHT = changed(
@@ -57,7 +58,7 @@ def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
     if step.loop is None or not tests:
         return
     module = step.module
-    for node in ast.walk(step.loop.node):
+    for node in walk(step.loop.node):
         if not isinstance(node, ast.stmt):
             continue
         match node:

@@ -11,6 +11,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._windows import end_tests
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import Event
 
 _RIGHT = """\
@@ -41,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths that are set in the loop while the counter runs on."""
     for step in eager_steps(subject):
         for event, test in end_tests(step):
-            modulo = any(isinstance(one, ast.Mod) for one in ast.walk(test.node))
+            modulo = any(isinstance(one, ast.Mod) for one in walk(test.node))
             if not modulo or not test.steps_text.isidentifier() or not test.counter:
                 continue
             changed_at = _changed(event, test.steps_text, within_epoch=test.restarts is True)
@@ -59,7 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _changed(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:
     """Return where a loop around the step gives the length a new value."""
     for loop in event.loops[-1:] if within_epoch else event.loops:
-        for node in ast.walk(loop.node):
+        for node in walk(loop.node):
             if isinstance(node, ast.Assign) and any(
                 isinstance(one, ast.Name) and one.id == name for one in node.targets
             ):
@@ -70,7 +71,7 @@ def _changed(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | Non
 def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
     """Whether the counter is set beside the length."""
     parent = event.module.parent(near)
-    for node in ast.walk(parent) if parent is not None else ():
+    for node in walk(parent) if parent is not None else ():
         if isinstance(node, ast.Assign) and any(
             event.module.text(one) == counter for one in node.targets
         ):

@@ -11,6 +11,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps
 from crosscast.lint.subject import Subject
+from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import Event, TrainingStep
 from crosscast.trainstep.kinds import kind_by_name, last_name
 
@@ -70,7 +71,7 @@ def _hidden(step: TrainingStep) -> bool:
     assert step.loop is not None
     module = step.module
     known = {id(one.node) for one in step.events}
-    for node in ast.walk(step.loop.node):
+    for node in walk(step.loop.node):
         if not isinstance(node, ast.Call) or id(node) in known:
             continue
         given = (*node.args, *(one.value for one in node.keywords))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.diagnostics import Span
 from crosscast.facts.fact import Fact, Plain
+from crosscast.pysource.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
@@ -84,7 +85,7 @@ class Script:
 def code_of(node: ast.AST) -> str:
     """Return the code of a statement in one form of writing, without comments and docstrings."""
     code = ast.unparse(node)
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.FunctionDef | ast.ClassDef):
             text = ast.get_docstring(inner, clean=False)
             if text is not None:

@@ -68,8 +68,8 @@ def attributes(module: Module) -> Iterator[tuple[str, ast.Assign, ast.expr]]:
     """Yield the attributes of strategies that are assigned: name, statement, object."""
     if "trategy" not in module.source.text:
         return
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Assign) and not module.is_dead(node):
+    for node in module.every(ast.Assign):
+        if not module.is_dead(node):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and _is_strategy(target.value, module):
                     yield target.attr, node, target.value
@@ -226,10 +226,9 @@ def _kinds(program: Program) -> Iterator[Fact]:
             span = call.module.span(call.node)
             yield fact_of("parallel.kind", Known((word,)), span, reader=NAME)
     for module in program.modules:
-        for node in ast.walk(module.tree):
+        for node in module.every(ast.Assign):
             if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Attribute)
+                isinstance(node.targets[0], ast.Attribute)
                 and node.targets[0].attr == "mode"
                 and isinstance(node.value, ast.Constant)
                 and node.value.value == "nccl2"

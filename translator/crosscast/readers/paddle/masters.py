@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.choices import certain_truth
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Unknown, Value
 from crosscast.readers.python.calls import calls_of, plain, value_of
 from crosscast.readers.python.precision import precision_facts, site
@@ -104,7 +105,7 @@ def _settings(call: Call, reader: str) -> Iterator[Fact]:
         use = next(
             (
                 n
-                for n in ast.walk(function)
+                for n in walk(function)
                 if isinstance(n, ast.Name) and n.id == one.arg and isinstance(n.ctx, ast.Load)
             ),
             None,

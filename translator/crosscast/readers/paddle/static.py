@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 from crosscast.readers.paddle.amp import scaling_facts
 from crosscast.readers.paddle.masters import masters
@@ -105,7 +106,7 @@ def _decorated(call: Call) -> Iterator[Fact]:
 
 def tests_of(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the conditions of the branches within a node."""
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.If):
             yield one.test
 

@@ -48,11 +48,12 @@ def calls_of(program: Program) -> tuple[Named, ...]:
     found = _INDEX.get(program)
     if found is None:
         idle = _idle(program)
+        by_mode = {m for m in program.modules if "ModeKeys." in m.source.text}
         found = tuple(
             (canonical(name), call)
             for call in program.calls()
             if not idle or _top(call.node, call.module) not in idle
-            if not _only_predicts(call)
+            if call.module not in by_mode or not _only_predicts(call)
             for name in call.names or ("",)
         )
         _INDEX[program] = found
@@ -65,8 +66,6 @@ _MODES = (".PREDICT", ".INFER", ".EVAL")
 def _only_predicts(call: Call) -> bool:
     """Whether a call stands in the branch of an estimator that does not train."""
     module = call.module
-    if "ModeKeys." not in module.source.text:
-        return False
     child: ast.AST = call.node
     here = module.parent(child)
     while here is not None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.nodes import walk
 from crosscast.readers.python.reach import Reach
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def formulas(found: Reach) -> Iterator[tuple[str, Span, bool]]:
     """Yield the decays that functions of the program (or lambdas) compute themselves."""
     for node, module in found.places:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            inner = [n for n in ast.walk(node) if isinstance(n, ast.Lambda)]
+            inner = [n for n in walk(node) if isinstance(n, ast.Lambda)]
             if not inner:
                 continue
         name = getattr(node, "name", "")

@@ -145,8 +145,8 @@ def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
     for module in program.modules:
         if "float16" not in module.source.text:
             continue
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Attribute) or node.attr not in ("float16", "bfloat16"):
+        for node in module.every(ast.Attribute):
+            if node.attr not in ("float16", "bfloat16"):
                 continue
             kind = _HALF.get(module.resolve(node))
             if kind is None or module.is_dead(node):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import definitions
+from crosscast.pysource.nodes import walk
 from crosscast.readers.python.switches import conditions
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def reach(node: ast.expr, module: Module) -> Reach:
             continue
         found.places.append((here, where))
         found.texts.append(_code(here, where))
-        inner = list(ast.walk(here))
+        inner = list(walk(here))
         found.calls += [where.call(one) for one in inner if isinstance(one, ast.Call)]
         if depth < _DEPTH:
             for one in inner:

@@ -109,8 +109,8 @@ def _first(call: Call, name: str) -> Value | None:
 def _epochs(told: Told, program: Program) -> None:
     """Say how far `for epoch in range(...)` goes, else what a flag for it says."""
     for module in program.modules:
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.For) or module.is_dead(node):
+        for node in module.every(ast.For):
+            if module.is_dead(node):
                 continue
             over = node.iter
             if isinstance(over, ast.Call) and last(module.resolve(over.func)) in ("trange", "tqdm"):
@@ -144,10 +144,10 @@ def _lengths(told: Told, program: Program) -> None:
 
 def _tf32(told: Told, program: Program) -> None:
     for module in program.modules:
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Assign) or module.is_dead(node):
-                continue
+        for node in module.every(ast.Assign):
             if module.text(node.targets[0]) != "torch.backends.cuda.matmul.allow_tf32":
+                continue
+            if module.is_dead(node):
                 continue
             value = content(evaluate(node.value, module))
             if isinstance(value, bool):

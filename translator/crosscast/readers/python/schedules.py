@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Unknown, Value
 from crosscast.readers.python.calls import canonical, last, plain
 from crosscast.readers.python.decays import NOT, formulas, named, words_of
@@ -206,7 +207,7 @@ def _shown(value: Value | None, text: str) -> str:
 def _compared(found: Reach) -> bool:
     """Whether something is compared with the length of a warm-up."""
     for node, module in found.places:
-        for one in ast.walk(node):
+        for one in walk(node):
             if isinstance(one, ast.Compare | ast.Call) and _WARM.search(module.text(one)):
                 if isinstance(one, ast.Compare):
                     return True
@@ -222,7 +223,7 @@ def _first_warmup(found: Reach) -> str:
 
 def _warmups(found: Reach) -> Iterator[str]:
     for node, module in found.places:
-        for one in ast.walk(node):
+        for one in walk(node):
             if isinstance(one, ast.Name | ast.Attribute) and _WARM.search(module.text(one)):
                 yield module.text(one)[:200]
             if isinstance(one, ast.Subscript) and _WARM.search(module.text(one.slice)):

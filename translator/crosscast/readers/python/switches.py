@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.choices import certain_truth
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.evaluate import evaluate, truth
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown
 from crosscast.readers.python.origins import Who, by_name_of_flag, leaves, located, origin
 
@@ -208,7 +209,7 @@ def _matters(one: Condition, wanted: re.Pattern[str]) -> bool:
 
 
 def _behind(node: ast.expr, module: Module) -> Iterator[str]:
-    for name in ast.walk(node):
+    for name in walk(node):
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
             for one in definitions(name, module):
                 if one.kind == "assign" and one.value is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Unknown, Value
 from crosscast.readers.python.calls import calls_of, value_of
 
@@ -139,7 +140,7 @@ def _sums(program: Program) -> Iterator[Call]:
 
 def _source_of(node: ast.expr, module: Module) -> str:
     """Return the text of what a loop variable in an expression runs over."""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
     found: list[str] = []
     here: ast.AST | None = module.parent(node)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.ClassDef):
@@ -149,7 +150,7 @@ def _source_of(node: ast.expr, module: Module) -> str:
         elif isinstance(here, ast.ListComp | ast.GeneratorExp):
             pairs += [(one.target, one.iter) for one in here.generators]
         for target, source in pairs:
-            inner = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+            inner = {n.id for n in walk(target) if isinstance(n, ast.Name)}
             if inner & names:
                 found.append(module.text(source))
                 found += _assigned(source, module)
@@ -162,7 +163,7 @@ def _assigned(node: ast.expr, module: Module) -> list[str]:
     from crosscast.pysource.containers import definitions
 
     found = []
-    for name in ast.walk(node):
+    for name in walk(node):
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
             for one in definitions(name, module):
                 if one.kind == "assign" and one.value is not None:
@@ -172,7 +173,7 @@ def _assigned(node: ast.expr, module: Module) -> list[str]:
 
 def _divisions(module: Module) -> Iterator[Division]:
     """Yield the divisors of losses and gradients whose names speak of accumulation."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if module.is_dead(node) if isinstance(node, ast.stmt) else False:
             continue
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -202,7 +203,7 @@ def _steps(division: Division | None, modules: dict[Module, None]) -> Value | No
             return Unknown(names[0], value.reason, value.origin, names=names)
         return value
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             found = _counted_to(node, module)
             if found is not None:
                 return value_of(found, module)

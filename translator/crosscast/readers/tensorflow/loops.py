@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 from crosscast.readers.python.calls import calls_of, last, uses
 from crosscast.readers.python.switches import located
@@ -100,7 +101,7 @@ def is_used(call: Call) -> bool:
         and one.id == first.id
         and isinstance(one.ctx, ast.Load)
         and one.lineno > (statement.end_lineno or statement.lineno)
-        for one in ast.walk(around)
+        for one in walk(around)
     )
 
 

@@ -120,8 +120,8 @@ def _by_config(program: Program) -> Iterator[tuple[str, Site]]:
 
 def assignments(module: Module) -> Iterator[tuple[ast.Assign, ast.expr]]:
     """Yield the assignments that can run, and each of their targets."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Assign) and not module.is_dead(node):
+    for node in module.every(ast.Assign):
+        if not module.is_dead(node):
             for target in node.targets:
                 yield node, target
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.nodes import walk
 from crosscast.readers.python.calls import calls_of, last, matching
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
@@ -118,7 +119,7 @@ def _use(call: Call, program: Program) -> Use:
         isinstance(one, ast.Call)
         and isinstance(one.func, ast.Attribute)
         and one.func.attr in ("backward", "manual_backward")
-        for one in ast.walk(inside)
+        for one in walk(inside)
     )
     return Use(place_of(call), decision, types, default, learns or _reached(call, program))
 

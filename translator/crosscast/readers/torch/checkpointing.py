@@ -118,11 +118,11 @@ def _takes(name: str, method: str, keyword: ast.keyword) -> bool:
 def _assigned(program: Program) -> Iterator[tuple[Span, Decision]]:
     """Yield `config.gradient_checkpointing = True` and its like."""
     for module in program.modules:
-        for statement in ast.walk(module.tree):
-            if not isinstance(statement, ast.Assign) or module.is_dead(statement):
-                continue
+        for statement in module.every(ast.Assign):
             target = statement.targets[0]
             if not isinstance(target, ast.Attribute) or target.attr not in _KEYWORDS:
+                continue
+            if module.is_dead(statement):
                 continue
             if module.text(target.value) in ("self", "args", "opt"):
                 continue

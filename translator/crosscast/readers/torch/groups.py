@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import chase
 from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Value
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module
     if not isinstance(node, ast.Name):
         return
     scope: ast.AST = module.function_of(node) or module.tree
-    for one in ast.walk(scope):
+    for one in walk(scope):
         given: list[ast.expr] = []
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
             if one.func.attr in ("append", "extend") and module.text(one.func.value) == node.id:

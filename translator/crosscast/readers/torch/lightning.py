@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
 from crosscast.readers.python.calls import last, matching
@@ -174,7 +175,7 @@ def _makes_schedule(program: Program, module: Module, function: Function) -> boo
 def _by_hand(module: Module, function: Function) -> bool:
     """Whether the module steps its optimizers itself."""
     owner = module.class_of(function)
-    for node in ast.walk(owner) if owner is not None else ():
+    for node in walk(owner) if owner is not None else ():
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if isinstance(target, ast.Attribute) and target.attr == "automatic_optimization":
             value = node.value if isinstance(node, ast.Assign) else None
@@ -183,7 +184,7 @@ def _by_hand(module: Module, function: Function) -> bool:
 
 
 def _interval(module: Module, function: Function) -> tuple[str, Span | None]:
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == "interval":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.nodes import walk
 from crosscast.readers.python.calls import last
 from crosscast.readers.torch.apex import tell_wrapper_scale
 from crosscast.readers.torch.precision import Use, tell_uses
@@ -113,7 +114,7 @@ def _by_hand(told: Told, program: Program) -> None:
 def _is_scale(node: ast.expr, module: Module) -> bool:
     """Whether a factor is called a scale, itself or what it is computed from."""
     texts = [module.text(node)]
-    for one in ast.walk(node):
+    for one in walk(node):
         for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
             if binding.kind == "assign" and binding.value is not None:
                 texts.append(module.text(binding.value))
@@ -123,13 +124,13 @@ def _is_scale(node: ast.expr, module: Module) -> bool:
 def _changes(node: ast.expr, module: Module) -> bool:
     """Whether the program changes a scale while it trains."""
     words = set(_SCALE.findall(module.text(node)))
-    for one in ast.walk(node):
+    for one in walk(node):
         for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
             if binding.kind == "assign" and binding.value is not None:
                 words |= set(_SCALE.findall(module.text(binding.value)))
     return any(
         isinstance(one, ast.AugAssign) and words & set(_SCALE.findall(module.text(one.target)))
-        for one in ast.walk(module.tree)
+        for one in module.nodes
     )
 
 
@@ -211,7 +212,7 @@ def _used_after(call: Call) -> bool:
         isinstance(one, ast.Attribute)
         and one.attr in ("parameters", "named_parameters")
         and call.module.text(one.value) == name
-        for one in ast.walk(function)
+        for one in walk(function)
     )
 
 
@@ -225,7 +226,7 @@ def _handed_on(call: Call) -> bool:
         isinstance(one, ast.Call)
         and re.search(r"optim|Parallel|DDP", call.module.text(one.func))
         and any(call.module.text(given) == name for given in one.args)
-        for one in ast.walk(function)
+        for one in walk(function)
     )
 
 

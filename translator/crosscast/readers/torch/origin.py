@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.flags import flag_read
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Unknown
 from crosscast.readers.python.switches import leaves
 from crosscast.readers.torch.told import parts_of
@@ -113,7 +114,7 @@ def _is_transparent(node: ast.expr, module: Module) -> bool:
 
 
 def _within(node: ast.AST, other: ast.AST) -> bool:
-    return any(one is node for one in ast.walk(other))
+    return any(one is node for one in walk(other))
 
 
 def _of_parameter(one: Binding, name: str, depth: int) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import definitions
+from crosscast.pysource.nodes import walk
 from crosscast.readers.torch.told import parts_of
 
 if TYPE_CHECKING:
@@ -95,9 +96,9 @@ def _is_poly(node: ast.AST, text: str) -> bool:
     """Whether a power is of a share: `(1 - step / total) ** power`."""
     base = node.left if isinstance(node, ast.BinOp) else node.args[0]  # type: ignore[attr-defined]
     exponent = node.right if isinstance(node, ast.BinOp) else node.args[1]  # type: ignore[attr-defined]
-    variable = {w for n in ast.walk(exponent) for w in _words(n)} & _PROGRESS
+    variable = {w for n in walk(exponent) for w in _words(n)} & _PROGRESS
     shared = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub | ast.Div)
-                 for n in ast.walk(base))  # fmt: skip
+                 for n in walk(base))  # fmt: skip
     return not variable and (shared or isinstance(exponent, ast.Constant) or "power" in text)
 
 
@@ -105,7 +106,7 @@ def _by_milestones(parts: list[Part]) -> bool:
     """Whether the rate is multiplied at steps that a comparison or a list names."""
     for node, _ in parts:
         if isinstance(node, ast.Compare) and _words_within(node) & _PROGRESS:
-            if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(node)):
+            if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk(node)):
                 continue  # every so many steps: a window of accumulation, a log
             if isinstance(node.ops[0], ast.In | ast.NotIn):
                 return True
@@ -196,7 +197,7 @@ def results_of(function: Function | ast.Lambda) -> list[ast.expr]:
     if isinstance(function, ast.Lambda):
         return [function.body]
     found: list[ast.expr] = []
-    for one in ast.walk(function):
+    for one in walk(function):
         if isinstance(one, ast.Return) and one.value is not None:
             found.append(one.value)
         elif isinstance(one, ast.If):
@@ -205,7 +206,7 @@ def results_of(function: Function | ast.Lambda) -> list[ast.expr]:
 
 
 def _words_within(node: ast.AST) -> frozenset[str]:
-    return frozenset(w for n in ast.walk(node) for w in _words(n))
+    return frozenset(w for n in walk(node) for w in _words(n))
 
 
 def _words(node: ast.AST) -> frozenset[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import definitions
+from crosscast.pysource.nodes import walk
 from crosscast.readers.torch.rates import shape_of
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_outside import by_outside, outside
@@ -153,10 +154,10 @@ def _sites(module: Module, function: Function) -> tuple[Call, ...]:
 
 def _handed_on(module: Module, function: Function) -> bool:
     """Whether a function without calls is used by name, as a callback."""
-    own = set(map(id, ast.walk(function)))
+    own = set(map(id, walk(function)))
     return any(
         isinstance(node, ast.Name) and node.id == function.name and id(node) not in own
-        for node in ast.walk(module.tree)
+        for node in module.nodes
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import chase, definitions
+from crosscast.pysource.nodes import walk
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_names import decay_of
 from crosscast.trainstep.find import training_steps
@@ -38,7 +39,7 @@ def _who(event: Event) -> str:
     value = getattr(node, "value", None)
     if not isinstance(value, ast.expr):
         return "custom"
-    names = [one for one in ast.walk(value) if isinstance(one, ast.Name)]
+    names = [one for one in walk(value) if isinstance(one, ast.Name)]
     if any(_is_given(one, module) for one in names):
         return "caller"
     return "elsewhere" if outside(value, module) is not None else "custom"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.nodes import walk
 from crosscast.readers.python.calls import last
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def subject_of(call: Call) -> str:
         target = here.targets[0]
         if isinstance(target, ast.Tuple) and isinstance(here.value, ast.Tuple):
             for one, value in zip(target.elts, here.value.elts, strict=False):
-                if any(node is call.node for node in ast.walk(value)):
+                if any(node is call.node for node in walk(value)):
                     return module.text(one)
         if isinstance(target, ast.Tuple) and target.elts:
             return module.text(target.elts[0])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.containers import chase, definitions
 from crosscast.pysource.dead import leaves_block
 from crosscast.pysource.evaluate import truth
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 from crosscast.readers.python.switches import Condition, by_name_of_flag
 from crosscast.readers.torch.made import is_made
@@ -122,7 +123,7 @@ def is_about(condition: Condition, wanted: frozenset[str]) -> bool:
 
 
 def _behind(condition: Condition) -> Iterator[str]:
-    for name in ast.walk(condition.node):
+    for name in walk(condition.node):
         for one in definitions(name, condition.module) if isinstance(name, ast.Name) else ():
             if one.kind == "assign" and one.value is not None:
                 text = one.module.text(one.value)

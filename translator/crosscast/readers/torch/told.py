@@ -13,6 +13,7 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Confidence, Fact, Origin, PlainValue
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.python.calls import last
 from crosscast.readers.python.frameworks import framework_of
@@ -191,7 +192,7 @@ def _by_flag(value: Choice) -> bool:
 
 def _mentioned(node: ast.AST, module: Module, depth: int) -> Iterator[str]:
     """Yield the types named in an expression and in what its names are assigned."""
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Attribute | ast.Name):
             name = module.resolve(one)
             if name.startswith("torch.") and (word := word_of_type(last(name))):
@@ -210,7 +211,7 @@ def _mentioned(node: ast.AST, module: Module, depth: int) -> Iterator[str]:
 
 def _behind(node: ast.AST, module: Module, depth: int = 0) -> str:
     texts = [module.text(node)]
-    for one in ast.walk(node) if depth < 3 else ():
+    for one in walk(node) if depth < 3 else ():
         for b in definitions(one, module) if isinstance(one, ast.Name) else ():
             if b.kind == "assign" and b.value is not None:
                 texts.append(_behind(b.value, b.module, depth + 1))

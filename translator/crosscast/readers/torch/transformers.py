@@ -169,10 +169,8 @@ def _read(program: Program) -> list[Span]:
     return [
         module.span(node)
         for module in program.modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Attribute)
-        and node.attr in ("fp16", "bf16")
-        and "args" in module.text(node.value)
+        for node in module.every(ast.Attribute)
+        if node.attr in ("fp16", "bf16") and "args" in module.text(node.value)
     ]
 
 
