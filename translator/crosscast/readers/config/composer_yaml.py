@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.torchtune_yaml import tell_betas
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import tell_optimizer, tell_precision
+from crosscast.readers.words import tell_betas, tell_optimizer, tell_precision
 from crosscast.source import Source
 
 _DURATION = re.compile(

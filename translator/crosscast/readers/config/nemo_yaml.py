@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from crosscast.readers.config.lightning_yaml import product_of
 from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.torchtune_yaml import tell_betas
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
-from crosscast.readers.words import tell_optimizer, tell_warmup
+from crosscast.readers.words import tell_betas, tell_optimizer, tell_warmup
 from crosscast.source import Source
 
 _MARK = re.compile(
