@@ -67,6 +67,11 @@ class Prediction:
             return None
         return tuple(words(fact.value)) if name in MANY else fact.value
 
+    def claims(self, name: str, subject: str = "") -> bool:
+        """Whether what counts of a field is said of the labelled file itself."""
+        fact = self.fact(name, subject)
+        return fact is not None and self.path in (fact.files or (self.path,))
+
     def lines(self, *prefixes: str, subject: str | None = None) -> list[int]:
         """Return the lines of the labelled file that fields are said to stand at."""
         return sorted(
@@ -96,10 +101,12 @@ class Prediction:
         return False
 
     def source(self, name: str) -> str | None:
-        """Return how the value of a field is written."""
+        """Return how the value of a field is written; what another file says is external."""
         fact = self.fact(name)
         if fact is None:
             return None
+        if not self.claims(name):
+            return EXTERNAL.get(fact.origin, "config_external")
         if not fact.known and fact.origin in EXTERNAL:
             return EXTERNAL[fact.origin]
         return SOURCES[fact.origin]
@@ -110,17 +117,14 @@ class Prediction:
 
 
 def own_view(profile: Profile, path: str) -> dict[tuple[str, str], Settled]:
-    """Return what is said of the labelled file: its own facts, and others where it has none."""
-    own: set[str] = set()
-    for fact in profile:
-        if any(place.file == path for place in fact.places):
-            own.add(_group(fact.field))
-    kept = [
-        fact
-        for fact in profile
-        if _group(fact.field) not in own or any(place.file == path for place in fact.places)
-    ]
-    return settle(profile_of(kept))
+    """Return what is said of the labelled file: its own facts, and others where it has none.
+
+    What a library decides there counts only where no companion says it.
+    """
+    own = profile.of_file(path)
+    fields = {_group(fact.field) for fact in own if fact.places}
+    others = (f for f in profile if _group(f.field) not in fields and f not in own.facts)
+    return settle(profile_of((*own, *others)))
 
 
 def _group(name: str) -> str:

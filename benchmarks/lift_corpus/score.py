@@ -1,4 +1,9 @@
-"""Compare readings with labels, entry by entry, and keep every disagreement."""
+"""Compare readings with labels, entry by entry, and keep every disagreement.
+
+An over-claim is something concrete that is said of the labelled file itself. What is said of a
+companion, with its place there, is no claim about the file: `elsewhere` means another file. It
+must still be right wherever the labels know the value.
+"""
 
 from __future__ import annotations
 
@@ -156,12 +161,13 @@ def _words(entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, bool
             ours = ours if ours is not None else "no"
         lines = said.lines(name)
         if name in MANY:
-            _set(entry, tally, name, ours, label, both[feature], lines)
+            _set(entry, said, tally, name, label, both[feature], lines)
             continue
         if name == "precision.default_dtype" and ours is None:
             ours = "fp32" if not said.present("mixed precision") and said.settled else None
         if label in UNSCORED:
-            if ours not in VAGUE and both[feature] and not name.endswith(".source"):
+            claimed = ours not in VAGUE and (said.claims(name) or said.fact(name) is None)
+            if claimed and both[feature] and not name.endswith(".source"):
                 tally.overclaims += 1
                 tally.show(entry, f"overclaim {name}", ours, label, lines)
             continue
@@ -176,15 +182,15 @@ def _owner(name: str) -> str:
 
 
 def _set(
-    entry: Entry, tally: Tally, name: str, ours: Any, label: Any, both: bool, lines: Any
+    entry: Entry, said: Prediction, tally: Tally, name: str, label: Any, both: bool, lines: Any
 ) -> None:
     if not both or not label:
         return
-    mine = frozenset(ours or ()) - {"fp32"}
+    mine = frozenset(said.word(name) or ()) - {"fp32"}
     theirs = frozenset(label or ()) - {"fp32"}
     if theirs & {"caller", "inherit"}:
         concrete = mine - set(VAGUE)
-        if concrete:
+        if concrete and said.claims(name):
             tally.overclaims += 1
             tally.show(entry, f"overclaim {name}", sorted(concrete), label, lines)
         return
@@ -283,7 +289,8 @@ def _optimizers(entry: Entry, said: Prediction, tally: Tally) -> None:
         left.remove(found)
         family = said.settled["optimizer.family", found].fact
         if not decidable:
-            if family.known and family.value not in VAGUE:
+            concrete = family.known and family.value not in VAGUE
+            if concrete and said.claims("optimizer.family", found):
                 tally.overclaims += 1
                 where = said.lines("optimizer.", subject=found)
                 tally.show(entry, "overclaim optimizer", family.value, label["family"], where)
@@ -305,8 +312,9 @@ def _match(said: Prediction, left: list[str], label: Mapping[str, Any]) -> str |
     wildcard = label["family"] in UNSCORED
     best: tuple[int, str] | None = None
     for who in left:
-        family = said.settled["optimizer.family", who].fact.value
-        if family not in families and not wildcard:
+        fact = said.settled["optimizer.family", who].fact
+        default = "library_default" in families and fact.origin == "library_default"
+        if fact.value not in families and not wildcard and not default:
             continue
         role = said.fact("optimizer.role", who)
         near = bool(set(label.get("lines", ())) & set(said.lines("optimizer.", subject=who)))

@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,23 +76,29 @@ ENTRY: dict[str, Any] = {
 }
 
 
-def run(tmp_path: Path, entry: dict[str, Any]) -> tuple[dict[str, Any], str]:
+ALONE = {"train.py": SCRIPT}
+
+
+def run(
+    tmp_path: Path, entry: dict[str, Any], files: Mapping[str, str], kind: str = "A"
+) -> tuple[dict[str, Any], str]:
     folder = tmp_path / "files" / "some+one@01234567"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "train.py").write_text(SCRIPT)
+    for name, content in files.items():
+        (folder / name).write_text(content)
     labels = tmp_path / "labels.json"
     labels.write_text(json.dumps({"entries": [entry]}))
     command = [sys.executable, str(BENCHMARK), str(labels), str(tmp_path / "files")]
     done = subprocess.run(
-        [*command, "--run", "A", "--show", "--json"], capture_output=True, text=True, check=True
+        [*command, "--run", kind, "--show", "--json"], capture_output=True, text=True, check=True
     )
-    text, _, data = done.stdout.partition('\n{\n "A"')
-    result: dict[str, Any] = json.loads('{\n "A"' + data)["A"]
+    text, _, data = done.stdout.partition(f'\n{{\n "{kind}"')
+    result: dict[str, Any] = json.loads(f'{{\n "{kind}"' + data)[kind]
     return result, text
 
 
 def test_right_labels_give_full_marks(tmp_path: Path) -> None:
-    result, text = run(tmp_path, ENTRY)
+    result, text = run(tmp_path, ENTRY, ALONE)
     assert result["parsed"] == 1.0, text
     assert result["presence_f1"] == 1.0, text
     assert (result["precision"], result["recall"]) == (1.0, 1.0), text
@@ -114,7 +121,7 @@ def test_wrong_labels_are_disagreements_with_their_names(
 ) -> None:
     entry = copy.deepcopy(ENTRY)
     entry["labels"][section][field] = value
-    result, text = run(tmp_path, entry)
+    result, text = run(tmp_path, entry, ALONE)
     assert shown in text
     worse = result["presence_f1"] < 1 or result["precision"] < 1 or result["overclaims_per_100"]
     assert worse
@@ -123,7 +130,7 @@ def test_wrong_labels_are_disagreements_with_their_names(
 def test_a_labelled_defect_that_is_not_there_is_missed(tmp_path: Path) -> None:
     entry = copy.deepcopy(ENTRY)
     entry["bugs"] = [{"code": "DOUBLE_STEP", "severity": "error", "lines": [9], "note": "no"}]
-    result, text = run(tmp_path, entry)
+    result, text = run(tmp_path, entry, ALONE)
     assert result["defect_recall"] == 0.0
     assert "missed error DOUBLE_STEP" in text
 
@@ -143,3 +150,27 @@ def test_numbers_are_compared_by_value_name_or_default() -> None:
     assert judge("args.clip (5.0)", 5.0, "") == "right"
     assert judge("args.clip", 4.0, "args.other", 5.0) == "wrong"
     assert judge("schedule", 0.1, "") == ""
+
+
+SPLIT = {
+    "train.py": SCRIPT.replace(
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",
+        "from helper import build\n\noptimizer = build(model)\n",
+    ),
+    "helper.py": "import torch\n\n\ndef build(model):\n"
+    "    return torch.optim.SGD(model.parameters(), lr=0.1)\n",
+}
+"""The same program, its optimizer in another file."""
+
+
+@pytest.mark.parametrize("path", ["train.py", "helper.py"])
+def test_what_only_a_companion_says_is_no_claim_about_the_file(tmp_path: Path, path: str) -> None:
+    entry = copy.deepcopy(ENTRY)
+    entry["path"] = path
+    entry["companions"] = [{"path": name} for name in SPLIT if name != path]
+    entry["labels"]["optimizers"] = [{"family": "elsewhere", "lines": []}]
+    result, text = run(tmp_path, entry, SPLIT, "B")
+    assert bool(result["overclaims_per_100"]) is (path == "helper.py"), text
+    entry["labels"]["optimizers"] = [{"family": "sgd", "lr": 0.2, "lines": []}]
+    result, text = run(tmp_path, entry, SPLIT, "B")
+    assert "optimizer.lr" in text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 
-from crosscast.diagnostics import Diagnostic
+from crosscast.diagnostics import Diagnostic, Span
 from crosscast.lift.drafting import lift
 from crosscast.lift.report import lost, report
 from crosscast.lift.schema import lift_schema, schema_text
@@ -65,3 +66,22 @@ def test_what_was_not_understood_is_listed() -> None:
     (open_,) = found["not_understood"]
     assert (open_["field"], open_["expression"]) == ("clip.value", "cfg.clip")
     assert "value" not in open_
+
+
+def test_every_file_has_only_what_it_says_itself() -> None:
+    facts = [
+        fact("optimizer.family", "adam", 8, subject="opt", file="helper.py"),
+        fact("clip.value", 2.0, 4, expression="args.clip"),
+        replace(fact("clip.kind", "global_norm"), places=(), file="run.sh"),
+    ]
+    shared = fact("optimizer.lr", 0.1, 9, subject="opt", file="helper.py")
+    shared = replace(shared, places=(Span("run.sh", 3, 1), *shared.places))
+    found = report(lift(analysis([*facts, shared], "train.py", "helper.py", "run.sh", "other.py")))
+    by_file = found.data["by_file"]
+    assert set(by_file) == {"train.py", "helper.py", "run.sh"}
+    assert set(by_file["train.py"]) == {"clip"}
+    assert set(by_file["helper.py"]["optimizers"][0]) == {"subject", "family", "lr"}
+    assert set(by_file["run.sh"]["optimizers"][0]) == {"subject", "lr"}
+    assert by_file["run.sh"]["clip"]["kind"]["files"] == ["run.sh"]
+    assert found.data["profile"]["optimizers"][0]["lr"]["files"] == ["run.sh", "helper.py"]
+    jsonschema.validate(document(found.data), lift_schema())

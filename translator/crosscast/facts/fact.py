@@ -74,6 +74,14 @@ class Fact:
     """Conditions of the source under which it holds, as text: `args.fp16`, `not args.fp16`."""
     reader: str = ""
     """Name of the reader that found it."""
+    file: str = ""
+    """The source that it was read from, for facts without a place: what a library decides there."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The sources that say it, the most telling one first."""
+        named = tuple(dict.fromkeys(place.file for place in self.places))
+        return named or ((self.file,) if self.file else ())
 
 
 def unknown(field: str, reason: str, *places: Span, subject: str = "", reader: str = "") -> Fact:

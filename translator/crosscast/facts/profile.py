@@ -32,6 +32,10 @@ class Profile:
         """Return the subjects that a field is said of, in the order of the source."""
         return tuple(dict.fromkeys(f.subject for f in self.all(field)))
 
+    def of_file(self, name: str) -> Profile:
+        """Return what one file itself says, alone or together with others."""
+        return Profile(tuple(f for f in self.facts if name in f.files))
+
     def __iter__(self) -> Iterator[Fact]:
         return iter(self.facts)
 

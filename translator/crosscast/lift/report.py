@@ -11,7 +11,7 @@ from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import VOCABULARY
 from crosscast.lift.drafting import Lifted
 from crosscast.lift.filled import Filled
-from crosscast.lift.settle import Settled
+from crosscast.lift.settle import Settled, Settlement, settle
 from crosscast.lift.written import comment, scalar
 from crosscast.source import Source
 
@@ -50,7 +50,13 @@ def report(lifted: Lifted) -> Report:
 def lost(sources: Sequence[Source], reason: Diagnostic) -> Report:
     """Return the report of a group that could not be read at all."""
     names = [one.name for one in sources]
-    nothing: dict[str, Any] = {"profile": {}, "fields": {}, "recipe": None, "not_said": []}
+    nothing: dict[str, Any] = {
+        "profile": {},
+        "by_file": {},
+        "fields": {},
+        "recipe": None,
+        "not_said": [],
+    }
     data = {"name": names[0], "sources": names, **nothing, "not_understood": []}
     return Report(
         name=names[0],
@@ -79,7 +85,8 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
     return {
         "name": lifted.analysis.name,
         "sources": [one.name for one in subject.sources],
-        "profile": profile(lifted),
+        "profile": profile(lifted.analysis.settled),
+        "by_file": by_file(lifted),
         "fields": {path: _field(one) for path, one in lifted.fields.items()},
         "recipe": lifted.recipe.model_dump(mode="json") if lifted.recipe is not None else None,
         "not_said": list(lifted.unsaid),
@@ -88,11 +95,18 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
     }
 
 
-def profile(lifted: Lifted) -> dict[str, Any]:
+def by_file(lifted: Lifted) -> dict[str, Any]:
+    """Return what each file itself says: no file has here what only another one says."""
+    subject = lifted.analysis.subject
+    said = {one.name: settle(subject.profile.of_file(one.name)) for one in subject.sources}
+    return {name: profile(settled) for name, settled in said.items() if settled}
+
+
+def profile(settlement: Settlement) -> dict[str, Any]:
     """Return what counts of every field, nested by the names of the vocabulary."""
     nested: dict[str, Any] = {}
     subjects: dict[str, dict[str, Any]] = {}
-    for (name, who), settled in lifted.analysis.settled.items():
+    for (name, who), settled in settlement.items():
         section, _, rest = name.partition(".")
         if VOCABULARY[name].of_subject:
             subjects.setdefault(who, {"subject": who})[rest] = _leaf(settled)
@@ -122,6 +136,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
         said["reason"] = fact.reason
     return {
         **said,
+        "files": list(fact.files),
         "places": [place(one) for one in fact.places],
         "layer": str(fact.layer),
         "confidence": fact.confidence,

@@ -36,15 +36,20 @@ def lift_schema() -> dict[str, Any]:
         {
             "name": _TEXT,
             "sources": {"type": "array", "items": _TEXT},
-            "profile": _object(sections),
+            "profile": {"$ref": "#/$defs/profile"},
+            "by_file": {
+                "type": "object",
+                "additionalProperties": {"$ref": "#/$defs/profile"},
+                "description": "what each file itself says",
+            },
             "fields": {"type": "object", "additionalProperties": {"$ref": "#/$defs/field"}},
             "recipe": {"type": ["object", "null"], "description": "see recipe-v1.json"},
             "not_said": {"type": "array", "items": _TEXT},
             "not_understood": {"type": "array", "items": {"$ref": "#/$defs/unread"}},
             "diagnostics": {"type": "array", "items": {"type": "object"}},
         },
-        *("name", "sources", "profile", "fields", "recipe", "not_said", "not_understood"),
-        "diagnostics",
+        *("name", "sources", "profile", "by_file", "fields", "recipe", "not_said"),
+        *("not_understood", "diagnostics"),
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -57,7 +62,7 @@ def lift_schema() -> dict[str, Any]:
             },
             *("version", "groups", "diagnostics"),
         ),
-        "$defs": _definitions(),
+        "$defs": {"profile": _object(sections), **_definitions()},
     }
 
 
@@ -67,6 +72,7 @@ def _definitions() -> dict[str, Any]:
         "value": plain,
         "expression": {**_TEXT, "description": "text of the source behind the value"},
         "reason": {**_TEXT, "description": "why the value is not known"},
+        "files": {"type": "array", "items": _TEXT, "description": "the sources that say it"},
         "places": {"type": "array", "items": {"$ref": "#/$defs/place"}},
         "layer": {"enum": [str(one) for one in Layer]},
         "confidence": {"enum": ["certain", "likely", "guess"]},
@@ -74,7 +80,7 @@ def _definitions() -> dict[str, Any]:
         "under": {"type": "array", "items": _TEXT},
         "reader": _TEXT,
     }
-    needed = ("places", "layer", "confidence", "origin", "under", "reader")
+    needed = ("files", "places", "layer", "confidence", "origin", "under", "reader")
     others = {"type": "array", "items": _object(fact, *needed)}
     return {
         "place": _object(

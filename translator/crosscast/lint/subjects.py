@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 from typing import TypeVar
@@ -43,13 +44,17 @@ def subject_of(
     readings = [_read(one, failures) for one in others]
     lists = [one for one in sources if kind_of(one) == "requirements"]
     commands = [command for reading in readings for command in reading.commands]
-    facts = [fact for reading in readings for fact in reading.facts]
+    facts = [
+        one
+        for source, reading in zip(others, readings, strict=True)
+        for one in _from(source, reading.facts)
+    ]
     program, unread = _program(python, commands, pinned(lists) | dict(versions or {}), failures)
     steps: tuple[TrainingStep, ...] = ()
     if program is not None:
         what = f"finding the steps of {python[0].name}"
         steps = _guarded(failures, what, partial(training_steps, program)) or ()
-        facts += _facts(program, python, failures)
+        facts += _from(python[0], _facts(program, python, failures))
     if others:
         failures += reader_problems(TEXT_GROUP)
     if program is not None:
@@ -63,6 +68,11 @@ def subject_of(
         unread=(*unread, *(said for reading in readings for said in reading.diagnostics)),
     )
     return subject, failures
+
+
+def _from(source: Source, facts: Sequence[Fact]) -> list[Fact]:
+    """Return facts, those without a place with the source that they were read from."""
+    return [one if one.places else replace(one, file=source.name) for one in facts]
 
 
 def _program(
