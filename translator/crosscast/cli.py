@@ -20,6 +20,7 @@ from crosscast.cli_guard import guarded
 from crosscast.cli_info import doctor, init, matrix, schema
 from crosscast.cli_lift import lift
 from crosscast.cli_lint import lint
+from crosscast.cli_migrate import migrate
 from crosscast.cli_parity import parity
 from crosscast.cli_sweep import sweep
 
@@ -54,6 +55,7 @@ app.command()(guarded(explain))
 app.command()(guarded(lift))
 app.command()(guarded(lint))
 app.command()(guarded(diff))
+app.command()(guarded(migrate))
 app.command()(guarded(parity))
 app.command()(guarded(sweep))
 app.command()(guarded(init))

@@ -159,6 +159,7 @@ _TABLE = (
     Code("CC953", "repair refused", "The file was left alone: it would no longer be Python."),
     Code("CC954", "not a baseline", "Write it anew: --baseline FILE --write-baseline."),
     Code("CC955", "reader does not load", "Update or remove the package that brings it."),
+    Code("CC970", "migration makes no sense", "See the message."),
     Code("CC956", "process died", "Look at the named file alone, and report it."),
     Code("CC901", "not Python 3", "Nothing of the file is read; the others are."),
     Code("CC902", "source in Python 2", "Convert it to Python 3 first; the other files are read."),

@@ -70,9 +70,9 @@ def test_chosen_edits_never_overlap(places: list[tuple[int, int, int]]) -> None:
         Result(code="CL001", severity="warning", message="m", edits=(one,))  # type: ignore[arg-type]
         for one in edits
     ]
-    chosen, count = choose(results, frozenset(), frozenset({"a.py"}))
+    chosen, made = choose(results, frozenset(), frozenset({"a.py"}))
     taken = chosen.get("a.py", [])
-    assert count >= len(taken)
+    assert len(made) >= len(taken)
     assert bool(taken) == bool(edits)
     for number, one in enumerate(taken):
         assert not any(overlap(one, other) for other in taken[number + 1 :])
@@ -84,13 +84,13 @@ def test_all_edits_of_a_finding_or_none() -> None:
 
     first = result(edit(1, 1, 3, "x"))
     second = result(edit(1, 2, 4, "y"), edit(3, 1, 2, "z"))
-    chosen, count = choose([first, second], frozenset(), frozenset({"a.py"}))
+    chosen, made = choose([first, second], frozenset(), frozenset({"a.py"}))
     assert chosen == {"a.py": [first.edits[0]]}
-    assert count == 1
+    assert made == [first]
     shared = result(edit(1, 1, 3, "x"), edit(5, 1, 2, "z"))
-    assert choose([first, shared], frozenset(), frozenset({"a.py"}))[1] == 2
+    assert choose([first, shared], frozenset(), frozenset({"a.py"}))[1] == [first, shared]
     outside = result(edit(1, 1, 2, "x", "other.py"))
-    assert choose([outside], frozenset(), frozenset({"a.py"})) == ({}, 0)
+    assert choose([outside], frozenset(), frozenset({"a.py"})) == ({}, [])
 
 
 def test_repair_is_idempotent(bad: Rule) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.lint.options import path_matches
 from crosscast.lint.requirements import is_requirements
-from crosscast.source import Source
+from crosscast.source import STDIN, Source, read_source
 
 PYTHON = (".py", ".pyw", ".ipynb")
 SHELL = (".sh", ".bash", ".sbatch", ".slurm")
@@ -186,3 +186,30 @@ def write_whole(path: Path, data: bytes, mode: int | None = None) -> None:
             message = f"{path}: {error.strerror or error}"
             raise DiagnosticError(Diagnostic(code="CC502", message=message)) from None
         raise
+
+
+def read_all(
+    names: Sequence[str], exclude: Sequence[str] = (), root: str = "", stdin_name: str = "<stdin>"
+) -> tuple[dict[str, Text], list[Diagnostic]]:
+    """Return the files that paths name, by name, and what could not be read.
+
+    Args:
+        names: files and folders; `-` for stdin.
+        exclude: patterns of paths to leave out.
+        root: the folder that the patterns are relative to.
+        stdin_name: the name that what comes from stdin goes by.
+    """
+    named = [name for name in names if name != STDIN]
+    paths, problems = find_files(named, exclude, root)
+    explicit = set(map(Path, named))
+    files: dict[str, Text] = {}
+    if STDIN in names:
+        source = Source(stdin_name, read_source(STDIN, max_bytes=MAX_BYTES).text)
+        files[source.name] = Text(source=source, path=Path(stdin_name), stdin=True)
+    for path in paths:
+        read = read_text(path, named=path in explicit)
+        if isinstance(read, Diagnostic):
+            problems.append(read)
+        elif read is not None:
+            files[read.source.name] = read
+    return files, problems

@@ -27,10 +27,18 @@ class Fixed:
 
     texts: dict[str, str] = field(default_factory=dict)
     """File to new text, of those that change."""
-    repaired: int = 0
+    made: list[Result] = field(default_factory=list)
+    """The findings that were repaired, round after round."""
     results: list[Result] = field(default_factory=list)
     """What is still wrong."""
     problems: list[Diagnostic] = field(default_factory=list)
+    spoilt: set[str] = field(default_factory=set)
+    """Files that stay as they were, because edits would have made them something else."""
+
+    @property
+    def repaired(self) -> int:
+        """How many findings were repaired."""
+        return len(self.made)
 
 
 def repair(sources: Sequence[Source], look: Look) -> Fixed:
@@ -44,24 +52,23 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
     """
     original = {one.name: one for one in sources}
     current = dict(original)
-    spoilt: set[str] = set()
     fixed = Fixed(results=look(list(current.values())))
     for _ in range(MAX_ROUNDS):
-        chosen, count = choose(fixed.results, frozenset(spoilt), frozenset(current))
+        chosen, made = choose(fixed.results, frozenset(fixed.spoilt), frozenset(current))
         if not chosen:
             break
         changed = False
         for name, edits in chosen.items():
             text = apply_edits(current[name].text, edits)
             if not _parses(original[name], text):
-                spoilt.add(name)
+                fixed.spoilt.add(name)
                 current[name] = original[name]
                 fixed.problems.append(_refused(name))
                 changed = True
             elif text != current[name].text:
                 current[name] = Source(name, text)
                 changed = True
-        fixed.repaired += count
+        fixed.made += made
         if not changed:
             break
         fixed.results = look(list(current.values()))
@@ -73,13 +80,13 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
 
 def choose(
     results: Iterable[Result], spoilt: frozenset[str], files: frozenset[str]
-) -> tuple[dict[str, list[Edit]], int]:
-    """Return file to edits that can be made together, and of how many findings they are.
+) -> tuple[dict[str, list[Edit]], list[Result]]:
+    """Return file to edits that can be made together, and the findings that they repair.
 
     The edits of one finding are made all or not at all; what overlaps waits for the next round.
     """
     taken: list[Edit] = []
-    count = 0
+    made: list[Result] = []
     for one in results:
         fits = one.edits and all(
             edit.file in files
@@ -90,11 +97,11 @@ def choose(
         )
         if fits:
             taken += [edit for edit in dict.fromkeys(one.edits) if edit not in taken]
-            count += 1
+            made.append(one)
     chosen: dict[str, list[Edit]] = {}
     for edit in taken:
         chosen.setdefault(edit.file, []).append(edit)
-    return chosen, count
+    return chosen, made
 
 
 def diff_of(before: Source, after: str) -> str:

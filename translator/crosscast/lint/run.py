@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from crosscast.diagnostics import Diagnostic
 from crosscast.lint.baseline import Baseline
 from crosscast.lint.engine import distinct
-from crosscast.lint.files import Text, find_files, read_text
+from crosscast.lint.files import Text, read_all
 from crosscast.lint.fix import Fixed, repair
 from crosscast.lint.grouping import group
 from crosscast.lint.options import Options
 from crosscast.lint.pool import lint_groups
 from crosscast.lint.result import Result
-from crosscast.source import STDIN, Source, read_source
+from crosscast.source import Source
 
 Progress = Callable[[int, int], None]
 """Is told how many groups of sources are finished, and of how many."""
@@ -54,7 +53,9 @@ class Report:
 
 def run(request: Request) -> Report:
     """Look at files; nothing is written."""
-    files, problems = _read(request)
+    files, problems = read_all(
+        request.paths, request.exclude, request.options.root, request.stdin_name
+    )
     sources = [one.source for one in files.values()]
     groups = group(sources)
     report = Report(
@@ -90,23 +91,3 @@ def _look(groups: list[tuple[Source, ...]], request: Request) -> list[Result]:
         request.progress(finished, len(groups))
 
     return distinct(lint_groups(groups, request.options, request.jobs, done))
-
-
-def _read(request: Request) -> tuple[dict[str, Text], list[Diagnostic]]:
-    named = [path for path in request.paths if path != STDIN]
-    paths, problems = find_files(named, request.exclude, request.options.root)
-    explicit = set(map(Path, named))
-    files: dict[str, Text] = {}
-    if STDIN in request.paths:
-        from crosscast.lint.files import MAX_BYTES
-
-        text = read_source(STDIN, max_bytes=MAX_BYTES).text
-        source = Source(request.stdin_name, text)
-        files[source.name] = Text(source=source, path=Path(request.stdin_name), stdin=True)
-    for path in paths:
-        read = read_text(path, named=path in explicit)
-        if isinstance(read, Diagnostic):
-            problems.append(read)
-        elif read is not None:
-            files[read.source.name] = read
-    return files, problems

@@ -1,0 +1,54 @@
+"""Every codemod: its examples, that a second run changes nothing, and that others stay silent."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from crosscast.migrate.codemod import Codemod, Example
+from crosscast.migrate.inplace import Migrated, migrate_in_place
+from crosscast.migrate.registry import all_codemods, codemods_to
+from crosscast.source import Source
+
+EXAMPLES = [
+    pytest.param(codemod, example, id=f"{codemod.code}-{number}")
+    for codemod in all_codemods().values()
+    for number, example in enumerate(codemod.examples)
+]
+
+
+def migrated(text: str, *codemods: Codemod) -> Migrated:
+    found = migrate_in_place([Source("train.py", text)], codemods)
+    assert not found.problems
+    return found
+
+
+@pytest.mark.parametrize(("codemod", "example"), EXAMPLES)
+def test_an_example_becomes_what_it_says(codemod: Codemod, example: Example) -> None:
+    found = migrated(example.before, codemod)
+    assert found.texts.get("train.py", example.before) == example.after
+    said = " ".join(one.message for one in found.refusals)
+    assert example.refused in said
+    assert bool(said) == bool(example.refused)
+
+
+@pytest.mark.parametrize(("codemod", "example"), EXAMPLES)
+def test_a_second_run_changes_nothing(codemod: Codemod, example: Example) -> None:
+    again = migrated(example.after, *codemods_to(codemod.api))
+    assert not again.texts
+    assert not again.changes
+
+
+@pytest.mark.parametrize(("codemod", "example"), EXAMPLES)
+def test_examples_are_python(codemod: Codemod, example: Example) -> None:
+    ast.parse(example.before)
+    ast.parse(example.after)
+
+
+@pytest.mark.parametrize("codemod", all_codemods().values(), ids=lambda one: one.code)
+def test_every_codemod_shows_what_it_changes_leaves_and_refuses(codemod: Codemod) -> None:
+    shown = codemod.examples
+    assert any(one.before != one.after for one in shown)
+    assert any(one.before == one.after and not one.refused for one in shown)
+    assert any(one.refused for one in shown)

@@ -1,0 +1,1 @@
+"""Migrate: from a stranded script to a working one on the same or another framework."""

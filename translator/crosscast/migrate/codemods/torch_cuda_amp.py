@@ -1,0 +1,36 @@
+"""CM101: torch.cuda.amp to torch.amp."""
+
+from __future__ import annotations
+
+from crosscast.lint.rules.torch_cuda_amp import RULE
+from crosscast.migrate.codemod import Example
+from crosscast.migrate.of_rules import codemod_of
+
+_NEW = """\
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+with torch.amp.autocast("cuda", dtype=torch.float16):
+    loss = model(inputs)
+scaler.scale(loss).backward()
+"""
+_BY_VARIABLE = """\
+import torch
+
+arguments = (False,)
+with torch.cuda.amp.autocast(*arguments):
+    loss = model(inputs)
+loss.backward()
+"""
+
+CODEMOD = codemod_of(
+    RULE,
+    code="CM101",
+    api="torch.amp",
+    title="torch.cuda.amp and torch.cpu.amp become torch.amp with the device as first argument",
+    done="torch.amp with the device as the first argument and the others by name",
+    examples=(
+        Example(before=_NEW, after=_NEW),
+        Example(before=_BY_VARIABLE, after=_BY_VARIABLE, refused="is deprecated"),
+    ),
+)
