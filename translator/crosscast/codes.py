@@ -196,6 +196,11 @@ _TABLE = (
     Code("CC930", "settings exclude each other", "Keep one of them."),
     Code("CC931", "words glued together", "A joined line end leaves no blank; write one."),
     Code("CC933", "entry without effect", "The program that reads the file does not look at it."),
+    Code(
+        "CC934",
+        "processes train apart",
+        "A launcher only starts processes; the script, or a library in it, joins their gradients.",
+    ),
     Code("CC932", "line ends of Windows", "bash takes the carriage return for a part of a word."),
 )
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from crosscast.diagnostics import Diagnostic
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.profile import Profile, profile_of
+from crosscast.lift.apart import trained_apart
 from crosscast.lift.settle import Settlement, settle
+from crosscast.lift.supposed import supposed
 from crosscast.lint.files import kind_of
 from crosscast.lint.grouping import group
 from crosscast.lint.subject import Subject
@@ -45,7 +47,9 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     from crosscast.lint.subjects import subject_of
 
     subject, found = subject_of(sources, versions)
-    subject = replace(subject, profile=launched(subject))
+    subject = replace(subject, profile=profile_of((*launched(subject), *supposed(subject))))
+    profile, warnings = trained_apart(subject)
+    subject = replace(subject, profile=profile)
     recipe = None
     for source in sources:
         if kind_of(source) == "config" and recipe is None:
@@ -53,7 +57,7 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     return Analysis(
         subject=subject,
         settled=settle(subject.profile),
-        diagnostics=tuple(dict.fromkeys((*subject.unread, *found))),
+        diagnostics=tuple(dict.fromkeys((*subject.unread, *found, *warnings))),
         recipe=recipe,
     )
 

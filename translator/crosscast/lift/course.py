@@ -129,7 +129,8 @@ def _parallel(look: Look, draft: Draft) -> None:
         message = f"{', '.join(map(str, sorted(map(str, split))))} also splits the model"
         draft.note("CC911", "distributed", message, kind)
     processes = number(size)
-    if processes is not None and processes > 1:
+    apart = kinds == {"none"}
+    if processes is not None and processes > 1 and not apart:
         draft.put("distributed.strategy", "data_parallel", kind or size)
         draft.put("distributed.processes_per_node", int(processes), size)
         return
@@ -140,6 +141,8 @@ def _parallel(look: Look, draft: Draft) -> None:
         note = "" if said else "the launch decides"
         draft.put("distributed.processes_per_node", 1, size or kind, how=how, note=note)
         return
+    if apart and kind is not None and kind.places:
+        draft.put("distributed.strategy", "none", kind)
     draft.absent("distributed.strategy", "none", "one process")
     draft.absent("distributed.processes_per_node", 1, "")
 
