@@ -29,6 +29,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL115": ("EMA_PER_MICRO",),
     "CL116": ("ACCUM_WEIGHTS_WRONG",),
     "CL117": ("WINDOW_MISALIGNED",),
+    "CL118": ("TAIL_CARRY", "TAIL_DROP", "ACCUM_WEIGHTS_WRONG"),
     "CL201": ("SCALER_UPDATE_PER_MICRO",),
     "CL203": ("SCALER_UPDATE_PER_OPT",),
     "CL206": ("LOSS_SCALE_MISSING",),
@@ -58,11 +59,14 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL910": ("ARGPARSE_BOOL",),
     "CL911": ("DUPLICATE_FLAG",),
     "CL912": ("DEAD_FLAG",),
+    "CL913": ("DEAD_FLAG",),
+    "CL922": ("CONFIG_CONFLICT",),
     "CL708": ("LOSS_SCALE_MISSING",),
     "CL712": ("CLIP_BEFORE_UNSCALE",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),
     "CL804": ("LOSS_SCALE_MISSING",),
     "CL805": ("LOSS_SCALE_MISSING",),
+    "CL808": ("ACCUM_NOT_WIRED",),
 }
 """A code that is missing here matches nothing."""

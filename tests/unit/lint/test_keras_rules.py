@@ -167,6 +167,61 @@ def test_loops_without_a_scale() -> None:
     assert codes(UNSCALED.replace("optimizer.apply", "self.optimizer.apply")) == []
 
 
+HELPER = """
+import tensorflow as tf
+
+def kind_of(half):
+    # there is no loss_scale here
+    if half and tf.config.list_physical_devices("GPU"):
+        return "mixed_float16"
+    return "float32"
+
+def set_policy(name):
+    policy = tf.keras.mixed_precision.Policy(name)
+    tf.keras.mixed_precision.set_global_policy(policy)
+"""
+GRAPH = """
+import tensorflow.compat.v1 as tf
+import helper
+
+def model_fn(features, labels, mode, params):
+    helper.set_policy(helper.kind_of(params["half"]))
+    loss = tf.losses.mean_squared_error(labels, tf.layers.dense(features, 2))
+    optimizer = tf.train.AdamOptimizer(params["lr"])
+    train_op = optimizer.minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL708"]),
+        ("mixed_float16", "mixed_bfloat16", []),
+        ("mixed_float16", "float32", []),
+        ("tf.train.AdamOptimizer(params", "helper.optimizer(params", []),
+        ("    train_op", "    optimizer = helper.with_loss_scale(optimizer)\n    train_op", []),
+        ("AdamOptimizer(params", "AdamOptimizer(loss_scale=8, lr=params", []),
+        ("optimizer.minimize(loss", "optimizer.minimize(loss_scaler(loss)", []),
+        ("optimizer.minimize(loss,", "optimizer.compute_gradients(loss,", []),
+    ],
+)
+def test_a_policy_of_a_helper(old: str, new: str, expected: list[str]) -> None:
+    assert old in GRAPH + HELPER
+    texts = [one.replace(old, new) if old else one for one in (GRAPH, HELPER)]
+    names = ("train.py", "helper.py")
+    found = lint_sources([Source(n, t) for n, t in zip(names, texts, strict=True)])
+    assert [one.code for one in found if one.code.startswith("CL7")] == expected
+
+
+def test_a_loop_under_a_policy_that_may_be_half() -> None:
+    """Who may have wrapped the optimizer of a tape is not seen, unless the policy is certain."""
+    text = UNSCALED.replace('set_global_policy("mixed_float16")', "set_global_policy(kind)")
+    text = text.replace("model =", 'kind = "mixed_float16" if half() else "float32"\nmodel =', 1)
+    assert "set_global_policy(kind)" in text
+    assert codes(text) == []
+
+
 def test_half_of_a_pair() -> None:
     first = LOOP.replace("    gradients = optimizer.get_unscaled_gradients(gradients)\n", "")
     assert codes(first) == ["CL709"]

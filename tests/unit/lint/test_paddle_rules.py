@@ -8,6 +8,7 @@ import pytest
 
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.rules._paddle import AMP
+from crosscast.lint.rules.paddle_merge_alone import RULE as MERGE_ALONE
 from crosscast.source import Source
 
 
@@ -189,3 +190,54 @@ def test_names_of_a_programs_own() -> None:
 def test_clips_of_single_tensors(call: str, expected: list[str]) -> None:
     text = f"import paddle, ours\nopt = paddle.optimizer.SGD(0.1, grad_clip={call})\nopt.step()\n"
     assert codes(text) == expected
+
+
+MERGE = "if fleet.worker_num() > 1:\n"
+"""The condition of the wrong example."""
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("if fleet.worker_num() > 1:\n", ["CL808"]),
+        ("if paddle.distributed.get_world_size() >= 2:\n", ["CL808"]),
+        ("if fleet.worker_num() != 1:\n", ["CL808"]),
+        ("workers = fleet.worker_num()\nif workers > 1:\n", ["CL808"]),
+        ("if fleet.worker_num() == 1:\n    print()\nelse:\n", ["CL808"]),
+        ("if args.merge_steps > 1 and fleet.worker_num() > 1:\n", ["CL808"]),
+        ("if args.distributed:\n", ["CL808"]),
+        ("if not args.distributed:\n    print()\nelse:\n", ["CL808"]),
+        # one worker is not what is asked about, or gets it too
+        ("if args.merge_steps > 1:\n", []),
+        ("if fleet.worker_num() > 8:\n", []),
+        ("if fleet.worker_num() >= 1:\n", []),
+        ("if fleet.worker_num() == 1:\n", []),
+        ("if args.num_workers > 1:\n", []),
+        ("if args.merge_steps > 1 or fleet.worker_num() > 1:\n", []),
+        ("if fleet.worker_num() == 1:\n    raise SystemExit('at least two')\nelse:\n", []),
+    ],
+)
+def test_gradient_merge_for_several(condition: str, expected: list[str]) -> None:
+    assert MERGE in MERGE_ALONE.wrong
+    assert codes(MERGE_ALONE.wrong.replace(MERGE, condition)) == expected
+
+
+def test_gradient_merge_behind_a_function() -> None:
+    head, _, rest = MERGE_ALONE.wrong.partition(MERGE)
+    branch, _, end = rest.partition("optimizer.minimize")
+    text = (
+        f"{head}\ndef spread(optimizer):\n{branch}    return optimizer\n\n"
+        f"if fleet.worker_num() > 1:\n    optimizer = spread(optimizer)\noptimizer.minimize{end}"
+    )
+    assert codes(text) == ["CL808"]
+    assert codes(text.replace("fleet.worker_num() > 1", "args.merge_steps > 1")) == []
+    assert codes(text.replace("args.merge_steps > 1\n", "False\n")) == []
+
+
+def test_gradient_merge_for_one_worker_by_another_way() -> None:
+    other = "else:\n    optimizer = GradientMergeOptimizer(optimizer, args.merge_steps)\n"
+    text = MERGE_ALONE.wrong.replace("optimizer.minimize", other + "optimizer.minimize")
+    assert codes(text) == []
+    # nothing is trained alone
+    inner = MERGE_ALONE.wrong.replace("optimizer.minimize", "    optimizer.minimize")
+    assert codes(inner) == []

@@ -155,7 +155,8 @@ for epoch in range(3):
     [
         ("done = 0", {"CL105"}),
         ("done, seen = 0, 0", {"CL105"}),
-        ("print(epoch)", set()),
+        ("print(epoch)", {"CL118"}),
+        ("optimizer.zero_grad()", {"CL118"}),
         ("done = 0\n    optimizer.zero_grad()", {"CL106"}),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from crosscast.pysource.project import Program
     from crosscast.readers.python.precision import Site
 
+_SCALES = re.compile(
+    r"loss_?scal|scaled?_loss|unscal|grad\w*_scal|enable_mixed_precision_graph_rewrite", re.I
+)
 _STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 
 
@@ -68,12 +72,37 @@ def half_policies(program: Program) -> list[Site]:
     ]
 
 
+def possible_half_policies(program: Program) -> list[Site]:
+    """Return the places that set a policy which may be `mixed_float16`: a caller decides."""
+    return [
+        one
+        for one in policy_sites(program)
+        if "fp16" in one.dtypes
+        and one.mode == "mixed"
+        and one.decision.possible
+        and one.decision.usual is not False
+        and "policy" in one.module.text(one.node).partition("(")[0]
+    ]
+
+
 def scales(program: Program) -> bool:
     """Whether anything in the program scales losses, or wraps an optimizer that does."""
     if scaler_calls(program) or any(scales_by_hand(program)):
         return True
-    words = ("LossScale", "loss_scale", "scale_loss", "enable_mixed_precision_graph_rewrite")
-    return any(any(w in m.source.text for w in words) for m in program.modules)
+    return any(_SCALES.search(word) for m in program.modules for word in _words(m))
+
+
+def _words(module: Module) -> Iterator[str]:
+    """Yield the names and the short texts of a module, not its comments and docstrings."""
+    for node in module.nodes:
+        for name in ("id", "attr", "arg", "name"):
+            word = getattr(node, name, None)
+            if isinstance(word, str):
+                yield word
+        match node:
+            case ast.Constant(value=str(text)) if len(text) < 80:
+                if not isinstance(module.parent(node), ast.Expr):
+                    yield text
 
 
 def function_calls(function: Function | ast.AST, module: Module) -> list[Call]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.rules._windows import end_tests, length_set
 from crosscast.pysource.values import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 from crosscast.trainstep.opening import clears_first
@@ -20,11 +20,38 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
 
     With the test, and what clears the gradients between the epochs (nothing: they leak).
     """
+    for event, test, outer in _open(step, restarts=True):
+        opening = tuple(one for one in step.inside("zero_grad") if clears_first(one, step))
+        if opening:
+            yield event, test, opening
+        else:
+            inner = outer if step.loop and test.counter == step.loop.counter else None
+            yield event, test, tuple(step.around("zero_grad")) if _per_epoch(step, inner) else ()
+
+
+def carried_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
+    """Yield every step whose counter runs on from one epoch into the next.
+
+    With the test, and what clears the gradients when an epoch starts (nothing: they are kept).
+    """
+    for event, test, _ in _open(step, restarts=False):
+        if length_set(event, test.steps_text, within_epoch=False) is not None:
+            continue  # window-length-changes tells of those
+        cleared = [
+            one
+            for one in step.around("zero_grad")
+            if not one.guards and any(loop in event.loops for loop in one.loops)
+        ]
+        yield event, test, tuple(cleared)
+
+
+def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, WindowTest, ast.AST]]:
+    """Yield the steps at ends of windows that epochs may cut, with the loop over epochs."""
     if step.loop is None or step.loop.role not in ("batch", "other") or _ends_itself(step):
         return
     seen: set[int] = set()
     for event, test in end_tests(step):
-        if test.last or test.never_again or test.by_caller or test.restarts is not True:
+        if test.last or test.never_again or test.by_caller or test.restarts is not restarts:
             continue
         if isinstance(test.node, ast.BoolOp) and isinstance(test.node.op, ast.Or):
             continue  # the other condition may be the last batch, in words not understood
@@ -37,12 +64,7 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
         if outer is None or _closed_behind(step):
             continue
         seen.add(id(test.node))
-        opening = tuple(one for one in step.inside("zero_grad") if clears_first(one, step))
-        if opening:
-            yield event, test, opening
-        else:
-            inner = outer if test.counter == step.loop.counter else None
-            yield event, test, tuple(step.around("zero_grad")) if _per_epoch(step, inner) else ()
+        yield event, test, outer
 
 
 def _outer(step: TrainingStep, event: Event) -> ast.AST | None:

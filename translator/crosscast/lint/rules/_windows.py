@@ -6,6 +6,7 @@ import ast
 import re
 
 from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
@@ -19,6 +20,17 @@ _CHANGES = frozenset({"div_", "mul_", "multiply_grads", "div", "mul", "true_divi
 def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     """Return the steps of optimizers that happen once a window, with the test."""
     return [(one, one.window) for one in step.inside("step") if one.window is not None]
+
+
+def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:
+    """Return where a loop around a step gives the length of its windows a new value."""
+    for loop in event.loops[-1:] if within_epoch else event.loops:
+        for node in walk(loop.node):
+            if isinstance(node, ast.Assign) and any(
+                isinstance(one, ast.Name) and one.id == name for one in node.targets
+            ):
+                return node
+    return None
 
 
 def gradients_changed(step: TrainingStep) -> bool:

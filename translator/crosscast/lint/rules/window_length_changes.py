@@ -9,7 +9,7 @@ from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._loop import eager_steps
-from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.rules._windows import end_tests, length_set
 from crosscast.lint.subject import Subject
 from crosscast.pysource.nodes import walk
 from crosscast.trainstep.events import Event
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             modulo = any(isinstance(one, ast.Mod) for one in walk(test.node))
             if not modulo or not test.steps_text.isidentifier() or not test.counter:
                 continue
-            changed_at = _changed(event, test.steps_text, within_epoch=test.restarts is True)
+            changed_at = length_set(event, test.steps_text, within_epoch=test.restarts is True)
             if changed_at is None or _restarts(event, changed_at, test.counter):
                 continue
             yield Finding(
@@ -55,17 +55,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint=f"start {test.counter or 'the counter'} again when it changes",
                 related=(event.module.span(test.node),),
             )
-
-
-def _changed(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:
-    """Return where a loop around the step gives the length a new value."""
-    for loop in event.loops[-1:] if within_epoch else event.loops:
-        for node in walk(loop.node):
-            if isinstance(node, ast.Assign) and any(
-                isinstance(one, ast.Name) and one.id == name for one in node.targets
-            ):
-                return node
-    return None
 
 
 def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from crosscast.facts.fact import Fact
 from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
@@ -16,6 +19,7 @@ _ONLY_THERE = frozenset(
         *("rampup_batch_size", "no_load_optim", "eval_iters", "model_parallel_size"),
     )
 )
+_DEFAULTED = re.compile(r"\$\{\w+:?[-=]")
 _DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none"}
 _DECAYS |= {"inverse_square_root": "rsqrt", "wsd": "custom"}
 _SCALING = {
@@ -121,11 +125,12 @@ def _batch(said: Said, settings: Settings, launch: Launch) -> None:
         parts *= int((one.number if one is not None else None) or 1)
     processes = launch.command.processes
     world = processes.value if processes is not None and processes.known else None
-    if isinstance(world, int) and world % max(parts, 1):
+    given = [one for one in split if one is not None]
+    if isinstance(world, int) and world % max(parts, 1) and not _by_environment(processes, given):
         said.warn(
             "CC928",
             f"the model is divided over {parts} processes, the launch starts {world}",
-            next((one for one in split if one is not None and one.number != 1), None),
+            next((one for one in given if one.number != 1), None),
             hint="processes must be a multiple of tensor x pipeline x context parallel sizes",
         )
     if whole is None or micro is None:
@@ -139,8 +144,10 @@ def _batch(said: Said, settings: Settings, launch: Launch) -> None:
         said.unknown("accumulation.steps", "the batch size grows", whole, micro, ramp, text=formula)
     elif isinstance(world, int) and rows and part and world % parts == 0 and world >= parts:
         steps, rest = divmod(rows, part * (world // parts))
-        if rest:
+        if rest and not _by_environment(processes, [whole, micro, *given]):
             said.warn("CC928", f"{formula} is no whole number", whole)
+        elif rest:
+            said.unknown("accumulation.steps", "it is no whole number", whole, micro, text=formula)
         else:
             said.tell(
                 "accumulation.steps",
@@ -153,6 +160,13 @@ def _batch(said: Said, settings: Settings, launch: Launch) -> None:
     else:
         reason = "the number of data-parallel processes is not known"
         said.unknown("accumulation.steps", reason, whole, micro, text=formula)
+
+
+def _by_environment(processes: Fact | None, given: list[Setting]) -> bool:
+    """Whether a number is only the default of a variable: `${NODES:-1}`."""
+    places = [*(processes.places if processes is not None else ())]
+    places += [place for one in given for place in one.places]
+    return any(_DEFAULTED.search(place.text) for place in places)
 
 
 def _optimizer(said: Said, settings: Settings) -> None:

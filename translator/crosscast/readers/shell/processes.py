@@ -82,7 +82,8 @@ def _told(parts: list[Fact]) -> Fact | None:
     value = 1
     places = tuple(dict.fromkeys(p for one in parts for p in one.places))
     for one in parts:
-        number = number_of(str(one.value).partition(":")[0]) if one.known else None
+        least, _, most = str(one.value).partition(":")  # `--nnodes 1:4` is elastic
+        number = number_of(least) if one.known and most in ("", least) else None
         if number is None or number != int(number):
             reason = one.reason or f"{one.expression} is {one.value}"
             return _fact(None, places, reason)

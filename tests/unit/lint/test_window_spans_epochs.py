@@ -1,0 +1,103 @@
+"""Windows whose counter runs on from one epoch into the next."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.rules.window_spans_epochs import RULE
+from crosscast.source import Source
+
+from .saying import swap
+
+CLEARED = RULE.wrong
+KEPT = swap(CLEARED, ("    optimizer.zero_grad()\n    for", "    for"))
+
+
+def found(text: str) -> list[str]:
+    """Return codes with severities."""
+    return [f"{one.code} {one.severity.value}" for one in lint_sources([Source("train.py", text)])]
+
+
+def test_cleared_gradients() -> None:
+    assert found(CLEARED) == ["CL118 warning"]
+    grown = swap(
+        CLEARED, ("    optimizer.zero_grad()\n    for", "    if grow:\n        grown()\n    for")
+    )
+    assert found(grown) == ["CL118 note"]
+
+
+def test_kept_gradients() -> None:
+    assert found(KEPT) == ["CL118 note"]
+
+
+def test_cleared_around_several_loaders() -> None:
+    text = swap(
+        CLEARED,
+        (
+            "    for inputs, targets in loader:",
+            "    for loader in loaders:\n     for inputs, targets in loader:",
+        ),
+    )
+    assert found(text) == ["CL118 warning"]
+
+
+def test_in_a_method() -> None:
+    text = """
+import torch
+
+class Trainer:
+    def __init__(self, model, optimizer, n):
+        self.model, self.optimizer, self.n = model, optimizer, n
+        self.batches = 0
+
+    def fit(self, loader, epochs):
+        for epoch in range(epochs):
+            self.optimizer.zero_grad()
+            for x, y in loader:
+                loss = torch.nn.functional.mse_loss(self.model(x), y) / self.n
+                loss.backward()
+                self.batches += 1
+                if self.batches % self.n == 0:
+                    self.optimizer.step()
+                    self.optimizer.zero_grad()
+"""
+    assert found(text) == ["CL118 warning"]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        # the counter starts again
+        [("    for inputs", "    seen = 0\n    for inputs")],
+        # windows of one micro-batch
+        [("steps = 4", "steps = 1"), ("/ steps", ""), ("% steps", "% 1")],
+        # the rest is applied behind the loop
+        [
+            (
+                "            optimizer.zero_grad()\n",
+                "            optimizer.zero_grad()\n    optimizer.step()\n",
+            )
+        ],
+        # the last batch is asked about
+        [("if seen % steps == 0", "if seen % steps == 0 or seen % len(loader) == 0")],
+        # one long run without epochs
+        [
+            (
+                "for epoch in range(3):\n    optimizer.zero_grad()\n",
+                "if True:\n    optimizer.zero_grad()\n",
+            ),
+        ],
+        # the epoch ends after whole windows
+        [
+            (
+                "        loss = ",
+                "        if seen % per_epoch == per_epoch - 1:\n            break\n        loss = ",
+            )
+        ],
+        # a library asks for the closing
+        [("% steps == 0", "% steps == 0 or last")],
+    ],
+)
+def test_windows_that_do_not(pairs: list[tuple[str, str]]) -> None:
+    assert not any("CL118" in one for one in found(swap(CLEARED, *pairs)))

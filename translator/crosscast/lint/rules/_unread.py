@@ -1,0 +1,36 @@
+"""Findings of rules about settings: what the readers of formats have seen while they read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from crosscast.diagnostics import Diagnostic, Severity
+from crosscast.lint.rule import Finding
+from crosscast.lint.subject import Subject
+
+
+def told_by_readers(
+    subject: Subject,
+    codes: Collection[str],
+    severities: Mapping[str, Severity] | None = None,
+    hint: str = "",
+) -> Iterator[Finding]:
+    """Yield a finding for every diagnostic of some codes that has a place.
+
+    Args:
+        subject: what the rule looks at.
+        codes: of the readers' diagnostics (CC9xx).
+        severities: by code, where it is not the rule's.
+        hint: where the reader gives none.
+    """
+    seen: set[Diagnostic] = set()
+    for one in subject.unread:
+        if one.code not in codes or one.span is None or one in seen:
+            continue
+        seen.add(one)
+        yield Finding(
+            span=one.span,
+            message=one.message,
+            hint=one.hint or hint,
+            severity=(severities or {}).get(one.code),
+        )

@@ -1,0 +1,169 @@
+"""CL808: Paddle's gradient merge is only set up where several workers train."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._paddle import program_of
+from crosscast.lint.subject import Subject
+from crosscast.pysource.containers import definitions
+from crosscast.readers.python.switches import Condition, conditions
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_WORKERS = re.compile(
+    r"worker_num|world_size|\bnranks|trainers?_num|num_trainers|TRAINERS_NUM|device_count"
+    r"|trainer_count|n_?gpus?\b|num_gpus|num_cards"
+)
+_SEVERAL = re.compile(r"(^|[._])(is_)?(distributed|multi_(gpu|card|node)s?)$")
+_MORE = {(ast.Gt, 1), (ast.GtE, 2), (ast.NotEq, 1)}
+_ONE = {(ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2)}
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find strategies with gradient merge that one worker never gets, though it trains as well."""
+    program = program_of(subject)
+    if program is None or any("GradientMerge" in m.source.text for m in program.modules):
+        return
+    if any(step.windowed and step.by_hand for step in subject.steps):
+        return
+    sites = list(_set_up(program))
+    limits = [_for_several(node, module) for node, module in sites]
+    found = [one for one in limits if one is not None]
+    if not sites or len(found) < len(sites) or not _trains_alone(program) or _refuses(program):
+        return
+    (node, module), limit = sites[0], found[0]
+    yield Finding(
+        span=module.span(node),
+        message=f"gradient merge is only set up under {limit.text}: a single worker makes an "
+        "update of every batch",
+        hint="set it up for one worker too, or refuse it there",
+        related=(limit.module.span(limit.node),),
+    )
+
+
+def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
+    """Yield the assignments that switch gradient merge on."""
+    for module in program.modules:
+        for node in module.nodes:
+            if not isinstance(node, ast.Assign):
+                continue
+            target = node.targets[0]
+            if not isinstance(target, ast.Attribute) or target.attr != "gradient_merge":
+                continue
+            if not (isinstance(node.value, ast.Constant) and not node.value.value):
+                yield node, module
+
+
+def _for_several(node: ast.AST, module: Module) -> Condition | None:
+    """Return the condition that only holds for several workers, if a node stands under one."""
+    return next((one for one in conditions(node, module) if _asks_for_several(one)), None)
+
+
+def _trains_alone(program: Program) -> bool:
+    """Whether gradients are applied for one worker as well."""
+    return any(
+        call.method in ("minimize", "step", "apply_gradients")
+        and _for_several(call.node, module) is None
+        for module in program.modules
+        for call in module.calls
+        if "optim" in module.text(call.node.func) or call.method == "minimize"
+    )
+
+
+def _refuses(program: Program) -> bool:
+    """Whether the program stops where there is one worker."""
+    return any(
+        _asks_for_several(Condition(one.node, not one.holds, one.module))
+        for module in program.modules
+        for node in module.nodes
+        if isinstance(node, ast.Raise)
+        for one in conditions(node, module)
+    )
+
+
+def _asks_for_several(condition: Condition) -> bool:
+    node, holds = condition.node, condition.holds
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node, holds = node.operand, not holds
+    parts = [node]
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) and holds:
+        parts = node.values
+    return any(_means_several(one, condition.module, holds=holds) for one in parts)
+
+
+def _means_several(node: ast.expr, module: Module, *, holds: bool) -> bool:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        limit = node.comparators[0]
+        if not isinstance(limit, ast.Constant) or not isinstance(limit.value, int):
+            return False
+        if (type(node.ops[0]), limit.value) not in (_MORE if holds else _ONE):
+            return False
+        return any(_WORKERS.search(text) for text in _meanings(node.left, module))
+    return holds and bool(_SEVERAL.search(module.text(node).removesuffix("()")))
+
+
+def _meanings(node: ast.expr, module: Module) -> Iterator[str]:
+    """Yield the text of an expression, and what a name was given."""
+    yield module.text(node)
+    if isinstance(node, ast.Name):
+        for one in definitions(node, module):
+            if one.kind == "assign" and one.value is not None:
+                yield one.module.text(one.value)
+
+
+_RIGHT = """\
+import argparse
+
+import paddle
+from paddle.distributed import fleet
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--merge_steps", type=int, default=1)
+args = parser.parse_args()
+
+paddle.enable_static()
+fleet.init(is_collective=True)
+loss = build_program()
+optimizer = paddle.optimizer.AdamW(learning_rate=1e-4)
+strategy = fleet.DistributedStrategy()
+strategy.gradient_merge = args.merge_steps > 1
+strategy.gradient_merge_configs = {"k_steps": args.merge_steps, "avg": True}
+optimizer = fleet.distributed_optimizer(optimizer, strategy)
+optimizer.minimize(loss)
+"""
+_BRANCH = """\
+strategy.gradient_merge = args.merge_steps > 1
+strategy.gradient_merge_configs = {"k_steps": args.merge_steps, "avg": True}
+optimizer = fleet.distributed_optimizer(optimizer, strategy)
+"""
+
+RULE = Rule(
+    code="CL808",
+    name="paddle-merge-alone",
+    topic="paddle",
+    severity=Severity.WARNING,
+    title="Gradient merge that a single worker does not get",
+    why="The strategy is only handed on where several workers train. Alone, the same command "
+    "trains with batches that are k_steps times smaller and makes k_steps times as many updates.",
+    wrong=changed(
+        _RIGHT,
+        (
+            _BRANCH,
+            "if fleet.worker_num() > 1:\n    "
+            + _BRANCH.rstrip("\n").replace("\n", "\n    ")
+            + "\n",
+        ),
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("gradient_merge",),
+)

@@ -1,0 +1,44 @@
+"""CL913: a setting of the training step that the rest of the settings makes void."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.subject import Subject
+
+_SEVERITIES = {
+    "CC926": Severity.WARNING,  # a warm-up that the schedule ignores
+    "CC927": Severity.NOTE,  # a loss scale, but half precision is off: harmless as it stands
+    "CC933": Severity.WARNING,  # an entry that the program that reads the file does not look at
+}
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Repeat what readers of scripts and configurations found to be without effect."""
+    hint = "take it away, or switch on what it belongs to"
+    yield from told_by_readers(subject, _SEVERITIES, _SEVERITIES, hint)
+
+
+_LAUNCH = """\
+python train.py --learning_rate 2e-5 --per_device_train_batch_size 8 --num_train_epochs 3 \\
+    --lr_scheduler_type {schedule} --warmup_ratio 0.1 --output_dir out --do_train
+"""
+
+RULE = Rule(
+    code="CL913",
+    name="setting-without-effect",
+    topic="launch",
+    severity=Severity.WARNING,
+    title="Setting that another one makes void",
+    why="Whoever reads the command or the file believes in a warm-up, a fixed loss scale or half "
+    "precision that the run does not have. Only settings whose library or trainer is known are "
+    "looked at. A loss scale beside half precision that is switched off is a note.",
+    language="bash",
+    wrong=_LAUNCH.format(schedule="constant"),
+    right=_LAUNCH.format(schedule="constant_with_warmup"),
+    check=check,
+    sources=("transformers: `constant` has no warm-up, `constant_with_warmup` has",),
+)

@@ -1,0 +1,44 @@
+"""CL922: settings of one run that cannot work together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.subject import Subject
+
+_CODES = ("CC925", "CC928", "CC929", "CC930")
+"""Two precisions at once; sizes that do not divide; refused beside another file; exclusive."""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Repeat what readers of scripts and configurations found contradictory."""
+    yield from told_by_readers(subject, _CODES, hint="keep the one that is meant")
+
+
+_LAUNCH = """\
+torchrun --nproc_per_node 8 pretrain.py \\
+    --tensor-model-parallel-size 4 --pipeline-model-parallel-size {stages} \\
+    --num-layers 24 --num-attention-heads 16 --seq-length 1024 \\
+    --micro-batch-size 2 --global-batch-size 64 --fp16 --lr 1.5e-4
+"""
+
+RULE = Rule(
+    code="CL922",
+    name="settings-contradict",
+    topic="launch",
+    severity=Severity.WARNING,
+    title="Settings that cannot work together",
+    why="A model that is divided over 16 processes does not start on 8; with a global batch that "
+    "is no multiple of micro-batch size x processes some libraries stop and others round the "
+    "number of micro-batches of a window; of fp16 and bf16 at once, or a length of the warm-up "
+    "given twice, the library picks one or refuses both. It is only reported where all the "
+    "numbers can be read.",
+    language="bash",
+    wrong=_LAUNCH.format(stages=4),
+    right=_LAUNCH.format(stages=2),
+    check=check,
+    sources=("Megatron-LM: the world size is divisible by tensor x pipeline x context parallel",),
+)

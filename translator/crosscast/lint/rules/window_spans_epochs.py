@@ -1,0 +1,62 @@
+"""CL118: the counter of a window runs on from one epoch into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import EPOCHS, changed
+from crosscast.lint.rules._loop import window_steps
+from crosscast.lint.rules._tail import carried_tails
+from crosscast.lint.rules.tail_leaks import RULE as LEAKS
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find windows that an epoch begins and the next one ends."""
+    for step in window_steps(subject):
+        for event, test, cleared in carried_tails(step):
+            several = f"if {test.steps_text} does not divide the batches of an epoch, "
+            if cleared:
+                yield Finding(
+                    span=event.module.span(test.node),
+                    message=f"{several}the first update of the next epoch has fewer micro-batches: "
+                    f"{test.counter} runs on, and the gradients are cleared",
+                    hint="count from 0 in every epoch, and step at its last batch too",
+                    related=tuple(one.span for one in cleared[:1]),
+                )
+            else:
+                yield Finding(
+                    span=event.module.span(test.node),
+                    message=f"{several}a window spans two epochs, and the last one of the run is "
+                    "never applied",
+                    hint="right if it is meant; else count from 0 in every epoch, and step at its "
+                    "last batch too",
+                    related=(event.span,),
+                    severity=Severity.NOTE,
+                )
+
+
+_WRONG = changed(
+    EPOCHS,
+    ("steps = 4\n", "steps = 4\nseen = 0\n"),
+    ("for step, (inputs, targets) in enumerate(loader)", "for inputs, targets in loader"),
+    ("        if (step + 1) % steps == 0 or step + 1 == len(loader):", "        if {}:"),
+).format("seen % steps == 0")
+
+RULE = Rule(
+    code="CL118",
+    name="window-spans-epochs",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="A window that begins in one epoch and ends in the next",
+    why="The counter is not set back when an epoch starts. If the gradients are cleared there, the "
+    "first update holds fewer micro-batches than its losses are divided by: up to N times too "
+    "small. If they are kept, only the last window of the run is lost, and updates are a few "
+    "less per epoch than a schedule made of `epochs * ceil(batches / N)` expects; that is a note.",
+    wrong=_WRONG.replace("        if seen", "        seen += 1\n        if seen"),
+    right=LEAKS.right,
+    check=check,
+    hints=("backward", "scaler"),
+)

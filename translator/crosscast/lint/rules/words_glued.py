@@ -1,0 +1,37 @@
+"""CL923: a joined line that runs two words of a command together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Severity
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Repeat what the reader of shell scripts found glued together."""
+    yield from told_by_readers(subject, ("CC931",))
+
+
+_RIGHT = """\
+python train.py --learning_rate 2e-5 --fp16 \\
+--gradient_accumulation_steps 4 \\
+--max_grad_norm 1.0
+"""
+
+RULE = Rule(
+    code="CL923",
+    name="words-glued",
+    topic="launch",
+    severity=Severity.ERROR,
+    title="No blank before the backslash that joins two lines",
+    why="bash puts nothing between lines that a backslash joins: `4\\` and `--max_grad_norm` are "
+    "one word, `4--max_grad_norm`. The flag is lost, and the value before it is wrong.",
+    language="bash",
+    wrong=_RIGHT.replace("steps 4 \\", "steps 4\\"),
+    right=_RIGHT,
+    check=check,
+    hints=("\\",),
+)
