@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from crosscast.diagnostics import Diagnostic, Severity
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
+from crosscast.readers.config.neox_yaml import owns as is_neox
 from crosscast.readers.config.settings import Said
+from crosscast.readers.config.yaml_format import top_keys
 from crosscast.readers.protocol import Reading
 from crosscast.source import Source
 
@@ -34,6 +36,8 @@ class DeepSpeedJson:
             return False
         text = source.text.lstrip()
         if not text.startswith(("{", "//", "/*")) or not any(w in text for w in _WORDS):
+            return False
+        if is_neox(source, top_keys(source)):  # JSON to the eye, YAML to its loader
             return False
         tree = read_json(source).tree
         return tree is not None and tree.keys is not None and looks_like_deepspeed(tree)

@@ -13,7 +13,7 @@ from crosscast.readers.words import (
     tell_window,
 )
 
-_ONLY_THERE = frozenset(
+ONLY_THERE = frozenset(
     (
         *("per_device_train_batch_size", "per_device_eval_batch_size", "overwrite_output_dir"),
         *("per_gpu_train_batch_size", "per_gpu_eval_batch_size", "evaluation_strategy"),
@@ -34,7 +34,7 @@ def are_trainer_arguments(settings: Settings, least: int = 3) -> bool:
     """Return whether these can only be arguments of the Trainer."""
     if settings.having(_ELSEWHERE):
         return False
-    return len(settings.having(_ONLY_THERE)) >= least
+    return len(settings.having(ONLY_THERE)) >= least
 
 
 def tell_trainer(said: Said, settings: Settings, *, api: str = "hf_trainer") -> None:

@@ -1,10 +1,11 @@
-"""JSON files with arguments of Hugging Face's Trainer, as `HfArgumentParser` takes them."""
+"""Files with arguments of Hugging Face's Trainer, as `HfArgumentParser` takes them: JSON, YAML."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
+from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.settings import Said
 from crosscast.readers.protocol import Reading
@@ -15,14 +16,16 @@ _WORDS = ("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_
 
 @dataclass(slots=True)
 class HfArgumentsJson:
-    """Reads JSON with Trainer arguments."""
+    """Reads JSON and YAML with Trainer arguments."""
 
     name: str = "hf_arguments_json"
 
     def sniff(self, source: Source) -> bool:
         """Return whether the outermost entries can only be arguments of the Trainer."""
         text = source.text
-        if not text.lstrip().startswith("{") or not any(word in text for word in _WORDS):
+        if not text.lstrip().startswith("{"):
+            return FORMAT.sniff(source)
+        if not any(word in text for word in _WORDS):
             return False
         tree = read_json(source).tree
         if tree is None or tree.keys is None:
@@ -32,6 +35,8 @@ class HfArgumentsJson:
 
     def read(self, source: Source) -> Reading:
         """Return what the arguments say."""
+        if not source.text.lstrip().startswith("{"):
+            return FORMAT.read(source)
         document = read_json(source)
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))

@@ -17,7 +17,8 @@ _TRAINING = frozenset(
 )
 
 
-def _owns(source: Source, keys: frozenset[str]) -> bool:
+def owns(source: Source, keys: frozenset[str]) -> bool:
+    """Return whether the outermost keys are those of LLaMA-Factory."""
     return "model_name_or_path" in keys and len(keys & _STRONG) >= 2 and bool(keys & _TRAINING)
 
 
@@ -34,4 +35,4 @@ def _tell(said: Said, tree: Tree) -> None:
         said.by_library("parallel.kind")
 
 
-READER = YamlFormat("llama_factory_yaml", _owns, _tell)
+READER = YamlFormat("llama_factory_yaml", owns, _tell)

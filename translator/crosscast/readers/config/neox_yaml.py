@@ -20,7 +20,8 @@ _ONLY_THERE = frozenset(
 _DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none", "exponential": "exponential"}
 
 
-def _owns(source: Source, keys: frozenset[str]) -> bool:
+def owns(source: Source, keys: frozenset[str]) -> bool:
+    """Return whether the outermost keys are those of gpt-neox."""
     if "base_model" in keys or "trainer" in keys:
         return False
     deepspeed = keys & {
@@ -77,4 +78,4 @@ def _named_precision(tree: Tree) -> None:
     tree.keys[section] = Tree(named.span, keys=keys, key=named.key)
 
 
-READER = YamlFormat("neox_yaml", _owns, _tell)
+READER = YamlFormat("neox_yaml", owns, _tell)

@@ -1,0 +1,36 @@
+"""YAML files with arguments of Hugging Face's Trainer, as `HfArgumentParser` and TRL take them."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.hf_arguments import ONLY_THERE, are_trainer_arguments, tell_trainer
+from crosscast.readers.config.llama_factory_yaml import owns as is_llama_factory
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.source import Source
+
+_TRAINING = frozenset(
+    (
+        *("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_epochs"),
+        *("lr_scheduler_type", "gradient_accumulation_steps", "learning_rate"),
+    )
+)
+_LEAST = 5
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    if len(keys & ONLY_THERE) < _LEAST or len(keys & _TRAINING) < 2:
+        return False
+    return not is_llama_factory(source, keys)
+
+
+def _tell(said: Said, tree: Tree) -> None:
+    settings = tree.settings()
+    if not are_trainer_arguments(settings):
+        return
+    tell_trainer(said, settings)
+    length = settings.get("max_seq_length", "max_length", "model_max_length")
+    said.number("run.sequence_length", length)
+
+
+FORMAT = YamlFormat("hf_arguments_yaml", _owns, _tell)
