@@ -235,3 +235,38 @@ def test_facts_of_flags_are_likely_and_the_launchers() -> None:
     found = shell(f"python t.py {TRAINER} --fp16")
     enabled = next(f for f in found.facts if f.field == "precision.enabled")
     assert (enabled.layer.value, enabled.confidence) == ("launcher", "likely")
+
+
+def test_flags_that_only_look_like_lightnings() -> None:
+    found = best(
+        "torchrun --nproc_per_node 8 -m pack.main --lr 1e-3 --beta1 0.9 --beta2 0.95 --wd 0.2 "
+        "--batch-size 64 --epochs 6 --precision amp_bf16 --log-every-n-steps 32 "
+        "--grad-checkpointing"
+    )
+    assert found.get("api") != "lightning"
+    assert found["precision.default_dtype"] == "bf16"
+    assert found["optimizer.lr"] == 1e-3
+    assert found["optimizer.weight_decay"] == 0.2
+    assert found["activation_checkpointing.mode"] == "yes"
+
+
+def test_a_shared_name_beside_lightnings_own() -> None:
+    found = best("python t.py --log_every_n_steps 5 --devices 2 --max_epochs 3 --precision 16")
+    assert found["api"] == "lightning"
+    assert "api" not in best("python t.py --log_every_n_steps 5 --precision 16 --lr 0.1")
+
+
+HEREDOC = """cat <<EOT > ds.json
+{"train_micro_batch_size_per_gpu": 4, "train_batch_size": 64,
+ "fp16": {"enabled": true, "loss_scale": 0, "loss_scale_window": 500, "initial_scale_power": 12}}
+EOT
+"""
+
+
+def test_the_engines_own_file_says_how_losses_are_scaled() -> None:
+    command = f"torchrun --nproc_per_node 8 t.py {MEGATRON} --fp16 --loss-scale 12 --deepspeed"
+    found = best(f"{HEREDOC}{command} --deepspeed_config ds.json")
+    assert found["loss_scaling.mode"] == "dynamic"
+    assert found["loss_scaling.init"] == 4096.0
+    assert "loss_scaling.scale" not in found
+    assert best(command)["loss_scaling.mode"] == "static"

@@ -18,12 +18,14 @@ _ONLY_THERE = frozenset(
             "default_root_dir",
             "check_val_every_n_epoch",
         ),
-        *("gradient_clip_algorithm", "fast_dev_run", "log_every_n_steps", "row_log_interval"),
+        *("gradient_clip_algorithm", "fast_dev_run", "row_log_interval"),
     )
 )
 _ALSO = frozenset(
     {"precision", "gpus", "max_epochs", "max_steps", "accelerator", "devices", "strategy"}
 )
+_TAKEN_UP = frozenset({"log_every_n_steps"})
+"""Names of Lightning's that other programs use, too: they tell beside others."""
 KINDS = {
     "ddp": "ddp",
     "ddp_spawn": "ddp",
@@ -39,8 +41,10 @@ KINDS = {
 def owns(settings: Settings, launch: Launch) -> bool:
     """Return whether these can only be flags of the Trainer."""
     settings = of_trainer(settings)
-    strong = len(settings.having(_ONLY_THERE))
-    return strong >= 2 or (strong >= 1 and len(settings.having(_ALSO)) >= 1)
+    strong, also = len(settings.having(_ONLY_THERE)), len(settings.having(_ALSO))
+    if settings.having(_TAKEN_UP) and (strong or also >= 2):
+        strong += 1
+    return strong >= 2 or (strong >= 1 and also >= 1)
 
 
 def of_trainer(settings: Settings) -> Settings:

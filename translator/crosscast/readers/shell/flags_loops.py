@@ -15,6 +15,21 @@ _USUAL = frozenset(
         *("max_source_length", "max_seq_length", "adam_epsilon", "fp16"),
     )
 )
+_SHORT = frozenset(
+    (
+        *("batch_size", "epochs", "warmup", "wd", "weight_decay", "precision", "accum_freq"),
+        *("grad_checkpointing", "beta1", "beta2", "clip_grad", "grad_clip_norm", "warmup_epochs"),
+    )
+)
+"""Flags of scripts that call the learning rate `--lr`."""
+_PRECISIONS = {
+    "amp": "fp16",
+    "fp16": "fp16",
+    "amp_bf16": "bf16",
+    "amp_bfloat16": "bf16",
+    "bf16": "bf16",
+    "fp32": "fp32",
+}
 _LAUNCHERS = ("torchrun", "torch.distributed.launch", "deepspeed", "accelerate")
 _LEAST = 4
 
@@ -23,7 +38,8 @@ def owns(settings: Settings, launch: Launch) -> bool:
     """Return whether a launcher of PyTorch starts a script with the usual flags."""
     if launch.command.launcher not in _LAUNCHERS:
         return False
-    return len(settings.having(_USUAL)) >= _LEAST
+    short = "lr" in settings and len(settings.having(_SHORT)) >= _LEAST
+    return short or len(settings.having(_USUAL)) >= _LEAST
 
 
 def tell(said: Said, settings: Settings, launch: Launch) -> None:
@@ -35,8 +51,10 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
     said.number("optimizer.lr", get("learning_rate", "lr"))
-    said.number("optimizer.weight_decay", get("weight_decay"))
-    limit = get("max_grad_norm")
+    said.number("optimizer.weight_decay", get("weight_decay", "wd"))
+    for name in ("beta1", "beta2"):
+        said.number(f"optimizer.{name}", get(name))
+    limit = get("max_grad_norm", "grad_clip_norm")
     if limit is not None and limit.number:
         said.tell("clip.kind", "global_norm", limit)
         said.number("clip.value", limit)
@@ -44,11 +62,19 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
         said.tell("schedule.decay", word, kind)
     tell_warmup(said, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
-    half = get("fp16")
+    named, half = get("precision"), get("fp16")
+    if named is not None and (dtype := _PRECISIONS.get(named.text.lower())) is not None:
+        said.tell("precision.enabled", "never" if dtype == "fp32" else "always", named)
+        said.tell("precision.default_dtype", dtype, named)
+        if dtype != "fp32":
+            said.tell("precision.dtypes", dtype, named)
+    recompute = get("grad_checkpointing", "gradient_checkpointing")
+    if recompute is not None and recompute.switch:
+        said.tell("activation_checkpointing.mode", "yes", recompute)
     if half is not None and half.switch is not None:
         said.tell("precision.enabled", "always" if half.switch else "never", half)
         said.tell("precision.default_dtype", "fp16" if half.switch else "fp32", half)
         if half.switch:
             said.tell("precision.dtypes", "fp16", half)
     said.number("run.seed", get("seed"))
-    said.number("run.epochs", get("num_train_epochs", "train_epochs"))
+    said.number("run.epochs", get("num_train_epochs", "train_epochs", "epochs"))

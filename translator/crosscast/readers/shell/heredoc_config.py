@@ -31,6 +31,10 @@ def config_in(said: Said, started: Iterable[Started]) -> None:
                 node.reason = f"{node.value} of the script is not known"
         inner = replace(said, facts=[], reader="deepspeed_json")
         tell_deepspeed(inner, tree)
+        if any(fact.field == "loss_scaling.mode" for fact in inner.facts):
+            # The engine scales as its own file says; the flags of the script speak to its loop.
+            kept = [f for f in said.facts if not f.field.startswith("loss_scaling.")]
+            said.facts[:] = kept
         said.facts += inner.facts
         said.diagnostics = inner.diagnostics
 
