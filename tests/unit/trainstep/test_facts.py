@@ -271,3 +271,95 @@ def test_the_main_loop_speaks_first() -> None:
     assert words(found)["accumulation.present"] == "yes"
     assert words(found)["zero_grad.where"] == "after_step"
     assert len(found.all("zero_grad.where")) == 1
+
+
+CHUNKS = """
+for x, y in loader:
+    opt.zero_grad()
+    if args.accum > 1:
+        for i in range(args.accum):
+            loss = model(x[i], y[i]).mean() / args.accum
+            loss.backward()
+    else:
+        loss = model(x, y).mean()
+        loss.backward()
+    opt.step()
+"""
+
+
+def test_a_pass_beside_the_loop_over_chunks_is_not_of_a_window() -> None:
+    found = words(facts(CHUNKS, HEAD.replace("default=4", "default=1")))
+    assert found["accumulation.loss_divided"] == "yes"
+
+
+def test_chunks_that_are_not_divided() -> None:
+    found = words(
+        facts(CHUNKS.replace(" / args.accum\n", "\n"), HEAD.replace("default=4", "default=1"))
+    )
+    assert found["accumulation.loss_divided"] == "no"
+
+
+BASE = """
+class Base:
+    def __init__(self, args):
+        self.every = args.accum
+        self.done = 0
+    def compute(self, batch, model):
+        raise NotImplementedError
+    def train(self, loader, model, optimizer):
+        for batch in loader:
+            loss = self.compute(batch, model)
+            loss.backward()
+            self.done += 1
+            if self.done % self.every == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+class Part(Base):
+    def compute(self, batch, model):
+        loss = model(batch)
+        return {result}
+"""
+
+
+@pytest.mark.parametrize(("result", "word"), [("loss / self.every", "yes"), ("loss", "no")])
+def test_the_loss_that_a_subclass_computes(result: str, word: str) -> None:
+    found = words(facts(BASE.replace("{result}", result)))
+    assert found["accumulation.loss_divided"] == word
+
+
+HELD = """
+state = {"number": 0}
+fabric = lightning.Fabric()
+for batch in loader:
+    summing = (state["number"] + 1) % 8 != 0
+    with fabric.no_backward_sync(model, enabled=summing):
+        loss = model(batch)
+        fabric.backward(loss / 8)
+    if not summing:
+        opt.step()
+        opt.zero_grad()
+    state["number"] += 1
+"""
+
+
+def test_an_entry_that_counts_is_no_flag() -> None:
+    assert words(facts("import lightning\n" + HELD))["accumulation.no_sync"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("rate", "word"), [("rate", None), ("rate * 0.9 ** step", "step")], ids=["kept", "falls"]
+)
+def test_a_rate_that_no_round_changes_is_no_schedule(rate: str, word: str | None) -> None:
+    text = f"""
+    rate = args.clip
+    if args.accum > 9:
+        rate = args.accum
+    for step, batch in enumerate(loader):
+        for group in opt.param_groups:
+            group["lr"] = {rate}
+        opt.zero_grad()
+        model(batch).backward()
+        opt.step()
+    """
+    head = HEAD.replace("sched = torch.optim.lr_scheduler.StepLR(opt, 10)\n", "")
+    assert words(facts(text, head)).get("schedule.stepped_per") == word

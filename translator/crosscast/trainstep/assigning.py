@@ -148,13 +148,28 @@ def _subscript(walker: Walker, node: ast.stmt, target: ast.Subscript, frame: Fra
     key = target.slice
     if not (isinstance(key, ast.Constant) and key.value == "lr"):
         return
-    if walker.heads or walker.calls:
+    if (walker.heads or walker.calls) and not _stays(walker, node, frame):
         subject = ""
         if isinstance(target.value, ast.Name):
             for one in frame.scope.bindings.get(target.value.id, []):
                 if one.kind == "loop" and isinstance(one.value, ast.Attribute):
                     subject = canonical(one.value.value, frame)
         walker.emit("schedule", node, frame, subject=subject, detail={"by_hand": Known(True)})
+
+
+def _stays(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
+    """Whether a rate is a name that no round of the loops around gives another value."""
+    value = getattr(node, "value", None)
+    if not isinstance(node, ast.Assign) or not isinstance(value, ast.Name):
+        return False
+    found = frame.scope.bindings.get(value.id, [])
+    loops = [set(map(id, walk(head.loop.node))) for head in walker.heads]
+    return bool(found) and all(
+        one.kind == "assign"
+        and isinstance(one.value, ast.Name | ast.Attribute | ast.Constant)
+        and not any(id(one.node) in inside for inside in loops)
+        for one in found
+    )
 
 
 # ---- counters and sums

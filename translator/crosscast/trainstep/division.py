@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from crosscast.pysource.module import Module
 from crosscast.pysource.values import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
-from crosscast.trainstep.window_answers import Answer, answer, usual, windows_of, with_windows
+from crosscast.trainstep.window_answers import (
+    Answer,
+    answer,
+    in_micro_loop,
+    usual,
+    windows_of,
+    with_windows,
+)
 
 _NUMBERS = re.compile(
     r"tok|num_items|n_items|sample_size|valid|mask|weight_sum|ntok|len\(|count|num_"
@@ -31,7 +38,9 @@ def division_of(step: TrainingStep) -> Answer | None:
     if any(test.by_caller for test in tests):
         return answer("caller", *step.of("backward")[:1])
     divisions = {id(e.node): e for e in step.of("divide_loss")}
-    plain = (e for e in step.of("backward") if "functional" not in e.detail)
+    plain = [e for e in step.of("backward") if "functional" not in e.detail]
+    if not tests:  # passes outside the loop over micro-batches are those without a window
+        plain = [e for e in plain if in_micro_loop(e)] or plain
     backward = usual(with_windows(step, plain))
     passes = [_divided(e, tests, divisions, step) for e in backward]
     yes = [e for one in passes for e in one[1]]

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from crosscast.pysource import classes
 from crosscast.pysource.module import Function, Module
 from crosscast.pysource.nodes import walk
 from crosscast.trainstep.binding import bind, defaults
@@ -36,7 +37,7 @@ def target_of(walker: Walker, call: ast.Call, frame: Frame) -> tuple[Module, Fun
         found = _by_argument(walker, call, frame)
     if found is None:
         return None
-    module, function = found
+    module, function = found = _overridden(walker, *found)
     if function in walker.running or len(walker.calls) >= MAX_DEPTH or _is_model(module, function):
         return None
     if function not in index.reaching and _NO_TRAINING.search(function.name):
@@ -84,6 +85,25 @@ def _by_argument(walker: Walker, call: ast.Call, frame: Frame) -> tuple[Module, 
                 f"{name}.__call__"
             )
     return None
+
+
+def _overridden(walker: Walker, module: Module, function: Function) -> tuple[Module, Function]:
+    """Return what a subclass writes in the place of a method that only says that it must."""
+    owner = module.class_of(function)
+    if owner is None or not isinstance(function.body[-1], ast.Raise):
+        return module, function
+    if "NotImplemented" not in module.text(function.body[-1]):
+        return module, function
+    program = walker.program
+    for other in program.modules:
+        for name, node in other.classes.items():
+            written = other.functions.get(f"{name}.{function.name}")
+            if node is owner or written is None:
+                continue
+            above = [one.node for one in classes.lineage(program, other.scopes[node])]
+            if owner in above:
+                return other, written
+    return module, function
 
 
 def _is_model(module: Module, function: Function) -> bool:

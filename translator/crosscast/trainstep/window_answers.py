@@ -150,7 +150,8 @@ def _by_flag(event: Event) -> bool:
     context = event.context("no_sync")
     guards += context.guards if context is not None else ()
     flags = {flag for guard in guards for flag in guard.flags}
-    texts = {guard.window.key for guard in guards if guard.window is not None}
+    tests = [guard.window for guard in guards if guard.window is not None]
+    texts = {one.key for one in tests} | {one.counter.replace("'", '"') for one in tests}
     return any(flag not in texts and not _SEVERAL.search(flag) for flag in flags)
 
 
