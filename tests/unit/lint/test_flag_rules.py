@@ -256,3 +256,23 @@ def test_launches(command: str, names: list[str]) -> None:
 def test_parsers_that_may_know_more(old: str, new: str) -> None:
     text = program(READS, "clip(args.grad_clip)").replace(old, new)
     assert found(text, "python train.py --fp16\n") == []
+
+
+def test_a_setting_that_another_file_fills_from_the_flags() -> None:
+    text = program(
+        'parser.add_argument("--clip-grad", type=float)',
+        "clip(config.TRAIN.CLIP_GRAD)",
+        "config = get_config(args)\ntrain(config)",
+        "config",
+    ).replace("config = parser", "args = parser")
+    assert found(text) == []
+
+
+def test_a_setting_of_another_name_does_not_read_the_flag() -> None:
+    text = program(
+        'parser.add_argument("--clip-grad", type=float)',
+        "clip(config.TRAIN.LIMIT)",
+        "config = get_config(args)\ntrain(config)",
+        "config",
+    ).replace("config = parser", "args = parser")
+    assert len(found(text)) == 1

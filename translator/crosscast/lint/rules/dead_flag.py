@@ -32,11 +32,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not flags:
         return
     use = use_of(program)
+    small = {name.lower() for name in use.read if name.isupper()}
     for flag in flags:
         topic = topic_of(flag.name)
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
         if flag.dest in use.read or not flag.dest.isidentifier() or _is_known_dead(flag):
             continue
+        if use.escapes and flag.dest in small:
+            continue  # `config = get_config(args)`, and `config.TRAIN.CLIP_GRAD` is read
         if any(_READS_STEP.search(one) or not benign.search(one) for one in use.escapes):
             continue
         yield Finding(
