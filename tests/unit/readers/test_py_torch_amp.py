@@ -275,3 +275,58 @@ def test_a_flag_of_a_device_decides_nothing() -> None:
     found = said(READER, text)
     assert found["precision.enabled"] == "always"
     assert found["precision.default_dtype"] == "fp16"
+
+
+CHOSEN = """
+import torch
+from contextlib import nullcontext
+def train(model, loader, optimizer, train_config):
+    scaler = torch.cuda.amp.GradScaler() if train_config.use_fp16 else None
+    autocast = torch.cuda.amp.autocast if train_config.use_fp16 else nullcontext
+    for x, y in loader:
+        with autocast():
+            loss = model(x, y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_a_context_that_a_setting_chooses_is_not_always_on() -> None:
+    found = said(READER, CHOSEN)
+    assert found["precision.enabled"] == "config"
+    assert found["precision.flag"] == "train_config.use_fp16"
+    assert found["precision.default_dtype"] not in ("fp16", "fp32")
+
+
+def test_the_other_arm_of_a_choice() -> None:
+    text = CHOSEN.replace(
+        "torch.cuda.amp.autocast if train_config.use_fp16 else nullcontext",
+        "nullcontext if train_config.full else torch.cuda.amp.autocast",
+    ).replace("GradScaler() if train_config.use_fp16 else None", "GradScaler()")
+    assert said(READER, text)["precision.enabled"] == "always"
+
+
+@pytest.mark.parametrize("cast", ["cuda.amp.autocast(enabled=amp)", "cuda.amp.autocast(amp)"])
+def test_a_switch_that_another_file_finds_out(cast: str) -> None:
+    text = "import torch\nfrom utils.checks import probe_amp\namp = probe_amp(model)\n"
+    text += "scaler = torch.cuda.amp.GradScaler(enabled=amp)\n" + LOOP.format(cast=cast)
+    found = said(READER, text)
+    assert found["precision.enabled"] == "caller"
+    assert found["precision.default_dtype"] not in ("fp16", "fp32")
+
+
+def test_a_switch_that_is_true_stays_always() -> None:
+    text = "import torch\namp = True\nscaler = torch.cuda.amp.GradScaler(enabled=amp)\n"
+    found = said(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=amp)"))
+    assert found["precision.enabled"] == "always"
+    assert found["precision.default_dtype"] == "fp16"
+
+
+def test_a_namespace_that_another_file_makes_of_a_parser() -> None:
+    text = ARGS.replace("args = parser.parse_args()", "args = read_with_file(parser)")
+    text = "from helpers import read_with_file\n" + text
+    text += "scaler = torch.cuda.amp.GradScaler(enabled=args.amp)\n"
+    found = said(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=args.amp)"))
+    assert found["precision.enabled"] == "flag"
+    assert found["precision.default_dtype"] == "fp32"

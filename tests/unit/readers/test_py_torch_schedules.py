@@ -187,3 +187,19 @@ def test_a_rate_that_stays() -> None:
         "for x in loader:\n    for group in optimizer.param_groups:\n        group['lr'] = rate\n"
     )
     assert decay(text + STEP) is None
+
+
+FLAGGED = """
+def main(kind):
+    thawed = False
+    for epoch in range(3):
+        if epoch >= 1 and not thawed and frozen:
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 30)
+            thawed = True
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_flag_that_is_set_under_its_own_test_ends() -> None:
+    assert decay(HEAD + FLAGGED) == "step"

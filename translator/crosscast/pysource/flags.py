@@ -136,8 +136,21 @@ def _owner(base: ast.expr, module: Module, program: Program) -> str | None:
         if ":" in one and program.is_flag_owner(one):
             return one
     if found and not _open(base, module):
-        return None
+        return "" if _is_parsed_elsewhere(base, module) else None
     return "" if _is_called_so(base, module) else None
+
+
+def _is_parsed_elsewhere(base: ast.expr, module: Module) -> bool:
+    """Whether an expression is what another file makes of a parser: `read_config(parser)`."""
+    from crosscast.pysource.containers import chase
+
+    return any(
+        isinstance(one, ast.Call)
+        and len(one.args) == 1
+        and ":" not in where.resolve(one.func)
+        and where.resolve(one.args[0]).endswith("ArgumentParser")
+        for one, where in chase(base, module)
+    )
 
 
 def _is_called_so(base: ast.expr, module: Module) -> bool:

@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.nodes import walk
+from crosscast.pysource.values import Instance
 from crosscast.readers.python.calls import calls_of, last, matching
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
@@ -19,6 +21,7 @@ from crosscast.trainstep.find import training_steps
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 
 NAME = "torch_amp"
@@ -103,7 +106,7 @@ def _arguments(call: Call) -> dict[str, ast.expr]:
 
 def _use(call: Call, program: Program) -> Use:
     bound = _arguments(call)
-    decision = decide(conditions_of(call), bound.get("enabled"), call.module)
+    decision = _decided(call, bound.get("enabled"))
     dtype = bound.get("dtype") or bound.get("fast_dtype")
     module = call.module
     types: tuple[str, ...] = ("fp16",)
@@ -145,8 +148,27 @@ def _reached(call: Call, program: Program) -> bool:
 
 
 def _decision(call: Call) -> Decision:
-    bound = _arguments(call)
-    return decide(conditions_of(call), bound.get("enabled"), call.module)
+    return _decided(call, _arguments(call).get("enabled"))
+
+
+def _decided(call: Call, switch: ast.expr | None) -> Decision:
+    """Return who decides; of a switch that another file's function finds out, that is no constant.
+
+    `enabled=check_amp(model)` is neither always on nor off.
+    """
+    module = call.module
+    found = decide(conditions_of(call), switch, module)
+    if found.who == "always" and switch is not None and _is_found_out(switch, module):
+        return replace(found, who="caller", usual=None, flag=module.text(switch))
+    return found
+
+
+def _is_found_out(switch: ast.expr, module: Module) -> bool:
+    value = evaluate(switch, module)
+    if not isinstance(value, Instance):
+        return False
+    name = last(value.made_by)
+    return bool(name) and name[0].islower() and not value.made_by.startswith(("torch.", "os."))
 
 
 def _by_helpers(program: Program) -> list[Use]:
@@ -162,7 +184,7 @@ def _by_helpers(program: Program) -> list[Use]:
                 continue
             given = [*call.node.args, *(k.value for k in call.node.keywords)]
             switch = next((one for one in given if "device" not in module.text(one)), None)
-            decision = decide(conditions_of(call), switch, module)
+            decision = _decided(call, switch)
             if decision.who != "never":
                 decision = replace(decision, usual=None)
                 found.append(Use(place_of(call), decision, ("fp16",), ""))

@@ -108,11 +108,21 @@ def conditions_of(call: Call) -> list[Condition]:
         if not isinstance(name, ast.Name | ast.Attribute):
             continue
         others = list(definitions(name, module))
-        for one in others if len(others) > 1 else ():
+        for one in others:
             value = one.value if one.kind == "assign" else None
-            if value is not None and one.module.resolve(value) in call.names:
+            if isinstance(value, ast.IfExp):
+                found += _of_arm(value, call.names, one.module)
+            elif len(others) > 1 and value is not None and one.module.resolve(value) in call.names:
                 found += around(one.node, one.module)
     return found
+
+
+def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[Condition]:
+    """Yield the test of `autocast if half else nullcontext` that a call of it stands under."""
+    wanted = set(names)
+    for arm in (value.body, value.orelse):
+        if module.resolve(arm) in wanted:
+            yield Condition(value.test, arm is value.body, module)
 
 
 def is_about(condition: Condition, wanted: frozenset[str]) -> bool:
@@ -177,16 +187,22 @@ def _only_device(node: ast.expr, module: Module) -> bool:
     return bool(_DEVICE.search(text)) and not parts_of(text) & PRECISION
 
 
-def usually(node: ast.expr, module: Module) -> bool | None:
-    """Return what a condition is with the defaults of flags, on a machine with a GPU."""
+def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
+    """Return what a condition is with the defaults of flags, on a machine with a GPU.
+
+    Args:
+        node: the condition.
+        module: of the condition.
+        depth: through how many names that are set under conditions the question came here.
+    """
     if isinstance(node, ast.BoolOp):
-        parts = [usually(one, module) for one in node.values]
+        parts = [usually(one, module, depth) for one in node.values]
         decisive = isinstance(node.op, ast.Or)
         if decisive in parts:
             return decisive
         return None if None in parts else not decisive
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = usually(node.operand, module)
+        inner = usually(node.operand, module, depth)
         return None if inner is None else not inner
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         made = is_made(node, module)
@@ -201,7 +217,7 @@ def usually(node: ast.expr, module: Module) -> bool | None:
         value = (flag.given or flag.default) if flag is not None else None
         found = bool(value.value) if isinstance(value, Known) else None
     if found is None:
-        found = _by_assignment(node, module)
+        found = _by_assignment(node, module, depth)
     if found is None:
         found = truth(node, module)
     if found is None and _DEVICE.search(module.text(node)):
@@ -213,8 +229,10 @@ def usually(node: ast.expr, module: Module) -> bool | None:
     return found
 
 
-def _by_assignment(node: ast.expr, module: Module) -> bool | None:
+def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
     """Return whether a name gets a value under the defaults of flags: `mode == "native"`."""
+    if depth >= _DEPTH:  # `if not done: done = True` asks for itself
+        return None
     name: ast.expr = node
     wanted: object = None
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -230,9 +248,8 @@ def _by_assignment(node: ast.expr, module: Module) -> bool | None:
     for one in found:
         value = one.value.value if isinstance(one.value, ast.Constant) else None
         if (value == wanted) if wanted is not None else bool(value):
-            tests = [usually(t.node, t.module) for t in around(one.node, one.module, depth=9)]
-            holds = [t.holds for t in around(one.node, one.module, depth=9)]
-            pairs = list(zip(tests, holds, strict=True))
+            tests = around(one.node, one.module, depth=9)
+            pairs = [(usually(t.node, t.module, depth + 1), t.holds) for t in tests]
             ruled_out = any(test is not None and test != hold for test, hold in pairs)
             met.add(False if ruled_out else None)
     return False if met == {False} else None
