@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crosscast.readers.config.deepspeed_config import tell_zero
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
@@ -71,7 +73,7 @@ def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
         said.tell("parallel.kind", "deepspeed", elsewhere)
         reason = f"{elsewhere.text} says it"
         for field in ("precision.default_dtype", "loss_scaling.mode", "accumulation.steps"):
-            said.unknown(field, reason, elsewhere)
+            said.unknown(field, reason, replace(elsewhere, origin="config"))
         said.tell("precision.enabled", "config", elsewhere)
         said.tell("accumulation.present", "yes", elsewhere, confidence="likely")
         said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.diagnostics import Span
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.python.origins import by_words
 from crosscast.trainstep import step_answers as steps
 from crosscast.trainstep import window_answers as windows
 from crosscast.trainstep.division import division_of
@@ -17,7 +19,7 @@ from crosscast.trainstep.window_answers import Answer
 
 if TYPE_CHECKING:
     from crosscast.pysource.project import Program
-    from crosscast.trainstep.events import TrainingStep
+    from crosscast.trainstep.events import Event, TrainingStep
 
 NAME = "accumulation"
 
@@ -59,7 +61,8 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         for event in clips:
             limit = event.detail.get("max")
             if limit is not None:
-                yield fact_of("clip.value", _number(limit), event.span, reader=NAME)
+                value = _passed(by_words(_number(limit)), event)
+                yield fact_of("clip.value", value, event.span, reader=NAME)
         yield from _said("clip.unscaled_first", steps.clip_unscaled(step, clips))
         yield from _said("clip.per", steps.clip_per(step, clips))
     yield from _said("scaler_update.status", steps.scale_update(step))
@@ -75,7 +78,7 @@ def _windows(step: TrainingStep) -> Iterator[Fact]:
     yield from _said("accumulation.present", Answer("yes", places))
     value = windows.steps_value(step)
     if value is not None:
-        yield fact_of("accumulation.steps", value, *places, reader=NAME)
+        yield fact_of("accumulation.steps", by_words(value), *places, reader=NAME)
     yield from _said("accumulation.loss_divided", division_of(step))
     yield from _said("accumulation.tail", windows.tail_of(step))
     yield from _said("accumulation.no_sync", windows.sync_of(step))
@@ -99,6 +102,20 @@ def _number(value: Value) -> Value:
     if isinstance(value, Known) and not isinstance(value.value, int | float | None):
         return Unknown(str(value.value), "it is no number")
     return value
+
+
+def _passed(value: Value, event: Event) -> Value:
+    """Return a number that is the default of a parameter as that of the parameter."""
+    if not isinstance(value, Known) or value.origin != "literal":
+        return value
+    text = event.detail.get("max_text")
+    function = event.module.function_of(event.node)
+    if not isinstance(text, Known) or function is None:
+        return value
+    arguments = function.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    named = any(one.arg == text.value for one in every)
+    return replace(value, origin="function_argument") if named else value
 
 
 def _said(field: str, found: Answer | None) -> Iterator[Fact]:

@@ -43,6 +43,20 @@ def located(value: Value | None, node: ast.expr, module: Module) -> Value | None
     return value
 
 
+def by_words(value: Value) -> Value:
+    """Return a value that is not known with the origin that the names in its text tell."""
+    if not isinstance(value, Unknown) or value.origin != "derived" or value.has_default:
+        return value
+    try:
+        node = ast.parse(value.text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return value
+    roots = {_root(leaf) for leaf in leaves(node) if not isinstance(leaf, ast.Name)}
+    if roots & _FLAGS:
+        return replace(value, origin="flag")
+    return replace(value, origin="config") if roots & _CONFIGS else value
+
+
 def leaves(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the longest names, attributes and entries within an expression."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
