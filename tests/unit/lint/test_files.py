@@ -209,3 +209,12 @@ def test_settings_of_one_name_are_told_apart() -> None:
 def test_a_script_without_its_program_is_alone() -> None:
     assert groups(run_sh="python elsewhere.py") == [["run.sh"]]
     assert groups(run_sh="echo hello") == []
+
+
+def test_a_link_that_leads_to_itself_does_not_end_the_walk(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    (tmp_path / "train.py").write_text("x = 1\n")
+    found, problems = find_files([str(tmp_path)])
+    assert ([one.name for one in found], problems) == (["train.py"], [])
+    problems = find_files([str(tmp_path / "loop.py")])[1]
+    assert [(one.code, "leads nowhere" in one.message) for one in problems] == [("CC001", True)]

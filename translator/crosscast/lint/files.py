@@ -58,7 +58,8 @@ def find_files(
             if path.is_dir():
                 found.update(dict.fromkeys(_below(path, exclude, root)))
             elif not path.exists():
-                problems.append(Diagnostic(code="CC001", message=f"{name}: no such file"))
+                what = "a link that leads nowhere" if path.is_symlink() else "no such file"
+                problems.append(Diagnostic(code="CC001", message=f"{name}: {what}"))
             elif not path.is_file():
                 problems.append(Diagnostic(code="CC002", message=f"{name}: not a regular file"))
             elif not _excluded(path, exclude, root):
@@ -86,8 +87,15 @@ def _below(folder: Path, exclude: Sequence[str], root: str) -> Iterator[Path]:
             built = entry.name in _SKIPPED or entry.name.endswith(".egg-info")
             if not built and not (path / "pyvenv.cfg").exists():
                 yield from _below(path, exclude, root)
-        elif _is_wanted(path) and entry.is_file():
+        elif _is_wanted(path) and _is_file(entry):
             yield path
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _is_wanted(path: Path) -> bool:
