@@ -259,3 +259,33 @@ def test_gradients_that_are_lost() -> None:
         each, ("    model.zero_grad()\n", "    if fresh:\n        model.zero_grad()\n")
     )
     assert codes(sometimes) == set()
+
+
+PADDLE_WINDOW = """
+import paddle
+optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+scaler = paddle.amp.GradScaler()
+for i, (x, y) in enumerate(loader):
+    with paddle.amp.auto_cast():
+        loss = paddle.nn.functional.cross_entropy(model(x), y) / 4
+    scaled = scaler.scale(loss)
+    scaled.backward()
+    if (i + 1) % 4 == 0:
+        scaler.minimize(optimizer, scaled)
+        optimizer.clear_grad()
+"""
+
+
+def test_minimize_of_a_scaler_clears_nothing() -> None:
+    assert codes(PADDLE_WINDOW) == set()
+    assert codes(PADDLE_WINDOW.replace("        optimizer.clear_grad()\n", "")) == {"CL107"}
+    cleared = PADDLE_WINDOW.replace("optimizer.clear_grad()", "tidy(optimizer)")
+    assert codes(cleared) == set()
+
+
+def test_a_loss_that_is_scaled_into_a_variable_is_still_a_mean() -> None:
+    undivided = PADDLE_WINDOW.replace(" / 4\n", "\n")
+    assert codes(undivided) == {"CL101"}
+    summed = undivided.replace("model(x), y)", "model(x), y, reduction='sum')")
+    assert codes(summed) == set()
+    assert "CL101" not in codes(undivided.replace("scaler.scale(", "ours.scale("))

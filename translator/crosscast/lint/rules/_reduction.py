@@ -24,6 +24,7 @@ _SUMMED = re.compile(
     r"reduction\s*=\s*['\"](sum|none)['\"]|size_average\s*=\s*False|reduce\s*=\s*False"
     r"|num_tokens|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
 )
+_SCALER = re.compile(r"(GradScaler|AmpScaler)\.scale$")
 _MODEL = re.compile(r"(^|[._])model(\.forward)?$", re.I)
 _DEPTH = 8
 
@@ -197,6 +198,8 @@ def _of_call(
         yield "mean"
     elif call.method == "sum":
         yield "sum"
+    elif call.method == "scale" and node.args and _SCALER.search(call.name):
+        yield from _of(node.args[0], module, calls, depth + 1)
     elif call.method == "training_step" and ":" not in call.name:
         yield "named"  # of a LightningModule: what it returns is optimized as it is
     elif _NAMED.search(module.text(node.func)) and ":" not in call.name:

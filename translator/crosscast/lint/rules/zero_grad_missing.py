@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         applied = step.inside("step")
         if step.loop is None or not applied or not backward_of(step):
             continue
-        if step.inside("zero_grad", "make") or any(one.library not in _OWN for one in applied):
+        if step.inside("zero_grad", "make") or not all(_leaves(one) for one in applied):
             continue
         first = applied[0]
         if _left(step, first) or _elsewhere(step) or _hidden(step):
@@ -38,9 +38,22 @@ def check(subject: Subject) -> Iterator[Finding]:
             span=first.span,
             message=f"the gradients are never cleared after {first.module.text(first.node)}, so "
             "every update repeats those of all batches before it",
-            hint=f"call `{first.subject or 'optimizer'}.zero_grad()` behind it",
+            hint=f"call `{first.subject or 'optimizer'}.{_method(first)}()` behind it",
             related=tuple(one.span for one in step.around("zero_grad")[:1]),
         )
+
+
+def _method(applied: Event) -> str:
+    """Return what clearing is called in the framework of the program."""
+    imported = applied.module.imported
+    return "clear_grad" if any(one.split(".")[0] == "paddle" for one in imported) else "zero_grad"
+
+
+def _leaves(applied: Event) -> bool:
+    """Whether a step leaves the gradients as they are; so does Paddle's `scaler.minimize`."""
+    if applied.library in _OWN:
+        return True
+    return applied.library == "paddle" and bool(applied.scaler) and "minimize" in applied.detail
 
 
 def _left(step: TrainingStep, applied: Event) -> bool:
@@ -54,7 +67,7 @@ def _left(step: TrainingStep, applied: Event) -> bool:
 
 def _elsewhere(step: TrainingStep) -> bool:
     """Whether a line that the events do not explain clears gradients."""
-    seen = {(one.span.file, one.span.line) for one in step.of("zero_grad")}
+    seen = {(one.span.file, one.span.line) for one in step.of("zero_grad", "step")}
     modules = {one.module for one in step.events}
     for module in modules:
         if not _CLEARS.search(module.source.text):
