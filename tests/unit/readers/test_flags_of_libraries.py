@@ -144,6 +144,10 @@ def best(text: str) -> dict[str, Any]:
             },
         ),
         (
+            f"python t.py {PADDLE} --use_fp16=true --batch_size 32 --in_tokens false",
+            {"batch.micro_batch_size": 32},
+        ),
+        (
             f"python t.py {PADDLE} --use_fp16 true --use_dynamic_loss_scaling true "
             "--init_loss_scaling 1024 --incr_every_n_steps 100 --decr_ratio 0.8",
             {
@@ -185,6 +189,12 @@ def best(text: str) -> dict[str, Any]:
 def test_what_a_command_says(text: str, expected: dict[str, Any]) -> None:
     found = best(text)
     assert {field: found.get(field) for field in expected} == expected
+
+
+@pytest.mark.parametrize("text", ["", " --in_tokens true"])
+def test_a_batch_counted_in_tokens_or_nobody_knows_how(text: str) -> None:
+    found = shell(f"python t.py {PADDLE} --use_fp16=true --batch_size 8192{text}").facts
+    assert not [f for f in found if f.field == "batch.micro_batch_size"]
 
 
 @pytest.mark.parametrize(

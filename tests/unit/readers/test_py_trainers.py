@@ -55,6 +55,21 @@ def test_literal_precision() -> None:
     assert (found["precision.enabled"], found["precision.default_dtype"]) == ("never", "fp32")
 
 
+def test_processes_that_lightning_starts() -> None:
+    text = "import lightning as L\ntrainer = L.Trainer({})\n"
+
+    def world(arguments: str) -> object:
+        return said(LIGHTNING, text.format(arguments)).get("parallel.world_size")
+
+    assert world("devices=2") == 2
+    assert world("devices=[0, 1, 3], num_nodes=2, strategy='ddp'") == 6
+    assert world("gpus='4'") == 4
+    for other in ("devices=1", "devices='auto'", "devices=-1", "devices=n", "devices=True", ""):
+        assert world(other) is None
+    assert world("gpus=2, strategy='dp'") is None
+    assert world("devices=2, num_nodes=nodes") is None
+
+
 def test_arguments_of_the_command_line() -> None:
     text = """
     from dataclasses import dataclass, field

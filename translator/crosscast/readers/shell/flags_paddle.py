@@ -68,6 +68,8 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     said.tell("api", "paddle_cli_flags", get(*_SWITCHES, *sorted(_STRONG)), origin="presence")
     on = _precision(said, settings)
     _scaling(said, settings, on)
+    if (tokens := get("in_tokens")) is not None and tokens.switch is False:
+        said.number("batch.micro_batch_size", get("batch_size"))
     said.number("optimizer.lr", get("learning_rate", "lr"))
     said.number("optimizer.weight_decay", get("weight_decay"))
     tell_warmup(said, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))

@@ -77,6 +77,7 @@ def _trainer(told: Told, call: Call, program: Program) -> None:
     by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
     places = [place, *(place_of(one) for one in parsers)] if by_flags else [place]
     _strategy(told, bound, call)
+    _processes(told, bound, call)
     precision(told, bound.get("precision"), call, places, by_flags=by_flags)
     accumulation(told, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
     clipping(told, bound, call, places, by_flags=by_flags)
@@ -96,6 +97,34 @@ def _strategy(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
         for pattern, kind in _KINDS:
             if pattern.search(text.lower()):
                 told.say("parallel.kind", kind, call.module.span(bound[name]))
+
+
+def _processes(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
+    """Say how many processes Lightning starts, where `devices` and `num_nodes` are numbers."""
+    devices = bound.get("devices", bound.get("gpus"))
+    if devices is None or _text(bound.get("strategy"), call) in ("dp", "ddp2"):
+        return
+    count = _count(devices, call)
+    nodes = _count(bound["num_nodes"], call) if "num_nodes" in bound else 1
+    if count is not None and nodes is not None and count * nodes > 1:
+        told.say("parallel.world_size", count * nodes, call.module.span(devices))
+
+
+def _count(node: ast.expr, call: Call) -> int | None:
+    """Return how many devices or nodes an argument asks for; None if it is not to be seen."""
+    value = evaluate(node, call.module)
+    found = value.value if isinstance(value, Known) and not value.flag else None
+    if isinstance(found, bool):
+        return None
+    if isinstance(found, str) and found.isdigit():
+        return int(found)
+    if isinstance(found, tuple | list):
+        return len(found)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _text(node: ast.expr | None, call: Call) -> str:
+    return "" if node is None else str(content(evaluate(node, call.module)) or "")
 
 
 def _command_line(told: Told, call: Call) -> None:
@@ -130,6 +159,7 @@ def _fabric(told: Told, call: Call) -> None:
     precision(told, call.bound().get("precision"), call, [place], by_flags=False)
     told.say("scaler_update.status", "library", place)
     _strategy(told, dict(call.bound()), call)
+    _processes(told, dict(call.bound()), call)
 
 
 def _configured(program: Program) -> Iterator[tuple[Module, Function]]:
