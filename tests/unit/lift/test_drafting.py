@@ -254,3 +254,14 @@ def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
     assert (one.value, one.how, one.note) == (1, "stand_in", "train.py was not read")
     assert "accumulation.steps" in found.unsaid
     assert lift(alone).fields["accumulation.steps"].how == "absent"
+
+
+def test_a_warm_up_of_unknown_length_is_left_to_the_user() -> None:
+    warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
+    found = lifted(*PLAIN, *warm)
+    assert found.fields["schedule.warmup_steps"].how == "stand_in"
+    assert "schedule.warmup_steps" in found.unsaid
+    known = lifted(*PLAIN, *warm, fact("schedule.warmup", 100, 4))
+    assert known.fields["schedule.warmup_steps"].value == 100
+    none = lifted(*PLAIN, fact("schedule.has_warmup", "no", 3))
+    assert "schedule.warmup_steps" not in none.fields

@@ -23,7 +23,8 @@ _PLACEHOLDER_STEPS = 1000
 _PLACEHOLDER_ROWS = 8
 _ROW_LENGTH = 128
 """Tokens of a row where a recipe says nothing."""
-_ALONE = frozenset({"none", "library", "caller", "inherit"})
+_BY_OTHERS = frozenset({"library", "caller", "inherit"})
+_ALONE = _BY_OTHERS | {"none"}
 _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
 BACKENDS = {"pytorch": "torch", "tensorflow": "tensorflow", "paddle": "paddle"}
@@ -32,8 +33,9 @@ BACKENDS = {"pytorch": "torch", "tensorflow": "tensorflow", "paddle": "paddle"}
 def schedule(look: Look, draft: Draft) -> None:
     """Fill `schedule`."""
     decay, warmup = look("schedule.decay"), look("schedule.warmup")
+    warms = look("schedule.has_warmup")
     said = word(decay)
-    if decay is None and warmup is None and word(look("schedule.has_warmup")) != "yes":
+    if decay is None and warmup is None and word(warms) != "yes":
         draft.absent("schedule.name", "constant", "no schedule in the source")
     elif decay is None:
         draft.absent("schedule.name", "constant", "no fall after the warm-up")
@@ -56,6 +58,9 @@ def schedule(look: Look, draft: Draft) -> None:
         draft.put("schedule.total_steps", _PLACEHOLDER_STEPS, total, how="stand_in", note=note)
     if warmup is not None:
         _warmup(warmup, draft)
+    elif word(warms) == "yes":
+        note = "the rate warms up; how long is not known"
+        draft.put("schedule.warmup_steps", 0, warms, how="stand_in", note=note)
     _fit(warmup, draft)
     per = look("schedule.stepped_per")
     if word(per) in ("epoch", "micro"):
@@ -143,7 +148,8 @@ def _parallel(look: Look, draft: Draft) -> None:
         return
     if apart and kind is not None and kind.places:
         draft.put("distributed.strategy", "none", kind)
-    draft.absent("distributed.strategy", "none", "one process")
+    note = "one process, unless the launch starts more" if kinds & _BY_OTHERS else "one process"
+    draft.absent("distributed.strategy", "none", note)
     draft.absent("distributed.processes_per_node", 1, "")
 
 
