@@ -190,7 +190,10 @@ def _plain(value: Any) -> Any:
 
 
 def explain(
-    recipe: RecipeArgument,
+    recipe: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A recipe (- for stdin), script or launch script."),
+    ],
     to: Annotated[
         list[str] | None, typer.Option("--to", metavar="T,...", help="Targets; default: all.")
     ] = None,

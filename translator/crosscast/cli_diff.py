@@ -15,17 +15,12 @@ if TYPE_CHECKING:
     from crosscast.diagnostics import Span
     from crosscast.lift.sides import Difference, Side
 
-SideArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SIDE", help="A recipe, script, launch script, configuration or folder of one run."
-    ),
-]
+_SIDE = "a recipe, script, launch script, configuration or folder of one run."
 
 
 def diff(
-    left: SideArgument,
-    right: SideArgument,
+    left: Annotated[str, typer.Argument(metavar="A", help=f"The left side: {_SIDE}")],
+    right: Annotated[str, typer.Argument(metavar="B", help="The right side, likewise.")],
     version: VersionOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -58,7 +53,8 @@ def _show(found: Sequence[Difference]) -> None:
     else:
         print("no difference in what both sides say")
     if unknown:
-        print(f"\nnot said by both: {', '.join(one.path for one in unknown)}")
+        names = ", ".join(one.path for one in unknown)
+        print(f"\nnot compared, as one side or both do not say it: {names}")
 
 
 def _at(places: Sequence[Span]) -> str:

@@ -57,7 +57,12 @@ def lift(
     reports = _lifted(groups, versions, jobs)
     found = [*problems, *(one for report in reports for one in report.diagnostics)]
     if not reports and not problems:
-        found.append(Diagnostic(code="CC915", message="no file here has anything to do with it"))
+        found.append(
+            Diagnostic(
+                code="CC915",
+                message=f"{', '.join(paths)}: no file that could be part of a training run",
+            )
+        )
     if json:
         print_json(
             {
@@ -74,7 +79,16 @@ def lift(
         print_diagnostics(found)
     if any(problem.code.startswith("CC0") for problem in problems):
         return EXIT_USAGE
-    return EXIT_FINDINGS if exit_code(found) else EXIT_OK
+    unread = any(_is_unread(report, paths) for report in reports)
+    return EXIT_FINDINGS if unread or exit_code(found) else EXIT_OK
+
+
+def _is_unread(report: Report, paths: Sequence[str]) -> bool:
+    """Whether the user named a program that cannot be read, and nothing else was found."""
+    from crosscast.lift.drafting import is_unread
+
+    named = any(source in paths for source in report.sources)
+    return named and not report.rows and is_unread(report.diagnostics)
 
 
 def named_versions(texts: Sequence[str]) -> dict[str, str]:

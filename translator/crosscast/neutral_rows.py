@@ -68,7 +68,8 @@ def neutral_rows(target: str) -> tuple[Row, ...]:
     missing = Row(
         path="model",
         verdict=Verdict.UNSUPPORTED,
-        how=f"model.factory names no function for {target}",
+        how=f"model.factory names no function for {target}: "
+        f"add `{target}: module:function`, or leave {target} out of --to",
         code="CC305",
         probe="unit/test_capability.py::test_a_model_without_a_factory_is_refused",
         when=no_factory,

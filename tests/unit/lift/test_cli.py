@@ -197,3 +197,29 @@ def test_a_launch_without_its_program_says_what_is_missing(tmp_path: Path) -> No
     path = tmp_path / "run.sh"
     path.write_text("deepspeed somewhere/finetune.py --bf16\n")
     assert "CC918" in crosscast("lift", str(path)).stderr
+
+
+@pytest.mark.parametrize("text", ["for x in y\n    loss.backward()\n", "print 'loss'\n"])
+def test_a_named_program_that_does_not_parse_is_no_success(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    result = crosscast("lift", str(path))
+    assert (result.exit_code, "nothing here trains" in result.stderr) == (1, False)
+    assert result.stderr.count("train.py") == 1
+    explained = crosscast("explain", str(path))
+    assert (explained.exit_code, "library" in explained.stderr) == (1, False)
+
+
+def test_explain_tells_a_configuration_from_a_recipe(tmp_path: Path) -> None:
+    foreign = tmp_path / "ds_config.json"
+    foreign.write_text(json.dumps({"train_micro_batch_size_per_gpu": 8, "fp16": {"enabled": True}}))
+    result = crosscast("explain", str(foreign))
+    assert (result.exit_code, "CC915" in result.stderr, "CC10" in result.stderr) == (1, True, False)
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("version: 1\nfp16: true\n")
+    assert "CC101" in crosscast("explain", str(recipe)).stderr
+
+
+def test_an_empty_folder_is_named(tmp_path: Path) -> None:
+    result = crosscast("lift", str(tmp_path))
+    assert (result.exit_code, str(tmp_path.name) in result.stderr.replace("\n", "")) == (1, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -21,6 +21,7 @@ from crosscast.yaml_source import parse
 
 DIRECT = "recipe."
 """Facts with such a name speak of a field of the recipe itself; numbers in it count items."""
+_UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,11 @@ class Lifted:
         return tuple(path for path, one in self.fields.items() if one.how == "stand_in")
 
 
+def is_unread(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether a file is among the sources that is no Python that can be read."""
+    return any(one.code in _UNREAD for one in diagnostics)
+
+
 def lift(analysis: Analysis) -> Lifted:
     """Return the recipe of sources that belong together. Never raises."""
     if analysis.recipe is not None:
@@ -49,8 +55,10 @@ def lift(analysis: Analysis) -> Lifted:
     if not _trains(analysis):
         message = "nothing here trains, as far as the readers can tell"
         note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
-        said = (*analysis.diagnostics, replace(note, message=f"{analysis.name}: {message}"))
-        return Lifted(analysis=analysis, fields={}, text="", recipe=None, diagnostics=said)
+        said = [*analysis.diagnostics]
+        if not is_unread(said):
+            said.append(replace(note, message=f"{analysis.name}: {message}"))
+        return Lifted(analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(said))
     draft = fill(analysis)
     found = [*analysis.diagnostics, *conflicts(analysis), *draft.notes]
     text = recipe_yaml(draft.fields, [one.name for one in analysis.subject.sources])

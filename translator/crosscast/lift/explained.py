@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+import re
+from pathlib import Path, PurePath
 
 from crosscast.console import EXIT_FINDINGS, EXIT_OK, print_diagnostics, print_json, print_table
 from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.lint.files import CONFIG, Text, read_text
 
+_VERSION = re.compile(r"""^[\s{]*["']?version["']?\s*:""", re.MULTILINE)
+"""The first field of every recipe."""
 _PROGRAMS = (".py", ".pyw", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
 
 
 def is_program(path: str) -> bool:
-    """Whether a path names a program rather than a recipe, by its ending."""
-    return PurePath(path).suffix.lower() in _PROGRAMS
+    """Whether a path names a program or its configuration rather than a recipe."""
+    suffix = PurePath(path).suffix.lower()
+    return suffix in _PROGRAMS or (suffix in CONFIG and _is_foreign(path))
+
+
+def _is_foreign(path: str) -> bool:
+    """Whether a JSON or YAML file is that of another tool."""
+    from crosscast.readers.recipe_yaml import READER
+    from crosscast.readers.registry import text_readers
+
+    found = read_text(Path(path))
+    if not isinstance(found, Text) or _VERSION.search(found.source.text):
+        return False
+    return any(one.sniff(found.source) for one in text_readers() if one.name != READER.name)
 
 
 def explain_program(path: str, *, json: bool) -> int:
@@ -24,7 +40,7 @@ def explain_program(path: str, *, json: bool) -> int:
     from crosscast.canonical import canonical_plan
     from crosscast.lift.analyse import analyse
     from crosscast.lift.beside import COLUMNS, beside
-    from crosscast.lift.drafting import lift
+    from crosscast.lift.drafting import is_unread, lift
     from crosscast.lift.many import groups_of, read_sources
 
     sources, problems = read_sources([path])
@@ -37,6 +53,8 @@ def explain_program(path: str, *, json: bool) -> int:
     if lifted.recipe is None or not steps:
         message = f"{path}: no training loop that could be set beside a plan"
         hint = "a library may run the loop; `crosscast lift` says what was read"
+        if is_unread(lifted.diagnostics) and not lifted.fields:
+            hint = ""
         raise DiagnosticError(
             *lifted.diagnostics, Diagnostic(code="CC915", message=message, hint=hint)
         )

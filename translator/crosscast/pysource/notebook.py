@@ -95,5 +95,5 @@ def _refuse(source: Source, what: str) -> Diagnostic:
         code="CC904",
         message=f"{source.name}: {what}",
         severity=Severity.WARNING,
-        hint="Nothing of this file is understood; the others are read.",
+        hint="nothing of this file is understood",
     )

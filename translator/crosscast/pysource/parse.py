@@ -20,6 +20,13 @@ _PYTHON2 = re.compile(
 _CONFLICT = re.compile(r"^<{7} .*$[\s\S]*^={7}\r?$[\s\S]*^>{7} ", re.M)
 _MARKER = re.compile(r"<{7} |={7}\r?$|>{7} |\|{7}")
 
+_HINTS = {
+    "CC901": "nothing of this file is understood until it parses",
+    "CC902": "convert it to Python 3 first; until then nothing of it is understood",
+    "CC903": "nothing of this file is understood",
+    "CC905": "keep one side and remove the markers",
+}
+
 
 def parse_source(source: Source) -> tuple[ast.Module | None, Diagnostic | None]:
     """Return the tree of a Python file, or the reason why there is none.
@@ -80,8 +87,8 @@ def _refuse(source: Source, code: str, what: str, line: int, column: int = 1) ->
     text = lines[line - 1].rstrip("\r")[:400] if len(lines) >= line else ""
     return Diagnostic(
         code=code,
-        message=f"{source.name}: {what}",
+        message=what,
         severity=Severity.WARNING,
         span=Span(file=source.name, line=line, column=column, text=text),
-        hint="Nothing of this file is understood; the others are read.",
+        hint=_HINTS.get(code, _HINTS["CC901"]),
     )

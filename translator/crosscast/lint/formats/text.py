@@ -24,6 +24,8 @@ def summary(results: Sequence[Result], files: int) -> str:
     """Return the last line: how many of what, in how many files."""
     findings = [one for one in results if one.is_finding]
     if not findings:
+        if not files:
+            return "no file with training looked at"
         return f"{_count(files, 'file')} with training looked at: nothing found"
     kinds = [
         _count(number, str(severity))

@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not trains_by_words(texts.get(span.file, "")):
             continue
         old = diagnostic.code == "CC902"
-        said = diagnostic.message.removeprefix(f"{span.file}: ").partition(": ")[2]
+        said = diagnostic.message.partition(": ")[2]
         message = f"this does not parse as Python {_PYTHON}: {said}"
         if diagnostic.code == "CC905":
             message = "a merge conflict was left in the file: it does not parse"
