@@ -363,3 +363,25 @@ def test_a_rate_that_no_round_changes_is_no_schedule(rate: str, word: str | None
     """
     head = HEAD.replace("sched = torch.optim.lr_scheduler.StepLR(opt, 10)\n", "")
     assert words(facts(text, head)).get("schedule.stepped_per") == word
+
+
+ROUNDS = """
+for x, y in loader:
+    opt.zero_grad()
+    model(x, y).backward()
+    for i in range(args.accum):
+        disturb(model, i)
+        if i {test}:
+            model.zero_grad()
+        loss = model(x, y)
+        loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "present"), [("!= args.accum - 1", False), ("== 0", True)], ids=["attack", "window"]
+)
+def test_rounds_that_clear_gradients_but_for_the_last(test: str, present: bool) -> None:
+    found = words(facts(ROUNDS.replace("{test}", test)))
+    assert (found.get("accumulation.present") == "yes") is present

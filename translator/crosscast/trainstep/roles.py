@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ def micro_loops(events: Sequence[Event], loop: Loop | None) -> dict[int, Loop]:
     """Return the loops over the micro-batches of a window, within the loop over windows."""
     stepped = {id(one) for e in events if e.kind == "step" and not e.window for one in e.loops}
     running = {id(one) for e in events if e.kind == "forward" for one in e.loops}
+    clearing = {id(one) for e in events if _clears_most(e) for one in e.loops[-1:]}
     found: dict[int, Loop] = {}
     last = max((e.order for e in events if e.kind == "step"), default=-1)
     for event in events:
@@ -19,10 +21,27 @@ def micro_loops(events: Sequence[Event], loop: Loop | None) -> dict[int, Loop]:
             continue
         below = loop is None
         for one in event.loops:
+            if id(one) in clearing:  # an attack on the inputs: its last pass alone counts
+                continue
             if below and id(one) not in stepped and _is_micro(one, id(one) in running):
                 found[id(one)] = one
             below = below or one is loop
     return found
+
+
+def _clears_most(event: Event) -> bool:
+    """Whether gradients are cleared in every round but one: `if i != rounds - 1: zero_grad()`."""
+    if event.kind != "zero_grad" or not event.loops:
+        return False
+    counter = event.loops[-1].counter
+    for guard in event.guards:
+        node = guard.node
+        if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            continue
+        named = isinstance(node.left, ast.Name) and node.left.id == counter != ""
+        if named and isinstance(node.ops[0], ast.NotEq) is guard.holds:
+            return True
+    return False
 
 
 def _is_micro(loop: Loop, runs_model: bool) -> bool:
