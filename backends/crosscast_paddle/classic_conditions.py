@@ -72,6 +72,13 @@ def counts_labels(recipe: Recipe) -> bool:
     return recipe.accumulation.normalize_by == "token"
 
 
+def counts_micro_batches(recipe: Recipe) -> bool:
+    """A mean of the processes' means, whose batches may be of different sizes."""
+    accumulation = recipe.accumulation
+    full = recipe.processes == 1 or accumulation.tail in ("carry", "drop")
+    return accumulation.normalize_by == "microbatch" and not full
+
+
 def sums_in_half(recipe: Recipe) -> bool:
     """Gradients that are summed in the half type."""
     return recipe.accumulation.dtype == "compute"
@@ -90,6 +97,11 @@ def dynamic(recipe: Recipe) -> bool:
 def static(recipe: Recipe) -> bool:
     """A constant loss scale."""
     return isinstance(recipe.loss_scaling, StaticLossScaling)
+
+
+def scaled_by_one(recipe: Recipe) -> bool:
+    """A constant scale that scales nothing."""
+    return isinstance(recipe.loss_scaling, StaticLossScaling) and recipe.loss_scaling.scale == 1
 
 
 def own_rule(recipe: Recipe) -> bool:
@@ -212,6 +224,11 @@ def noam(recipe: Recipe) -> bool:
 def counts_updates(recipe: Recipe) -> bool:
     """A schedule that overflowed steps do not advance."""
     return dynamic(recipe) and recipe.schedule.tick == "update"
+
+
+def skips_nothing(recipe: Recipe) -> bool:
+    """A schedule that overflowed steps do not advance, where no overflow is looked for."""
+    return static(recipe) and recipe.schedule.tick == "update"
 
 
 def averages(recipe: Recipe) -> bool:

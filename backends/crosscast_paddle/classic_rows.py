@@ -110,6 +110,12 @@ DATA_ROWS = (
         when=no.counts_labels,
     ),
     _near(
+        path="accumulation.normalize_by",
+        how="the mean is that of all rows, also where a GPU has fewer of them",
+        code="CC387",
+        when=no.counts_micro_batches,
+    ),
+    _near(
         path="accumulation.dtype",
         how="one batch is one step: which gradients are float16 is the script's choice",
         code="CC389",
@@ -193,6 +199,12 @@ SCALING_ROWS = (
         how="nothing is looked for: an overflow ruins the weights",
         code="CC390",
         when=no.static,
+    ),
+    _near(
+        path="loss_scaling.scale",
+        how="a constant scale of 1 is none",
+        code="CC393",
+        when=no.scaled_by_one,
     ),
     _row(
         path="loss_scaling.growth_interval",
@@ -282,6 +294,12 @@ STEP_ROWS = (
         how="an overflowed step counts: write tick: attempt",
         code="CC396",
         when=no.counts_updates,
+    ),
+    _near(
+        path="schedule.tick",
+        how="nothing is looked for, so every step counts",
+        code="CC396",
+        when=no.skips_nothing,
     ),
     _near(path="schedule.name", how="noam_decay is one step ahead", code="CC396", when=no.noam),
     _near(

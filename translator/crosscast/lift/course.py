@@ -27,6 +27,8 @@ _BY_OTHERS = frozenset({"library", "caller", "inherit"})
 _ALONE = _BY_OTHERS | {"none"}
 _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
+_OF_ENCODER = ("model.labels", "model.layer_norm_eps")
+"""What a launch may say of a model whose sizes stand in a file that was not given."""
 BACKENDS = {"pytorch": "torch", "tensorflow": "tensorflow", "paddle": "paddle"}
 
 
@@ -173,7 +175,10 @@ def rest(look: Look, draft: Draft) -> None:
     backend = BACKENDS.get(framework, "torch")
     draft.stand_in("model.kind", "custom", "name the function that builds your model")
     if draft.value("model.kind") == "custom" and not draft.has("model.factory."):
+        draft.without(*_OF_ENCODER)
         draft.stand_in(f"model.factory.{backend}", "your_module:build_model", "")
+    elif draft.value("model.kind") == "bert":
+        draft.stand_in("model.labels", 2, "not in the source")
     draft.stand_in("data.source", "npz", "write your rows with `crosscast data`")
     if draft.value("data.source") == "npz":
         draft.stand_in("data.train", "data/train.npz", "")

@@ -74,7 +74,8 @@ def lift(analysis: Analysis) -> Lifted:
 
 def _trains(analysis: Analysis) -> bool:
     subject = analysis.subject
-    return subject.trains or any(fact.field.startswith(DIRECT) for fact in subject.profile)
+    told = (fact.field for fact in subject.profile if fact.field.startswith(DIRECT))
+    return subject.trains or any(not field.startswith(f"{DIRECT}model.") for field in told)
 
 
 def fill(analysis: Analysis) -> Draft:

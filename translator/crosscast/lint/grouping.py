@@ -9,6 +9,7 @@ from pathlib import PurePath
 from crosscast.lint.files import kind_of
 from crosscast.lint.imports import Files, Imports
 from crosscast.lint.words import may_train
+from crosscast.readers.config.encoder_json import is_encoder
 from crosscast.source import Source
 
 MAX_HELPERS = 16
@@ -28,7 +29,7 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     imports, programs = _within_reason(sources, files)
     settings: dict[str, list[Source]] = {}
     for one in sources:
-        if kind_of(one) == "config" and may_train(one):
+        if kind_of(one) == "config" and (may_train(one) or is_encoder(one)):
             settings.setdefault(PurePath(one.name).name, []).append(one)
     groups: list[tuple[Source, ...]] = []
     launched: set[str] = set()
@@ -47,7 +48,8 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
         for main, members in programs.items()
         if main not in launched
     ]
-    groups += [(one,) for same in settings.values() for one in same if one.name not in used]
+    left = [one for same in settings.values() for one in same if one.name not in used]
+    groups += [(one,) for one in left if may_train(one)]
     lists = [one for one in sources if kind_of(one) == "requirements"]
     return [(*members, *_requirements(members[0], lists)) for members in groups]
 

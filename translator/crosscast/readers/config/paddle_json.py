@@ -1,9 +1,10 @@
-"""JSON configurations of ERNIE's trainers: `trainer.use_amp` and `model.optimization`."""
+"""JSON configurations of ERNIE: of its trainers (`model.optimization`) and of its encoder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crosscast.readers.config.encoder_json import is_encoder, tell_encoder
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
@@ -27,6 +28,8 @@ class PaddleJson:
 
     def sniff(self, source: Source) -> bool:
         """Return whether the text is such a configuration."""
+        if is_encoder(source):
+            return True
         text = source.text
         if not text.lstrip().startswith("{") or "PADDLE_" not in text or '"trainer"' not in text:
             return False
@@ -41,7 +44,10 @@ class PaddleJson:
             return Reading(diagnostics=tuple(document.diagnostics))
         first = next(iter((document.tree.keys or {}).values()), document.tree)
         said = Said(self.name, home=(first.key or first.span,))
-        _tell(said, document.tree)
+        if is_encoder(source):
+            tell_encoder(said, document.tree)
+        else:
+            _tell(said, document.tree)
         return Reading(
             facts=tuple(said.facts), diagnostics=(*document.diagnostics, *said.diagnostics)
         )

@@ -1,0 +1,89 @@
+"""Configurations of a BERT encoder, which a launch names and which say nothing of training."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from crosscast.lift.analyse import analyse
+from crosscast.lift.drafting import lift
+from crosscast.lint.grouping import group
+from crosscast.readers.config.paddle_json import READER
+from crosscast.source import Source
+
+ENCODER = {
+    "attention_probs_dropout_prob": 0.1,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "hidden_size": 64,
+    "initializer_range": 0.02,
+    "intermediate_size": 100,
+    "max_position_embeddings": 128,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 3,
+    "type_vocab_size": 2,
+    "vocab_size": 1000,
+}
+
+
+def said(**changes: Any) -> dict[str, Any]:
+    entries = {k: v for k, v in (ENCODER | changes).items() if v is not None}
+    source = Source("bert_config.json", json.dumps(entries))
+    if not READER.sniff(source):
+        return {}
+    return {
+        fact.field.removeprefix("recipe.model."): fact.value for fact in READER.read(source).facts
+    }
+
+
+def test_sizes_are_read() -> None:
+    assert said() == {
+        "kind": "bert",
+        "layers": 3,
+        "hidden_size": 64,
+        "attention_heads": 4,
+        "vocab_size": 1000,
+        "max_positions": 128,
+        "type_vocab_size": 2,
+        "intermediate_size": 100,
+        "dropout": 0.1,
+        "init_std": 0.02,
+    }
+    assert said(intermediate_size=None)["intermediate_size"] == 256
+    assert said(layer_norm_eps=1e-6)["layer_norm_eps"] == 1e-6
+
+
+def test_two_rates_of_dropout_are_none_of_a_recipe() -> None:
+    assert "dropout" not in said(hidden_dropout_prob=0.2)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": "roberta"},
+        {"hidden_act": "relu"},
+        {"embedding_size": 128},
+        {"position_embedding_type": "relative_key"},
+        {"type_vocab_size": None},
+        {"hidden_size": "wide"},
+        {"num_hidden_layers": 0},
+        {"vocab_size": 3.5},
+    ],
+)
+def test_other_encoders_are_not_taken_for_bert(changes: dict[str, Any]) -> None:
+    assert said(**changes) == {}
+
+
+def test_a_configuration_alone_does_not_train() -> None:
+    source = Source("bert_config.json", json.dumps(ENCODER))
+    assert group([source]) == []
+    assert lift(analyse([source])).recipe is None
+
+
+def test_it_belongs_to_the_launch_that_names_it() -> None:
+    launch = Source("run.sh", "python train.py --bert_config_path bert_config.json\n")
+    source = Source("bert_config.json", json.dumps(ENCODER))
+    other = Source("deep/er_config.json", json.dumps(ENCODER))
+    assert group([launch, source, other]) == [(launch, source)]

@@ -1,0 +1,65 @@
+"""Configurations of a BERT encoder: `bert_config.json`, `ernie_config.json`.
+
+They say nothing of training; a launch names them, and then they are the model of its recipe.
+"""
+
+from __future__ import annotations
+
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.tree import Tree
+from crosscast.source import Source
+
+_SIZES = {
+    "num_hidden_layers": "layers",
+    "hidden_size": "hidden_size",
+    "num_attention_heads": "attention_heads",
+    "vocab_size": "vocab_size",
+    "max_position_embeddings": "max_positions",
+    "type_vocab_size": "type_vocab_size",
+}
+"""What every such file has, and the fields of a recipe."""
+_OTHERS = frozenset({"embedding_size", "position_embedding_type", "num_key_value_heads"})
+"""What encoders of another build say: ALBERT, ELECTRA, relative positions."""
+
+
+def is_encoder(source: Source) -> bool:
+    """Return whether a text looks like such a configuration; cheap."""
+    text = source.text
+    return text.lstrip().startswith("{") and all(f'"{name}"' in text for name in _SIZES)
+
+
+def tell_encoder(said: Said, tree: Tree) -> None:
+    """Say what the model is; nothing of an encoder that is not built as BERT is."""
+    settings = tree.settings()
+    kind, activation = settings.get("model_type"), settings.get("hidden_act")
+    if kind is not None and kind.text != "bert":
+        return
+    if activation is not None and activation.text != "gelu":
+        return
+    other = settings.get(*_OTHERS)
+    if other is not None and other.text != "absolute":
+        return
+    sizes = {field: settings.get(name) for name, field in _SIZES.items()}
+    sizes["intermediate_size"] = settings.get("intermediate_size")
+    numbers = {field: one.number for field, one in sizes.items() if one is not None}
+    if not all(isinstance(one, int) and one > 0 for one in numbers.values()):
+        return
+    said.tell("recipe.model.kind", "bert", sizes["hidden_size"], origin="presence")
+    for field, value in numbers.items():
+        said.tell(f"recipe.model.{field}", value, sizes[field])
+    if sizes["intermediate_size"] is None:
+        wide = 4 * int(numbers["hidden_size"] or 0)
+        said.tell("recipe.model.intermediate_size", wide, sizes["hidden_size"], origin="derived")
+    _rates(said, tree)
+
+
+def _rates(said: Said, tree: Tree) -> None:
+    """Say the real numbers; two different rates of dropout are none that a recipe has."""
+    hidden = tree.setting("hidden_dropout_prob")
+    weights = tree.setting("attention_probs_dropout_prob")
+    if hidden and weights and hidden.number is not None and hidden.number == weights.number:
+        said.tell("recipe.model.dropout", float(hidden.number), hidden, weights)
+    for name, field in (("initializer_range", "init_std"), ("layer_norm_eps", "layer_norm_eps")):
+        setting = tree.setting(name)
+        if setting is not None and setting.number is not None and setting.number > 0:
+            said.tell(f"recipe.model.{field}", float(setting.number), setting)

@@ -1,0 +1,227 @@
+"""Reads the run.sh that crosscast emits for the classic Paddle scripts with `--use_fp16`.
+
+Flags alone say little: most of the step is fixed in the script that run.sh starts. But run.sh
+spells out every flag, and the set of their names is that of one script in one revision, so what is
+fixed is known, too. A run.sh that was edited afterwards says what its flags now say.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.shell.expand import Scope
+from crosscast.readers.shell.flags_of_libraries import settings_of_flags
+from crosscast.readers.shell.launch import Launch
+from crosscast.readers.shell.text import Array, Word, places_of, text_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classic:
+    """A script, by the flags that are always given, and what its flags do not say."""
+
+    own: frozenset[str]
+    """Flags that not all of the scripts have."""
+    late: int = 0
+    """By how much it counts further than its flags of the loss scale say."""
+    carries: bool = True
+    """Whether batches are cut across the end of an epoch."""
+    scaled_limit: bool = False
+    """Whether the limit of the norm is multiplied by the loss scale."""
+    shuffles: bool = False
+    """Whether rows are shuffled whatever the flag says."""
+
+
+COMMON = frozenset(
+    (
+        *("use_cuda", "use_fast_executor", "do_train", "do_val", "do_test", "checkpoints"),
+        *("vocab_path", "max_seq_len", "batch_size", "in_tokens", "do_lower_case", "shuffle"),
+        *("random_seed", "epoch", "learning_rate", "lr_scheduler", "weight_decay", "use_fp16"),
+        *("warmup_proportion", "save_steps", "validation_steps", "skip_steps", "verbose"),
+        "num_iteration_per_drop_scope",
+    )
+)
+_BERT = frozenset({"task_name", "data_dir", "bert_config_path"})
+_DYNAMIC = frozenset(
+    (
+        *("use_dynamic_loss_scaling", "init_loss_scaling", "incr_every_n_steps"),
+        *("decr_every_n_nan_or_inf", "incr_ratio", "decr_ratio"),
+    )
+)
+_ERNIE = frozenset(
+    (
+        *("is_distributed", "train_set", "dev_set", "test_set", "ernie_config_path"),
+        *("is_classify", "is_regression", "num_labels", "for_cn", "tokenizer"),
+    )
+)
+CLASSICS = {
+    "lark": Classic(own=_BERT | {"loss_scaling"}, scaled_limit=True),
+    "ernie": Classic(own=_ERNIE | _DYNAMIC, late=1, carries=False, shuffles=True),
+    "models-bert": Classic(own=_BERT | _DYNAMIC),
+}
+LABELS = {"mrpc": 2, "cola": 2, "xnli": 3, "mnli": 3}
+"""Classes of the tasks that the scripts without `--num_labels` know, in small letters."""
+_FIXED = {
+    "accumulation.steps": 1,
+    "accumulation.normalize_by": "sample",
+    "clipping.kind": "global_norm",
+    "clipping.eps": 0.0,
+    "optimizer.name": "adamw",
+    "optimizer.betas": (0.9, 0.999),
+    "optimizer.eps": 1e-8,
+    "optimizer.eps_placement": "before_correction",
+    "optimizer.bias_correction": True,
+    "optimizer.no_decay": ("bias", "layer_norm"),
+    "model.layer_norm_eps": 1e-5,
+    "activation_checkpointing": False,
+    "schedule.tick": "attempt",
+}
+"""What no flag of these scripts changes."""
+_RULE = {
+    "growth_interval": "incr_every_n_steps",
+    "hysteresis": "decr_every_n_nan_or_inf",
+    "growth_factor": "incr_ratio",
+    "backoff_factor": "decr_ratio",
+}
+_COUNTS = frozenset({"growth_interval", "hysteresis"})
+
+
+def classic_of(settings: Settings) -> str:
+    """Return the script whose flags these all are, empty if they are of none."""
+    for name, script in CLASSICS.items():
+        needed = COMMON | script.own
+        if len(settings.having(needed)) == len(needed):
+            return name
+    return ""
+
+
+def tell_emitted(said: Said, launch: Launch, scope: Scope) -> None:
+    """Say by the recipe's own names what a run.sh means; nothing for any other launch.
+
+    Args:
+        said: takes the facts.
+        launch: the command with its flags.
+        scope: variables at the end of run.sh.
+    """
+    settings = settings_of_flags(launch.command.flags)
+    name = classic_of(settings)
+    if not name or not settings.is_on("do_train") or settings.is_on("in_tokens"):
+        return
+    telling = _Telling(said, settings, CLASSICS[name], launch, scope)
+    for path, value in _FIXED.items():
+        telling.fact(path, value)
+    telling.run(name)
+    telling.batches()
+    telling.half()
+    telling.schedule()
+
+
+@dataclass(slots=True)
+class _Telling:
+    said: Said
+    settings: Settings
+    script: Classic
+    launch: Launch
+    scope: Scope
+
+    def fact(self, path: str, value: object, *settings: Setting | None) -> None:
+        self.said.tell(f"recipe.{path}", value, *settings)  # type: ignore[arg-type]
+
+    def number(self, path: str, flag: str, *, more: int = 0, whole: bool = False) -> None:
+        """Say that a field is the number of a flag."""
+        setting = self.settings.get(flag)
+        value = None if setting is None else setting.number
+        if value is not None:
+            self.fact(path, int(value) + more if whole else float(value), setting)
+
+    def run(self, name: str) -> None:
+        """Say the name, the seed and what is known of model and data."""
+        folder = self.settings.get("checkpoints")
+        called = re.fullmatch(rf"runs/(.+)-paddle-{name}", folder.text if folder else "")
+        if called:
+            self.fact("name", called[1], folder)
+        self.number("seed", "random_seed", whole=True)
+        self.number("model.labels", "num_labels", whole=True)
+        task = self.settings.get("task_name")
+        if task is not None and task.text.lower() in LABELS:
+            self.fact("model.labels", LABELS[task.text.lower()], task)
+        self.number("data.sequence_length", "max_seq_len", whole=True)
+        shuffle = self.settings.get("shuffle")
+        self.fact("data.shuffle", self.script.shuffles or self.settings.is_on("shuffle"), shuffle)
+
+    def batches(self) -> None:
+        """Say batches and processes: one process drives all GPUs, each has a batch of its own."""
+        self.number("batch.micro_batch_size", "batch_size", whole=True)
+        self.fact("accumulation.tail", "carry" if self.script.carries else "flush_renormalized")
+        for one in self.launch.command.environment:
+            if not one.known:
+                continue
+            setting = Setting(name=one.expression, value=one.value, places=one.places)
+            if one.expression == "CUDA_VISIBLE_DEVICES":
+                count = len(setting.text.split(","))
+                self.fact("distributed.processes_per_node", count, setting)
+                strategy = "data_parallel" if count > 1 else "none"
+                self.fact("distributed.strategy", strategy, setting)
+            elif one.expression == "NVIDIA_TF32_OVERRIDE":
+                self.fact("precision.tf32", setting.text != "0", setting)
+
+    def half(self) -> None:
+        """Say number formats, loss scale and the limit of the norm, which may depend on it."""
+        switch = self.settings.get("use_fp16")
+        on = self.settings.is_on("use_fp16")
+        self.fact("precision.mode", "mixed" if on else "none", switch)
+        self.fact("precision.compute_dtype", "float16" if on else "float32", switch)
+        scale = self.settings.get("loss_scaling", "init_loss_scaling")
+        factor = (scale.number if scale is not None else None) or 1.0
+        dynamic = self.settings.get("use_dynamic_loss_scaling")
+        if on and dynamic is not None and dynamic.switch:
+            self._dynamic(dynamic)
+        elif on and factor != 1:
+            self.fact("loss_scaling.mode", "static", scale, dynamic)
+            self.fact("loss_scaling.scale", float(factor), scale)
+        else:
+            self.fact("loss_scaling.mode", "none", switch, scale, dynamic)
+        scaled = on and self.script.scaled_limit
+        limit = max(1.0, float(factor)) if scaled else 1.0
+        self.fact("clipping.max_norm", limit, scale if scaled else None)
+
+    def _dynamic(self, switch: Setting) -> None:
+        self.fact("loss_scaling.mode", "dynamic", switch)
+        self.fact("loss_scaling.hysteresis_mode", "consecutive")
+        self.fact("loss_scaling.min_scale", 1.0)
+        self.number("loss_scaling.init_scale", "init_loss_scaling")
+        for field, flag in _RULE.items():
+            counts = field in _COUNTS
+            more = self.script.late if counts else 0
+            self.number(f"loss_scaling.{field}", flag, more=more, whole=counts)
+
+    def schedule(self) -> None:
+        """Say the rate: without a warm-up the scripts keep it constant."""
+        self.number("optimizer.learning_rate", "learning_rate")
+        self.number("optimizer.weight_decay", "weight_decay")
+        chosen, share = (self.settings.get(n) for n in ("lr_scheduler", "warmup_proportion"))
+        total = self._windows()
+        if total is None or chosen is None or share is None or share.number is None:
+            return
+        self.fact("schedule.total_steps", total.value, total)
+        # The script rounds the product down.
+        steps = int(int(str(total.value)) * share.number)
+        self.fact("schedule.warmup_steps", steps, share)
+        if not share.number:
+            self.fact("schedule.name", "constant", share)
+        elif chosen.text == "noam_decay":
+            self.fact("schedule.name", "inverse_sqrt", chosen)
+        else:
+            self.fact("schedule.name", "linear", chosen)
+            self.fact("schedule.decay_from", "start", chosen)
+            self.fact("schedule.end_lr", 0.0, chosen)
+
+    def _windows(self) -> Setting | None:
+        """Return the number of steps that run.sh turns into epochs."""
+        found = self.scope.variables.get("windows")
+        word: Word | None = None if isinstance(found, Array) else found
+        text = text_of(word) if word else None
+        if not word or text is None or not re.fullmatch(r"[1-9]\d{0,11}", text):
+            return None
+        return Setting(name="windows", value=int(text), places=places_of(word))
