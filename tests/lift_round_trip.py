@@ -7,24 +7,30 @@ from typing import Any
 
 from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError
-from crosscast.lift.sides import flat
+from crosscast.lift.sides import Side, differences, flat
 from crosscast.readers.emitted.reader import READER
 from crosscast.recipe import Recipe
 from crosscast.source import Source
+from crosscast.target import Form
 
+TARGETS = (
+    *("torch", "torch@2.1", "torch@1.8", "tensorflow", "tensorflow@2.10"),
+    *("tensorflow@graph-rewrite", "paddle", "paddle@2.6", "paddle@fleet"),
+)
+"""Every dialect that is a training script."""
 SILENT = (
     *("version", "name", "overrides", "model.preset", "schedule.warmup_ratio"),
-    "precision.param_dtype",
+    *("precision.param_dtype", "batch.global_batch_size"),
 )
 """What no script says, or what is derived."""
 
 
 def emitted(
-    recipe: Recipe, target: str, endings: tuple[str, ...] = (".py",)
+    recipe: Recipe, target: str, endings: tuple[str, ...] = (".py",), form: Form = "script"
 ) -> list[Source] | None:
-    """Return the Python files of a target; None if it cannot express the recipe."""
+    """Return the files of a target, Python only by default; None if it cannot say the recipe."""
     try:
-        (compiled,) = compile_recipe(recipe, [target], form="script", strict=False)
+        (compiled,) = compile_recipe(recipe, [target], form=form, strict=False)
     except DiagnosticError:
         return None
     return [
@@ -48,76 +54,17 @@ def read_back(sources: list[Source]) -> dict[str, Any]:
     return said
 
 
-def meaning(values: Mapping[str, Any], backend: str) -> dict[str, Any]:
-    """Return the fields that matter for the training, in one form."""
-    kept = {
-        path: _number(value)
-        for path, value in values.items()
-        if value is not None
-        and value != []
-        and not path.startswith(SILENT)
-        and path != "precision.param_dtype"
-    }
-    kept = {
-        path: value
-        for path, value in kept.items()
-        if not path.startswith("model.factory") or path == f"model.factory.{backend}"
-    }
-    for path in _without_effect(kept):
-        kept.pop(path, None)
-    for path in ("optimizer.no_decay", "clipping.exempt"):
-        if path in kept:
-            kept[path] = sorted(kept[path])
-    return kept
-
-
-def _without_effect(kept: Mapping[str, Any]) -> list[str]:
-    """Return fields that say nothing because of others."""
-    silent = ["batch.global_batch_size"]
-    if not kept.get("optimizer.weight_decay"):
-        silent.append("optimizer.no_decay")
-    elif not kept.get("optimizer.no_decay") and "optimizer.groups.0.parameters" not in kept:
-        silent.append("optimizer.always_adapt")  # every weight decays
-    if not kept.get("optimizer.momentum"):
-        silent += ["optimizer.nesterov", "optimizer.rate_in_momentum", "optimizer.momentum"]
-    if not kept.get("optimizer.bias_correction", True):
-        silent.append("optimizer.eps_placement")
-    if kept.get("schedule.name") in ("constant", "inverse_sqrt"):
-        silent += ["schedule.end_lr", "schedule.decay_from"]
-    if not kept.get("schedule.warmup_steps"):
-        silent.append("schedule.decay_from")
-    if kept.get("schedule.name") != "polynomial":
-        silent.append("schedule.power")
-    if kept.get("loss_scaling.mode") == "none":
-        silent.append("schedule.tick")
-    if kept.get("loss_scaling.hysteresis") == 1:
-        silent.append("loss_scaling.hysteresis_mode")
-    if kept.get("data.source") == "npz":
-        silent.append("data.sequence_length")
-    if kept.get("batch.micro_batch_size") == 1 and kept.get("accumulation.tail") == "flush":
-        silent.append("accumulation.normalize_by")
-    if kept.get("precision.mode") != "full":
-        silent.append("accumulation.dtype")
-    if kept.get("precision.mode") == "none" or kept.get("model.kind") == "custom":
-        silent += [path for path in kept if path.startswith("precision.ops.")]
-    if kept.get("distributed.processes_per_node") == 1:
-        silent.append("distributed.strategy")
-    return silent
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_number(one) for one in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+def side_of(values: Mapping[str, Any]) -> Side:
+    """Return one side of a comparison; what is nothing is left out."""
+    kept = {path: value for path, value in values.items() if value not in (None, [])}
+    return Side(path="", values=kept, places={}, unknown=frozenset())
 
 
 def compared(recipe: Recipe, said: Mapping[str, Any], target: str) -> dict[str, tuple[Any, Any]]:
     """Return field to (wanted, read) where the two differ."""
-    backend = target.partition("@")[0]
-    wanted = meaning(flat(recipe), backend)
-    read = meaning(dict(said), backend)
+    factory = f"model.factory.{target.partition('@')[0]}"
     return {
-        path: (wanted.get(path), read.get(path))
-        for path in {**wanted, **read}
-        if wanted.get(path) != read.get(path)
+        one.path: (one.left, one.right)
+        for one in differences(side_of(flat(recipe)), side_of(said))
+        if one.path == factory or (one.state == "different" and not one.path.startswith(SILENT))
     }

@@ -9,13 +9,8 @@ from crosscast.lift.analyse import analyse
 from crosscast.lift.drafting import lift
 from crosscast.lift.sides import flat
 from crosscast.recipe import Recipe
-from lift_round_trip import compared, emitted, read_back
+from lift_round_trip import TARGETS, compared, emitted, read_back
 from recipe_strategies import recipes
-
-TARGETS = (
-    *("torch", "torch@2.1", "torch@1.8", "tensorflow", "tensorflow@2.10"),
-    *("tensorflow@graph-rewrite", "paddle", "paddle@2.6", "paddle@fleet"),
-)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -11,12 +11,14 @@ from crosscast.lift.analyse import analyse
 from crosscast.lift.drafting import Lifted, lift
 from crosscast.lift.filled import Filled
 from crosscast.lift.many import groups_of, read_sources
+from crosscast.lift.meaning import meaning
 from crosscast.recipe import Recipe
 from crosscast.source import Source
 
 State = Literal["different", "unknown"]
 _NAMES = ("version", "name")
 """Fields that say nothing about the training."""
+_OF_BACKEND = ("model.factory.", "overrides.")
 _DERIVED = ("schedule.warmup_ratio", "model.preset")
 
 
@@ -122,15 +124,22 @@ def flat(recipe: Recipe) -> dict[str, Any]:
 
 
 def differences(left: Side, right: Side) -> Iterator[Difference]:
-    """Yield the fields in which two sides differ, in the order of the recipe."""
+    """Yield the fields in which two sides differ, in the order of the recipe.
+
+    A field without an effect on one side is none of them, nor is another word for the same.
+    """
+    meant, also = meaning(left.values), meaning(right.values)
     for path in dict.fromkeys((*left.values, *right.values)):
         if path in _NAMES or path in _DERIVED:
             continue
         one, two = left.values.get(path), right.values.get(path)
         unknown = path in left.unknown or path in right.unknown
-        # A script knows only its own framework's factory.
-        unknown = unknown or (path.startswith("model.factory.") and None in (one, two))
-        if one == two and not unknown:
+        # A script knows only its own framework's factory and settings.
+        unknown = unknown or (path.startswith(_OF_BACKEND) and None in (one, two))
+        idle = (
+            path in left.values.keys() - meant.keys() or path in right.values.keys() - also.keys()
+        )
+        if not unknown and (one == two or idle or meant.get(path) == also.get(path)):
             continue
         yield Difference(
             path=path,

@@ -1,0 +1,148 @@
+"""lift(compile(recipe)) == recipe for the Paddle dialects that are flags for a script of yours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from classic_recipes import classic_recipes
+from crosscast.capability import Verdict
+from crosscast.compiler import Compiled, compile_recipe
+from crosscast.lift.analyse import analyse
+from crosscast.lift.drafting import Lifted, lift
+from crosscast.lift.sides import Side, differences, flat, side_of
+from crosscast.readers.emitted.launch import CLASSICS, COMMON, LABELS
+from crosscast.recipe import Recipe
+from crosscast.source import Source
+from crosscast_paddle.classic_scripts import SCRIPTS, TASKS
+from launch_scripts import HALF, fitting
+
+KEPT = (Verdict.EXACT, Verdict.ADAPTED)
+QUICK = settings(
+    max_examples=20,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+every_script = pytest.mark.parametrize("script", sorted(SCRIPTS))
+
+
+def compiled(recipe: Recipe, script: str) -> Compiled:
+    (one,) = compile_recipe(recipe, [f"paddle@{script}"])
+    return one
+
+
+def sources_of(one: Compiled) -> list[Source]:
+    return [Source(f"out/{path}", file.text) for path, file in one.files.items()]
+
+
+def lifted(sources: list[Source]) -> Lifted:
+    found = lift(analyse(sources))
+    assert found.recipe is not None, found.diagnostics
+    return found
+
+
+def side(recipe: Recipe) -> Side:
+    return Side(path="", values=flat(recipe), places={}, unknown=frozenset())
+
+
+def kept(one: Compiled) -> set[str]:
+    """Return the fields that the target expresses."""
+    exact = {judgement.path for judgement in one.judgements if judgement.row.verdict in KEPT}
+    assert exact
+    return exact
+
+
+@every_script
+@QUICK
+@given(data=st.data())
+def test_every_field_that_is_expressed_comes_back(script: str, data: st.DataObject) -> None:
+    recipe = data.draw(classic_recipes(script))
+    one = compiled(recipe, script)
+    found = lifted(sources_of(one)).recipe
+    assert found is not None
+    exact = kept(one)
+    assert [d for d in differences(side(recipe), side(found)) if d.path in exact] == []
+    assert found.name == recipe.name
+    assert found.schedule.total_steps == recipe.schedule.total_steps
+
+
+@every_script
+def test_nothing_differs_between_recipe_and_folder(script: str, tmp_path: Path) -> None:
+    from crosscast.cli_compile import recipe_text
+    from crosscast.output import write_files
+
+    tail = "flush_renormalized" if script == "ernie" else "carry"
+    changes = {} if script == "lark" else HALF
+    recipe = fitting(**changes, accumulation=f"{{steps: 1, tail: {tail}}}")
+    one = compiled(recipe, script)
+    write_files(tmp_path / "out", one.files, manifest=False, force=True)
+    (tmp_path / "recipe.yaml").write_text(recipe_text(recipe))
+    written = side_of(str(tmp_path / "recipe.yaml"), {})
+    for path in ("out", "out/run.sh"):
+        found = list(differences(written, side_of(str(tmp_path / path), {})))
+        near = {j.path for j in one.judgements} - kept(one)
+        assert {d.path for d in found if d.state == "different"} <= near
+        unknown = {d.path for d in found if d.state == "unknown"}
+        assert unknown == {"data.source", "data.train", "data.eval"}
+
+
+@every_script
+def test_the_reader_knows_the_flags_that_are_always_given(script: str) -> None:
+    table = SCRIPTS[script]
+    asked = {variable.name for variable in table.variables if not variable.default}
+    always = {
+        flag.name
+        for flag in table.flags
+        if flag.variable not in asked - {"TASK_NAME", "CHECKPOINTS"}
+    }
+    assert COMMON | CLASSICS[script].own == always
+
+
+def test_the_reader_knows_the_tasks() -> None:
+    assert {name.lower(): count for count, tasks in TASKS for name in tasks} == LABELS
+
+
+@every_script
+def test_edits_are_read(script: str) -> None:
+    sources = sources_of(compiled(fitting(), script))
+    edited = [
+        Source(
+            one.name,
+            one.text.replace("--batch_size 32", "--batch_size 5").replace(
+                "windows=1000", "windows=500"
+            ),
+        )
+        for one in sources
+    ]
+    recipe = lifted(edited).recipe
+    assert recipe is not None
+    assert recipe.batch.micro_batch_size == 5
+    assert (recipe.schedule.total_steps, recipe.schedule.warmup_steps) == (500, 50)
+
+
+def test_without_its_configuration_the_model_is_yours_to_name() -> None:
+    (launch,) = [one for one in sources_of(compiled(fitting(), "ernie")) if one.name[-1] == "h"]
+    found = lifted([launch])
+    assert found.recipe is not None
+    assert found.recipe.model.kind == "custom"
+    assert "model.kind" in found.unsaid
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  --tokenizer FullTokenizer\n", ""),
+        ("--in_tokens false", "--in_tokens true"),
+        ("--do_train true", "--do_train false"),
+    ],
+)
+def test_other_launches_are_not_taken_for_emitted_ones(old: str, new: str) -> None:
+    (launch,) = [one for one in sources_of(compiled(fitting(), "ernie")) if one.name[-1] == "h"]
+    assert old in launch.text
+    profile = analyse([Source("run.sh", launch.text.replace(old, new))]).subject.profile
+    assert [fact.field for fact in profile if fact.field.startswith("recipe.")] == []
