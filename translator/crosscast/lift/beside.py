@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from crosscast.plan import Autocast, Clip
 from crosscast.pysource.values import Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.plan import Plan
+    from crosscast.lift.filled import Filled
+    from crosscast.plan import Op, Plan
     from crosscast.trainstep.events import Event, TrainingStep
 
 COLUMNS = ("part", "the plan", "the program", "at", "how")
 _OPS = {
-    "autocast": (),
+    "autocast": ("forward",),
     "normalize": ("divide_loss",),
     "scale": (),
     "backward": ("backward",),
@@ -29,16 +31,43 @@ _OPS = {
     "zero": ("zero_grad",),
 }
 """Operations of a plan and the events that do the same."""
-_SHOWN = frozenset(kind for kinds in _OPS.values() for kind in kinds) | {"forward"}
+_FIELDS = {
+    "autocast": "precision.compute_dtype",
+    "scale": "loss_scaling.mode",
+    "accumulate": "accumulation.steps",
+    "all_reduce": "distributed.processes_per_node",
+    "unscale": "loss_scaling.mode",
+    "check_finite": "loss_scaling.mode",
+    "clip": "clipping.kind",
+    "step": "optimizer.name",
+    "ema": "ema.decay",
+    "schedule": "schedule.name",
+    "update_scale": "loss_scaling.mode",
+    "normalize": "accumulation.normalize_by",
+    "backward": "accumulation.steps",
+    "zero": "optimizer.name",
+}
+"""Operations of a plan and the field of the recipe whose place tells where they are made."""
+_OWN = "by its own code"
+_NO_SUMS = frozenset({"tensorflow", "jax", "paddle_static"})
+"""Libraries that give gradients as values: there is nothing to clear unless a program adds up."""
+_SHOWN = frozenset(kind for kinds in _OPS.values() for kind in kinds)
 _TOLD = ("by_text", "kind", "max_text")
 """Details of events that say something to a reader."""
 Row = tuple[str, str, str, str, str]
 
 
-def beside(step: TrainingStep, plan: Plan) -> Iterator[Row]:
+def beside(
+    step: TrainingStep, plan: Plan, fields: Mapping[str, Filled] | None = None
+) -> Iterator[Row]:
     """Yield a row for every operation of the plan and every event of the step.
 
     Rows follow the program; an operation that no event does stands where the plan has it.
+
+    Args:
+        step: what the program does.
+        plan: of its recipe.
+        fields: how the recipe came by its fields; they tell where what is no event is made.
     """
     events = [event for event in step.events if event.kind in _SHOWN]
     left = list(events)
@@ -47,21 +76,50 @@ def beside(step: TrainingStep, plan: Plan) -> Iterator[Row]:
             kinds = _OPS[op.kind]
             same = [event for event in left if event.kind in kinds]
             if not same:
-                how = "-" if kinds else _within(op.kind, events)
-                yield (part, op.kind, how, "-", "")
+                how, at = _elsewhere(op, events, fields or {})
+                yield (part, op.kind, how, at, "")
                 continue
             for event in same:
                 left.remove(event)
-                yield (part, op.kind, event.kind, _at(event), _how(event))
+                yield (part, op.kind, _named(op, event), _at(event), _how(event))
     for event in left:
         yield ("", "-", event.kind, _at(event), _how(event))
 
 
+def _named(op: Op, event: Event) -> str:
+    if op.kind == "autocast" and event.context("autocast"):
+        return f"{event.kind} in autocast"
+    return event.kind
+
+
+def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) -> tuple[str, str]:
+    """Return how an operation is done that no event of its own does, and where that is said."""
+    if (isinstance(op, Autocast) and op.compute_dtype == "float32") or (
+        isinstance(op, Clip) and op.mode == "none"
+    ):
+        return "nothing to do", "-"
+    within = _within(op.kind, events)
+    if within != "-":
+        return within, "-"
+    said = fields.get(_FIELDS[op.kind])
+    if op.kind == "zero" and said is not None and said.how == "source":
+        # Where the step is in code that was not understood, so is what follows it.
+        return ("-" if any(event.kind == "step" for event in events) else _OWN), "-"
+    if said is not None and said.how == "source" and said.places:
+        return _OWN, f"{said.places[0].file}:{said.places[0].line}"
+    return "-", "-"
+
+
 def _within(kind: str, events: Sequence[Event]) -> str:
     """Return the event of which an operation is a part."""
+    backward = [event for event in events if event.kind == "backward"]
+    values = bool(backward) and all(event.library in _NO_SUMS for event in backward)
+    sums = any(event.kind == "accumulate" for event in events)
     match kind:
-        case "autocast":
-            return "autocast" if any(event.context("autocast") for event in events) else "-"
+        case "accumulate":
+            return "within the backward" if backward and not values else "-"
+        case "zero":
+            return "nothing is kept" if values and not sums else "-"
         case "scale":
             scaled = any(e.scaler or e.context("scale_loss") for e in events)
             return "scaled backward" if scaled else "-"

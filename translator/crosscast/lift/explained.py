@@ -59,7 +59,7 @@ def explain_program(path: str, *, json: bool) -> int:
             *lifted.diagnostics, Diagnostic(code="CC915", message=message, hint=hint)
         )
     plan = canonical_plan(lifted.recipe)
-    tables = [(step, list(beside(step, plan))) for step in steps]
+    tables = [(step, list(beside(step, plan, lifted.fields))) for step in steps]
     if json:
         shown = [
             {

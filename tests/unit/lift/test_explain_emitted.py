@@ -1,0 +1,53 @@
+"""`explain` sees the whole Plan of a recipe in what crosscast emits, and nothing besides."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from crosscast.canonical import canonical_plan
+from crosscast.lift.analyse import analyse
+from crosscast.lift.beside import beside
+from crosscast.lift.drafting import lift
+from crosscast.recipe import Recipe
+from lift_round_trip import TARGETS, emitted
+from recipe_strategies import recipes
+from recipe_texts import recipe_of
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(
+    max_examples=4,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(recipe=recipes())
+def test_every_operation_is_there_and_nothing_else(target: str, recipe: Recipe) -> None:
+    sources = emitted(recipe, target)
+    if sources is None:
+        return
+    lifted = lift(analyse(sources))
+    assert lifted.recipe is not None
+    (step,) = lifted.analysis.subject.steps
+    plan = canonical_plan(lifted.recipe)
+    assert [op.kind for op in (*plan.micro, *plan.window)] == [
+        op.kind for op in (*canonical_plan(recipe).micro, *canonical_plan(recipe).window)
+    ]
+    rows = list(beside(step, plan, lifted.fields))
+    assert [row for row in rows if "-" in (row[1], row[2])] == []
+
+
+def test_what_an_edit_takes_out_is_missing() -> None:
+    sources = emitted(recipe_of(clipping="{kind: global_norm, max_norm: 1.0}"), "torch")
+    assert sources is not None
+    edited = [
+        type(one)(one.name, one.text.replace("state.optimizer.zero_grad(", "print("))
+        for one in sources
+    ]
+    assert [one.text for one in edited] != [one.text for one in sources]
+    lifted = lift(analyse(edited))
+    assert lifted.recipe is not None
+    rows = beside(lifted.analysis.subject.steps[0], canonical_plan(lifted.recipe), lifted.fields)
+    assert [row[1] for row in rows if row[2] == "-"] == ["zero"]
