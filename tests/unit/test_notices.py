@@ -9,7 +9,7 @@ import pytest
 from crosscast.cli import app
 from crosscast.diagnostics import Severity
 from crosscast.notices import notices
-from recipe_texts import recipe_of, text_of
+from recipe_texts import FLOAT16, recipe_of, text_of
 
 OWN = {
     "model": "{kind: custom, factory: {torch: 'a:b'}}",
@@ -76,3 +76,25 @@ def test_commands_print_them_with_their_place(
     assert f"{file}:7:" in text
     assert "warning CC211" in text
     assert "did you mean classifier?" in text
+
+
+@pytest.mark.parametrize(
+    ("scaling", "path"),
+    [
+        ("{mode: none}", "loss_scaling.mode"),
+        ("{mode: static, scale: 0.5}", "loss_scaling.scale"),
+        ("{mode: static, scale: 100.0}", "loss_scaling.scale"),
+        ("{mode: dynamic, init_scale: 100.0}", "loss_scaling.init_scale"),
+        ("{mode: static, scale: 1.0}", ""),
+        ("{mode: static, scale: 128.0}", ""),
+        ("{mode: dynamic}", ""),
+    ],
+)
+def test_a_loss_scale_that_loses_gradients_is_told(scaling: str, path: str) -> None:
+    said = notices(recipe_of(precision=FLOAT16, loss_scaling=scaling))
+    assert [(one.code, one.path) for one in said] == ([("CC213", path)] if path else [])
+
+
+@pytest.mark.parametrize("precision", ["{mode: none}", "{mode: mixed, compute_dtype: bfloat16}"])
+def test_what_needs_no_loss_scale_is_not_told_to_have_one(precision: str) -> None:
+    assert notices(recipe_of(precision=precision)) == []

@@ -56,6 +56,12 @@ _TABLE = (
     Code("CC210", "only for the shipped model", "See the field named."),
     Code("CC211", "group without parameters", "The patterns of a group choose nothing."),
     Code("CC212", "not part of a step", "`--form step` leaves model and loop to you."),
+    Code(
+        "CC213",
+        "loss scale that is probably not meant",
+        "float16 without one loses small gradients; a scale below 1 makes them smaller, and one "
+        "that is no power of two rounds them all.",
+    ),
     Code("CC300", "field not supported", "The target cannot express this field."),
     Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
     Code(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from crosscast.bert_shapes import bert_shapes
 from crosscast.diagnostics import Diagnostic, Severity
-from crosscast.recipe import BertModel, Recipe
+from crosscast.recipe import BertModel, NoLossScaling, Recipe, StaticLossScaling
 from crosscast.suggest import suggest
 
 MAX_LAYERS = 256  # beyond that the names are too many to look through
@@ -15,7 +16,37 @@ MAX_LAYERS = 256  # beyond that the names are too many to look through
 
 def notices(recipe: Recipe) -> list[Diagnostic]:
     """Return warnings about a valid recipe."""
-    return list(_groups(recipe))
+    return [*_groups(recipe), *_scale(recipe)]
+
+
+def _scale(recipe: Recipe) -> Iterator[Diagnostic]:
+    """Find loss scales that lose gradients. Emitted scripts obey, and lint is silent on them."""
+    scaling = recipe.loss_scaling
+    if isinstance(scaling, NoLossScaling):
+        if recipe.half == "float16":
+            yield _warning(
+                "loss_scaling.mode",
+                "float16 without a loss scale: gradients below 6e-8 are lost",
+                "leave loss_scaling out to have a dynamic one, or compute in bfloat16",
+                code="CC213",
+            )
+        return
+    if isinstance(scaling, StaticLossScaling):
+        path, value = "scale", scaling.scale
+    else:
+        path, value = "init_scale", scaling.init_scale
+    problem = ""
+    if value < 1:
+        problem = "makes gradients smaller"
+    elif math.frexp(value)[0] != 0.5:
+        problem = "is no power of two, so scaling rounds every gradient"
+    if problem:
+        yield _warning(
+            f"loss_scaling.{path}",
+            f"{value:g} {problem}",
+            "write a power of two, such as 65536",
+            code="CC213",
+        )
 
 
 def _groups(recipe: Recipe) -> Iterator[Diagnostic]:
@@ -44,7 +75,5 @@ def _groups(recipe: Recipe) -> Iterator[Diagnostic]:
         left -= chosen
 
 
-def _warning(path: str, message: str, hint: str) -> Diagnostic:
-    return Diagnostic(
-        code="CC211", severity=Severity.WARNING, path=path, message=message, hint=hint
-    )
+def _warning(path: str, message: str, hint: str, code: str = "CC211") -> Diagnostic:
+    return Diagnostic(code=code, severity=Severity.WARNING, path=path, message=message, hint=hint)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
+from classic_recipes import classic_recipes
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.grouping import group
-from crosscast.recipe import NoLossScaling, Recipe
+from crosscast.notices import notices
+from crosscast.recipe import Recipe
 from crosscast.source import Source
-from lift_round_trip import emitted
+from crosscast.target import Form
+from launch_scripts import SCRIPTS
+from lift_round_trip import TARGETS, emitted
 from recipe_strategies import recipes
+from recipe_texts import FLOAT16, recipe_of
 
 ROOT = Path(__file__).parents[3]
 GOLDENS = sorted(one for one in (ROOT / "tests/emission/goldens").iterdir() if one.is_dir())
 EXAMPLES = sorted(
     {path.parent for path in (ROOT / "examples").glob("*/after/*/*.*") if path.suffix != ".txt"}
 )
+FORMS: tuple[Form, ...] = ("script", "step")
 KINDS = (".py", ".sh", ".json", ".yaml", "requirements.txt")
 
 
@@ -44,22 +50,72 @@ def test_nothing_is_found_in_what_is_committed(folder: Path) -> None:
     assert findings(sources) == []
 
 
-def _meant(recipe: Recipe) -> bool:
-    """Whether a recipe asks for nothing that lint rightly warns of."""
-    scaling = recipe.loss_scaling
-    if isinstance(scaling, NoLossScaling):
-        return recipe.half != "float16"
-    first = scaling.scale if scaling.mode == "static" else scaling.init_scale
-    return first >= 1 and math.frexp(first)[0] == 0.5
-
-
-@pytest.mark.parametrize("target", ["torch", "torch@1.8", "tensorflow", "paddle"])
-@settings(
-    max_examples=5,
+EVERYTHING = settings(
+    max_examples=8,
     deadline=None,
+    derandomize=True,
+    phases=[Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(recipe=recipes().filter(_meant))
-def test_nothing_is_found_in_scripts_of_recipes_that_mean_well(target: str, recipe: Recipe) -> None:
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@EVERYTHING
+@given(recipe=recipes())
+def test_nothing_is_found_in_scripts_of_any_recipe(target: str, recipe: Recipe) -> None:
     sources = emitted(recipe, target, KINDS)
     assert sources is None or findings(sources) == []
+
+
+@pytest.mark.parametrize("target", TARGETS[:-1])
+@settings(EVERYTHING, max_examples=3)
+@given(recipe=recipes())
+def test_nothing_is_found_in_steps_of_any_recipe(target: str, recipe: Recipe) -> None:
+    sources = emitted(recipe, target, KINDS, "step")
+    assert sources is None or findings(sources) == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@EVERYTHING
+@given(data=st.data())
+def test_nothing_is_found_in_flags_of_any_recipe(script: str, data: st.DataObject) -> None:
+    recipe = data.draw(classic_recipes(script))
+    sources = emitted(recipe, f"paddle@{script}", KINDS)
+    assert sources is not None
+    assert findings(sources) == []
+
+
+ODD = (
+    {"loss_scaling": "{mode: none}"},
+    {"loss_scaling": "{mode: static, scale: 1000.0}"},
+    {"loss_scaling": "{mode: dynamic, init_scale: 1000.0}"},
+    {"loss_scaling": "{mode: dynamic, init_scale: 0.5, min_scale: 0.25}"},
+)
+
+
+@pytest.mark.parametrize("changes", ODD, ids=lambda changes: changes["loss_scaling"])
+@pytest.mark.parametrize("target", ["torch", "torch@1.8", "paddle"])
+def test_what_a_recipe_asks_for_is_said_of_the_recipe(target: str, changes: dict[str, str]) -> None:
+    recipe = recipe_of(precision=FLOAT16, **changes)
+    assert [one.code for one in notices(recipe)] == ["CC213"]
+    for form in FORMS:
+        sources = emitted(recipe, target, KINDS, form)
+        assert sources is not None
+        assert findings(sources) == []
+
+
+def test_what_is_written_into_an_emitted_script_afterwards_is_found() -> None:
+    sources = emitted(recipe_of(precision=FLOAT16), "torch", KINDS)
+    assert sources is not None
+    edited = [Source(one.name, one.text.replace("INIT_SCALE,", "2^16,")) for one in sources]
+    assert [one.split()[1] for one in findings(edited)] == ["CL212"]
+
+
+def test_without_its_scaler_an_emitted_script_is_a_script_as_any_other() -> None:
+    sources = emitted(recipe_of(precision=FLOAT16, loss_scaling="{mode: none}"), "torch", KINDS)
+    assert sources is not None
+    kept = [
+        Source(one.name, one.text.replace("\nWINDOWS = ", "\nINIT_SCALE = 65536.0\nWINDOWS = "))
+        for one in sources
+    ]
+    assert "CL206" in {one.split()[1] for one in findings(kept)}

@@ -16,6 +16,7 @@ from crosscast.lint.requirements import pinned
 from crosscast.lint.subject import Subject
 from crosscast.lint.words import has_word
 from crosscast.pysource.project import Program, read_program
+from crosscast.readers.emitted.script import made_for
 from crosscast.readers.protocol import Command, PythonReader, Reading
 from crosscast.readers.registry import (
     PYTHON_GROUP,
@@ -43,13 +44,14 @@ def subject_of(
     others = [one for one in sources if kind_of(one) in ("shell", "config")]
     readings = [_read(one, failures) for one in others]
     lists = [one for one in sources if kind_of(one) == "requirements"]
+    named = made_for(python) | pinned(lists)
     commands = [command for reading in readings for command in reading.commands]
     facts = [
         one
         for source, reading in zip(others, readings, strict=True)
         for one in _from(source, reading.facts)
     ]
-    program, unread = _program(python, commands, pinned(lists) | dict(versions or {}), failures)
+    program, unread = _program(python, commands, named | dict(versions or {}), failures)
     steps: tuple[TrainingStep, ...] = ()
     if program is not None:
         what = f"finding the steps of {python[0].name}"

@@ -14,15 +14,23 @@ from crosscast.lint.subject import Subject
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.module import Module
 from crosscast.pysource.values import Known
+from crosscast.readers.emitted.script import is_emitted
 
 _NAME = re.compile(r"^-*init(ial)?_(loss_)?scal(e|ing)$")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find initial scales that are texts, no powers of two, below 1, or made with `^`."""
+    """Find initial scales that are texts, no powers of two, below 1, or made with `^`.
+
+    The numbers of a script that crosscast emitted are those of its recipe; `crosscast check` warns
+    of them.
+    """
+    program = subject.program
+    meant = program is not None and is_emitted(program.modules)
     for node, module in _written(subject):
         value = evaluate(node, module)
-        problem, severity = _problem(node, value.value if isinstance(value, Known) else None)
+        number = value.value if isinstance(value, Known) and not meant else None
+        problem, severity = _problem(node, number)
         if problem:
             yield Finding(
                 span=module.span(node),

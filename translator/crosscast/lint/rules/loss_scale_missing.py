@@ -10,12 +10,17 @@ from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, uses_scaler
 from crosscast.lint.subject import Subject
+from crosscast.readers.emitted.script import scales_nothing
 from crosscast.trainstep.events import Context, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find float16 autocast around the forward pass of a program without any scaler."""
-    if uses_scaler(subject):
+    """Find float16 autocast around the forward pass of a program without any scaler.
+
+    A script that crosscast emitted has none because its recipe says so; `crosscast check` warns.
+    """
+    program = subject.program
+    if program is None or uses_scaler(subject) or scales_nothing(program.modules):
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))

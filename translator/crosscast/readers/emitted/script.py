@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crosscast.diagnostics import Span
 from crosscast.facts.fact import Fact, Plain
 from crosscast.pysource.nodes import walk
+from crosscast.source import Source
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "batches"})
 CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})
 NAME = "emitted"
+_STEP = frozenset({"train_window", "learning_rate"})
+"""Functions of emitted scripts and of a training step that is emitted alone."""
+_SCALES = frozenset({"INIT_SCALE", "LOSS_SCALE"})
+_MADE_FOR = re.compile(
+    r": training step for PyTorch ([\d.]+) to \d[\d.]*\.\n\nWritten by crosscast "
+)
 
 
 @dataclass(slots=True)
@@ -102,3 +110,32 @@ def literal(node: ast.expr) -> tuple[bool, Any]:
         return True, ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False, None
+
+
+def is_emitted(modules: Iterable[Module]) -> bool:
+    """Return whether modules are a script or a step that crosscast emitted; cheap."""
+    names = {name for module in modules for name in _names(module)}
+    whole = names >= FUNCTIONS | CONSTANTS
+    return whole or (names >= _STEP | {"TrainState", "LEARNING_RATE"})
+
+
+def scales_nothing(modules: Iterable[Module]) -> bool:
+    """Return whether an emitted script was made of a recipe without loss scaling."""
+    modules = tuple(modules)
+    names = {name for module in modules for name in _names(module)}
+    return is_emitted(modules) and not names & _SCALES
+
+
+def _names(module: Module) -> Iterator[str]:
+    for statement in module.tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def made_for(sources: Iterable[Source]) -> dict[str, str]:
+    """Return package to version that an emitted step names; whole scripts have requirements."""
+    heads = (_MADE_FOR.search(one.text[:400]) for one in sources)
+    return next(({"torch": head[1]} for head in heads if head), {})
