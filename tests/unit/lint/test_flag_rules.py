@@ -57,7 +57,7 @@ CLIP = 'parser.add_argument("--grad-clip", type=float, default=1.0)'
 
 
 @pytest.mark.parametrize(
-    "flag", ["--fp16", "--use-amp", "--loss-scale", "--warmup_steps", "--accum_iter", "--max-norm"]
+    "flag", ["--fp16", "--use-amp", "--loss-scale", "--warmup_steps", "--max-norm"]
 )
 def test_flags_of_the_step_that_nothing_reads(flag: str) -> None:
     text = program(f'parser.add_argument("{flag}", default=None)')
@@ -276,3 +276,23 @@ def test_a_setting_of_another_name_does_not_read_the_flag() -> None:
         "config",
     ).replace("config = parser", "args = parser")
     assert len(found(text)) == 1
+
+
+def test_an_accumulation_flag_is_told_of_once() -> None:
+    text = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--gradient_accumulation_steps", type=int, default=1)
+args = parser.parse_args()
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+    optimizer.step()
+"""
+    found = lint_sources([Source("train.py", text)])
+    assert [one.code for one in found] == ["CL109"]

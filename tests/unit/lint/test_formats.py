@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from crosscast.diagnostics import Severity, Span
+from crosscast.lint.engine import lint_sources
 from crosscast.lint.formats.github import github
 from crosscast.lint.formats.paths import relative, uri
 from crosscast.lint.formats.plain import as_json
@@ -19,6 +20,7 @@ from crosscast.lint.formats.text import summary, text
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Edit, Rule
+from crosscast.source import Source
 
 
 def result(**changes: Any) -> Result:
@@ -144,6 +146,48 @@ def check_sarif(data: Any) -> None:
         assert isinstance(invocation["executionSuccessful"], bool)
         for said in invocation["toolExecutionNotifications"]:
             assert said["message"]["text"]
+
+
+ALLOWED = {
+    "run": {"tool", "columnKind", "invocations", "results"},
+    "rule": {
+        *("id", "name", "shortDescription", "fullDescription", "help", "defaultConfiguration"),
+        "properties",
+    },
+    "result": {
+        *("ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"),
+        *("relatedLocations", "fixes"),
+    },
+    "region": {"startLine", "startColumn", "endLine", "endColumn", "snippet"},
+    "notification": {"descriptor", "level", "message", "locations"},
+}
+"""Names that are used of those that the schema knows; it refuses every other."""
+
+
+def test_sarif_of_every_example() -> None:
+    """Checked once, with all of it, against the schema of OASIS (2.1.0 with errata 01) as well."""
+    found = [
+        one
+        for rule in all_rules().values()
+        for one in lint_sources(
+            [Source(rule.example_name, rule.wrong), *(Source(*o) for o in rule.beside)]
+        )
+    ]
+    twice = result(code="CL101", related=(Span("b.py", 9, 1), Span("b.py", 9, 1)))
+    data = json.loads(sarif([*found, twice, FAILURE]))
+    check_sarif(data)
+    (run,) = data["runs"]
+    assert set(run) <= ALLOWED["run"]
+    assert all(set(one) <= ALLOWED["rule"] for one in run["tool"]["driver"]["rules"])
+    for one in run["results"]:
+        assert set(one) <= ALLOWED["result"]
+        for name in ("locations", "relatedLocations", "fixes"):  # sets in the schema
+            places = [json.dumps(o, sort_keys=True) for o in one.get(name, ())]
+            assert len(set(places)) == len(places)
+        for location in (*one["locations"], *one.get("relatedLocations", ())):
+            assert set(location["physicalLocation"]["region"]) <= ALLOWED["region"]
+    for one in run["invocations"][0]["toolExecutionNotifications"]:
+        assert set(one) <= ALLOWED["notification"]
 
 
 def check_location(location: Any) -> None:

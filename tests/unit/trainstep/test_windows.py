@@ -285,3 +285,17 @@ def test_lightning_counts_batches_from_zero(loop: Loop) -> None:
     window = step.of("step")[0].window
     assert window is not None
     assert window.aligned is True
+
+
+@pytest.mark.parametrize(
+    ("before", "test", "last"),
+    [
+        ("length = len(loader)", "i + 1 == length", True),
+        ("n = len(loader) - 1", "i == n", True),
+        ("n = 7", "i + 1 == n", False),
+        ("n = args.other", "i + 1 == n", False),
+    ],
+)
+def test_the_last_batch_by_a_name(loop: Loop, before: str, test: str, last: bool) -> None:
+    window = window_for(loop, ENUMERATED, f"(i + 1) % args.accum == 0 or {test}", before)
+    assert window.last == last

@@ -82,11 +82,21 @@ def _combined(
 def _is_last(node: ast.expr, frame: Frame) -> bool:
     """Whether a condition is true at the last batch of an epoch."""
     text = frame.module.text(node)
+    if _LAST.search(text):
+        return True
     if isinstance(node, ast.Name):
         found = frame.find(node.id)
-        if found is not None and isinstance(found.node, ast.Compare):
-            text += " " + found.frame.module.text(found.node)
-    return bool(_LAST.search(text))
+        return found is not None and (
+            isinstance(found.node, ast.Compare) and _is_last(found.node, found.frame)
+        )
+    sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+    found_sides = [frame.find(side.id) for side in sides if isinstance(side, ast.Name)]
+    return any(  # `i + 1 == length`
+        one is not None
+        and isinstance(one.node, ast.Call | ast.BinOp)
+        and "len(" in one.frame.module.text(one.node)
+        for one in found_sides
+    )
 
 
 def _against_truth(

@@ -73,7 +73,7 @@ def _result(result: Result, number: int, fingerprint: str) -> dict[str, Any]:
         "partialFingerprints": {"crosscast/v1": fingerprint},
     }
     if result.related:
-        said["relatedLocations"] = [_location(span) for span in result.related]
+        said["relatedLocations"] = [_location(span) for span in dict.fromkeys(result.related)]
     if result.edits:
         said["fixes"] = [_fix(result)]
     return said

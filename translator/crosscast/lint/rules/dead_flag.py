@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.diagnostics import Severity
 from crosscast.lint.namespaces import use_of
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.subject import Subject
 from crosscast.lint.topics import topic_of
 from crosscast.pysource.flags import Flag
@@ -33,10 +34,16 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     use = use_of(program)
     small = {name.lower() for name in use.read if name.isupper()}
+    told = {one.span for one in not_wired(subject)}  # accumulation-not-wired says more
     for flag in flags:
         topic = topic_of(flag.name)
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
-        if flag.dest in use.read or not flag.dest.isidentifier() or _is_known_dead(flag):
+        if (
+            flag.span in told
+            or flag.dest in use.read
+            or not flag.dest.isidentifier()
+            or _is_known_dead(flag)
+        ):
             continue
         if use.escapes and flag.dest in small:
             continue  # `config = get_config(args)`, and `config.TRAIN.CLIP_GRAD` is read
