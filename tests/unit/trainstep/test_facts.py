@@ -385,3 +385,28 @@ for x, y in loader:
 def test_rounds_that_clear_gradients_but_for_the_last(test: str, present: bool) -> None:
     found = words(facts(ROUNDS.replace("{test}", test)))
     assert (found.get("accumulation.present") == "yes") is present
+
+
+LIMITED = """
+from dataclasses import dataclass
+LIMIT = None
+@dataclass
+class Settings:
+    limit: float = None
+class Trainer:
+    def __init__(self, settings: Settings):
+        self.settings = settings
+    def round(self, x):
+        loss = model(x)
+        opt.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), {limit})
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "kind"), [("self.settings.limit", "global_norm"), ("LIMIT", None), ("None", None)]
+)
+def test_a_limit_that_is_none_by_default(limit: str, kind: str | None) -> None:
+    assert words(facts(LIMITED.replace("{limit}", limit))).get("clip.kind") == kind

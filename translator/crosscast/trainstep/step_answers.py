@@ -84,10 +84,16 @@ def clips(step: TrainingStep) -> list[Event]:
         if event.library == "tensorflow" and not _applied(event, step):
             continue
         limit = event.detail.get("max")
-        if isinstance(limit, Known) and limit.value is None and not limit.flag:
+        if isinstance(limit, Known) and limit.value is None and not _is_a_setting(event):
             continue
         found.append(event)
     return found
+
+
+def _is_a_setting(clip: Event) -> bool:
+    """Whether a limit of None is but the default of a setting: clipping to None would fail."""
+    limit, text = clip.detail.get("max"), clip.detail.get("max_text")
+    return bool(getattr(limit, "flag", "")) or "." in str(getattr(text, "value", ""))
 
 
 def _applied(clip: Event, step: TrainingStep) -> bool:
