@@ -81,7 +81,20 @@ def _rates(sighting: Sighting) -> Iterator[Suggestion]:
     if len(factors) == 1:
         yield "optimizer.learning_rate", _plain(schedule.learning_rate * factors.pop())
     yield "schedule.end_lr", _plain(pairs[-1][0].lr)
+    yield from _powers(schedule, [(row.lr, lr) for row, lr in pairs])
     yield from _warmups(schedule, sighting.rows)
+
+
+def _powers(schedule: Schedule, rates: Sequence[tuple[float, float]]) -> Iterator[Suggestion]:
+    """The power of a polynomial decay, from the last rates that the decay has moved."""
+    span = schedule.learning_rate - schedule.end_lr
+    if schedule.name not in ("linear", "polynomial") or span <= 0:
+        return
+    for rate, expected in (rates[-1], rates[len(rates) // 2]):
+        left, ours = ((lr - schedule.end_lr) / span for lr in (rate, expected))
+        if 0 < left < 1 and 0 < ours < 1:
+            own = 1.0 if schedule.name == "linear" else schedule.power
+            yield "schedule.power", float(f"{own * math.log(left) / math.log(ours):.4g}")
 
 
 def _warmups(schedule: Schedule, rows: Sequence[Row]) -> Iterator[Suggestion]:

@@ -51,6 +51,7 @@ class RecordSearch:
             ranked = self._ranked(sets)
             if not ranked:
                 break
+            tabled = _distinct(ranked)
             if size == 1 and not self.explains(ranked[0]):
                 fits = self._fit(ranked)
                 candidates += [one[0] for one in fits]
@@ -60,6 +61,9 @@ class RecordSearch:
                 self.others = self._as_good(best, ranked)
                 return best
             kept = _distinct(ranked)[:BEAM]
+            # A number that was fitted alone is off where a second one is wrong, too.
+            fields = [_fields(one) for one in kept]
+            kept += [one for one in tabled if _fields(one) in fields and one not in kept]
         return min(self.tried, key=lambda one: (gap_of_trial(self.tried[one]), len(one)))
 
     def _candidates(self) -> list[Variation]:
@@ -147,10 +151,10 @@ class RecordSearch:
 
     def _as_good(self, best: Set, ranked: Sequence[Set]) -> list[Set]:
         """Return sets of other fields that explain the records, too, the best for each fields."""
-        seen = {frozenset(change.path for change in best)}
+        seen = {_fields(best)}
         found = []
         for one in ranked:
-            paths = frozenset(change.path for change in one)
+            paths = _fields(one)
             if self.explains(one) and len(one) == len(best) and paths not in seen:
                 seen.add(paths)
                 found.append(one)
@@ -173,5 +177,9 @@ def _distinct(ranked: Sequence[Set]) -> list[Set]:
     """Return the best set of every combination of fields."""
     seen: dict[frozenset[str], Set] = {}
     for one in ranked:
-        seen.setdefault(frozenset(change.path for change in one), one)
+        seen.setdefault(_fields(one), one)
     return list(seen.values())
+
+
+def _fields(one: Set) -> frozenset[str]:
+    return frozenset(change.path for change in one)

@@ -35,6 +35,9 @@ KINDS: dict[str, dict[str, type[Section]]] = {
 SECTIONS = tuple(KINDS)
 """Fields that choose which other fields their section has."""
 
+NEVER_ALONE = (*SECTIONS, "schedule.power")
+"""Fields of which another value means nothing without what follows from it."""
+
 USUAL: Data = {
     "max_norm": 1.0,
     "max_value": 1.0,
@@ -132,9 +135,15 @@ def _dtype(data: Data, value: Any) -> Data:
     return also
 
 
+def _power(data: Data, value: Any) -> Data:
+    """A linear decay is a polynomial one of power 1; with another it is no longer called linear."""
+    return {"schedule.name": "polynomial"} if data["schedule"]["name"] == "linear" else {}
+
+
 _FOLLOW: dict[str, Callable[[Data, Any], Data]] = {
     "accumulation.steps": _steps,
     "batch.micro_batch_size": _micro,
     "precision.mode": _mode,
     "precision.compute_dtype": _dtype,
+    "schedule.power": _power,
 }

@@ -25,7 +25,7 @@ from crosscast_parity.changes import (
     changed,
     value_at,
 )
-from crosscast_parity.sections import SECTIONS, follow_up
+from crosscast_parity.sections import NEVER_ALONE, SECTIONS, follow_up
 
 OP_TYPES = To(("compute", "float32"))
 
@@ -193,7 +193,7 @@ def same(one: Any, other: Any) -> bool:
 def _variation(data: Data, path: str, value: Any, unfit: bool) -> Iterator[Variation]:
     """Yield the recipe with the value alone if it is valid, else with what must follow it."""
     attempts: list[Data] = [{}, follow_up(data, path, value)]
-    if path in SECTIONS:
+    if path in NEVER_ALONE:
         attempts = attempts[1:]
     last: Variation | None = None
     for also in attempts:

@@ -44,6 +44,7 @@ SINGLES = {
     "schedule.name": ("cosine",),
     "schedule.warmup_steps": (21, 19, 0),
     "schedule.total_steps": (128,),
+    "schedule.power": (2.0, 1.7),
     "schedule.tick": ("attempt",),
     "loss_scaling.init_scale": (256.0,),
     "loss_scaling.growth_factor": (4.0,),
