@@ -67,7 +67,7 @@ def half_policies(program: Program) -> list[Site]:
         for one in policy_sites(program)
         if one.dtypes == ("fp16",)
         and one.mode == "mixed"
-        and one.decision.possible
+        and one.possible
         and "policy" in one.module.text(one.node).partition("(")[0]
     ]
 

@@ -21,7 +21,7 @@ from crosscast.lint.rules._paddle import (
 from crosscast.lint.subject import Subject
 from crosscast.pysource.project import Program
 from crosscast.readers.emitted.script import scales_nothing
-from crosscast.readers.python.switches import conditions
+from crosscast.readers.python.conditions import branches
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -46,11 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if scales_nothing(program.modules):  # its recipe says so, and `crosscast check` warns
         return
     for call, kind in regions:
-        if (
-            kind == "fp16"
-            and not conditions(call.node, call.module)
-            and "enable" not in call.bound()
-        ):
+        if kind == "fp16" and not branches(call.node, call.module) and "enable" not in call.bound():
             module = call.module
             function: ast.AST = module.function_of(call.node) or module.tree
             names = {one.method for one in function_calls(function, module)}

@@ -11,7 +11,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, methods, program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.calls import Call
-from crosscast.readers.python.switches import conditions
+from crosscast.readers.python.conditions import branches
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -45,9 +45,9 @@ def _name(call: Call) -> str:
 
 def _apart(one: Call, other: Call) -> bool:
     """Whether the two are in different branches."""
-    mine = {c.node: c.holds for c in conditions(one.node, one.module)}
+    mine = {c.node: c.holds for c in branches(one.node, one.module)}
     return any(
-        mine.get(c.node, c.holds) != c.holds for c in conditions(other.node, other.module)
+        mine.get(c.node, c.holds) != c.holds for c in branches(other.node, other.module)
     ) or isinstance(one.module.parent(one.node), ast.IfExp)
 
 

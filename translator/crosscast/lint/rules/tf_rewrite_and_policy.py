@@ -10,7 +10,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
 from crosscast.lint.subject import Subject
 from crosscast.readers.python.calls import calls_of, last
-from crosscast.readers.python.switches import conditions
+from crosscast.readers.python.conditions import branches
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -22,11 +22,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name, call in calls_of(program):
         if last(name) != "enable_mixed_precision_graph_rewrite":
             continue
-        mine = {one.text for one in conditions(call.node, call.module)}
+        mine = {one.text for one in branches(call.node, call.module)}
         for one in policies:
             same = (
                 one.module is call.module
-                and {c.text for c in conditions(one.node, one.module)} == mine
+                and {c.text for c in branches(one.node, one.module)} == mine
             )
             if same:
                 yield Finding(

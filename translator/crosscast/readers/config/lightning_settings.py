@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Known, Unknown, Value
-from crosscast.readers.torch.origin import origin
+from crosscast.readers.python.origins import origin
 from crosscast.readers.torch.told import Told, content, is_number
 from crosscast.readers.words import PRECISIONS
 

@@ -10,8 +10,8 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.python.calls import calls_of, matching, plain, text_value
+from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
-from crosscast.readers.python.switches import conditions
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -96,7 +96,7 @@ def _cast(name: str, call: Call) -> Site:
 
 def _scaler(call: Call) -> Iterator[Fact]:
     span = call.module.span(call.node)
-    under = tuple(c.text for c in conditions(call.node, call.module))
+    under = tuple(c.text for c in branches(call.node, call.module))
     bound = call.bound()
     yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
     yield from scaling_facts(call, under, _SETTINGS, NAME)

@@ -13,8 +13,10 @@ from crosscast.pysource.values import Known
 from crosscast.readers.paddle.amp import mode_facts
 from crosscast.readers.paddle.static import SETTINGS
 from crosscast.readers.python.calls import calls_of, last, plain, uses, value_of
+from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.decisions import RECOMPUTING, Decision, decide
+from crosscast.readers.python.origins import located
 from crosscast.readers.python.precision import precision_facts, site
-from crosscast.readers.python.switches import conditions, decide, located
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -121,8 +123,9 @@ def _strategy(module: Module) -> Iterator[Fact]:
         elif name == "gradient_merge_configs":
             yield from _merge_configs(entries(node.value, module), node, module)
         elif name == "recompute":
-            wanted = re.compile(r"recompute|checkpoint", re.I)
-            decision = decide(conditions(node, module), node.value, module, wanted)
+            decision = decide(branches(node, module), node.value, module, RECOMPUTING, unnamed=True)
+            if decision.who == "never":
+                continue
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
             span = module.span(node)
             yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
@@ -135,7 +138,7 @@ def _strategy(module: Module) -> Iterator[Fact]:
 
 def _amp(node: ast.Assign, module: Module) -> Iterator[Fact]:
     found = entries(node.value, module)
-    under = tuple(c.text for c in conditions(node, module))
+    under = tuple(c.text for c in branches(node, module))
     dynamic = found.get("use_dynamic_loss_scaling")
     stated = any(name in found for name in SETTINGS)
     value = value_of(*dynamic) if dynamic is not None else None
@@ -186,10 +189,17 @@ def _wrapped(program: Program) -> Iterator[Fact]:
             yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
             yield from _fused(call)
         elif name.startswith("paddle.") and shown in ("recompute", "RecomputeOptimizer"):
-            wanted = re.compile(r"recompute|checkpoint", re.I)
-            decision = decide(conditions(call.node, call.module), None, call.module, wanted)
+            decision = _decided(call)
+            if decision.who == "never":
+                continue
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
             yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
+
+
+def _decided(call: Call) -> Decision:
+    """Return who decides whether activations are computed again."""
+    around = branches(call.node, call.module)
+    return decide(around, None, call.module, RECOMPUTING, unnamed=True)
 
 
 def _fused(call: Call) -> Iterator[Fact]:

@@ -17,9 +17,9 @@ from crosscast.pysource.choices import certain_truth
 from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Unknown, Value
 from crosscast.readers.python.calls import calls_of, plain, value_of
+from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.precision import precision_facts, site
 from crosscast.readers.python.schedules import words_of
-from crosscast.readers.python.switches import conditions, is_possible
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -63,7 +63,7 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
     dynamic = [c for c in calls if _DYNAMIC.fullmatch(c.method) and c.module is first.module]
     scale = _scale_of(first)
     if dynamic:
-        guarded = conditions(dynamic[0].node, dynamic[0].module)
+        guarded = branches(dynamic[0].node, dynamic[0].module)
         chosen = any("dynamic" in c.text for c in guarded)
         place = dynamic[0].module.span(dynamic[0].node)
         word = "selectable" if chosen else "dynamic"

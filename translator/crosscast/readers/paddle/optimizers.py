@@ -22,8 +22,8 @@ from crosscast.readers.python.optimizers import (
     schedule_facts,
     with_subjects,
 )
+from crosscast.readers.python.origins import located, origin
 from crosscast.readers.python.precision import precision_facts, site
-from crosscast.readers.python.switches import located, origin
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call

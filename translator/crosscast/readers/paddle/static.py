@@ -14,8 +14,8 @@ from crosscast.pysource.values import Known
 from crosscast.readers.paddle.amp import scaling_facts
 from crosscast.readers.paddle.masters import masters
 from crosscast.readers.python.calls import calls_of, matching, plain
+from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.precision import precision_facts, site
-from crosscast.readers.python.switches import conditions
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -87,7 +87,7 @@ def _decorated(call: Call) -> Iterator[Fact]:
     """Yield what a decorated optimizer says; which of two signatures holds, keywords tell."""
     bound = call.bound()
     span = call.module.span(call.node)
-    under = tuple(c.text for c in conditions(call.node, call.module))
+    under = tuple(c.text for c in branches(call.node, call.module))
     yield fact_of("api", Known(("paddle_static_decorate",)), span, reader=NAME)
     kind = "fp16"
     if plain(call.argument("use_bf16")) is True or plain(call.argument("dtype")) == "bfloat16":

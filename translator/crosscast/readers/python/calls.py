@@ -21,6 +21,7 @@ _INDEX: WeakKeyDictionary[Program, tuple[Named, ...]] = WeakKeyDictionary()
 _HIDDEN = re.compile(r"^[\w.]+\.(keras|tf|fluid|paddle)\.(?=[a-zA-Z_])")
 """A library that another package hands on: `ourpackage.keras.optimizers.Adam`."""
 _WRAPPERS = ("constant", "cast", "identity", "to_float", "convert_to_tensor", "Variable")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WHOLE = {"keras": "keras", "tf": "tensorflow", "fluid": "paddle.fluid", "paddle": "paddle"}
 _OWN = ("tensorflow.", "keras.", "paddle.", "torch.", "tf_keras.", "jax.", "optax.", "flax.")
@@ -108,6 +109,11 @@ def matching(program: Program, pattern: re.Pattern[str]) -> Iterator[Named]:
     for name, call in calls_of(program):
         if name and pattern.fullmatch(name):
             yield name, call
+
+
+def parts_of(name: str) -> frozenset[str]:
+    """Return the words of identifiers in small letters: `optimizerG_lr` is optimizer, g, lr."""
+    return frozenset(word.lower() for word in _PARTS.findall(name))
 
 
 def last(name: str) -> str:

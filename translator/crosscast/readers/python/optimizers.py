@@ -12,8 +12,9 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Choice, Instance, Known, Symbol
 from crosscast.readers.python.calls import numeric, target_of, unwrapped, value_of
+from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.origins import located
 from crosscast.readers.python.schedules import Course, course_of
-from crosscast.readers.python.switches import conditions, located
 
 if TYPE_CHECKING:
     from crosscast.diagnostics import Span
@@ -143,7 +144,7 @@ def facts_of(one: Made, reader: str) -> Iterator[Fact]:
     """Yield what a call that makes an optimizer says about it."""
     call = one.call
     bound = call.bound()
-    under = tuple(c.text for c in conditions(call.node, call.module))
+    under = tuple(c.text for c in branches(call.node, call.module))
     span = call.module.span(call.node)
     yield fact_of(
         "optimizer.family", Known(one.family), span, subject=one.subject, under=under, reader=reader

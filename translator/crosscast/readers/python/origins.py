@@ -10,28 +10,65 @@ from typing import TYPE_CHECKING, Literal
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.flags import flag_read
-from crosscast.pysource.values import Choice, Known, Unknown, Value
+from crosscast.pysource.nodes import walk
+from crosscast.pysource.values import Known, Unknown, Value
+from crosscast.readers.python.calls import parts_of
 
 if TYPE_CHECKING:
+    from crosscast.pysource.flags import Flag
     from crosscast.pysource.module import Module
+    from crosscast.pysource.scopes import Binding
 
 Who = Literal["always", "flag", "config", "caller"]
-_FLAGS = frozenset({"args", "flags", "opt", "opts", "options", "flags_obj", "arg", "arguments"})
+_FLAGS = frozenset(
+    {
+        *("args", "flags", "opt", "opts", "options", "flags_obj", "arg", "arguments", "argv"),
+        *("cli_args", "cmd_args", "parsed_args"),
+    }
+)
 _CONFIGS = frozenset(
     {
         *("config", "cfg", "conf", "params", "hparams", "hps", "hp", "configs", "settings"),
         *("train_config", "training_config", "model_config", "opt_params", "training_args"),
+        *("c", "hyp", "h", "train_cfg", "fabric_config", "trainer_config"),
     }
 )
+_ORDER: tuple[Who, ...] = ("flag", "config", "caller")
+_LIBRARIES = ("torch.", "tensorflow.", "keras.", "tf_keras.", "paddle.")
+_DEPTH = 6
+
+
+def flag_behind(node: ast.expr, module: Module) -> Flag | None:
+    """Return the flag that fills `config.amp`: where the names agree, of `AMP_LEVEL` in any case.
+
+    A single word in capitals is an entry of the configuration's own as often as not.
+    """
+    if not isinstance(node, ast.Attribute) or root_of(node) not in _CONFIGS:
+        return None
+    program = module.program
+    if program is None:
+        return None
+    found = program.flags.get(node.attr)
+    return found or (program.flags.get(node.attr.lower()) if "_" in node.attr else None)
+
+
+def root_of(node: ast.expr) -> str:
+    """Return the name that says whose member it is: `config` of `self.config.amp`."""
+    here: ast.expr = node
+    while isinstance(here, ast.Attribute | ast.Subscript):
+        inner = here.value
+        if isinstance(inner, ast.Attribute):
+            small = inner.attr.lower().strip("_")
+            if small in _FLAGS or small in _CONFIGS:
+                return small
+        here = inner
+    return here.id.lower().strip("_") if isinstance(here, ast.Name) else ""
 
 
 def origin(node: ast.expr, module: Module, depth: int = 0) -> Who:
-    """Return where the value of an expression comes from; `always` if the source fixes it."""
-    found: set[Who] = set()
-    for leaf in leaves(node):
-        found.add(_leaf(leaf, module, depth))
-    order: tuple[Who, ...] = ("flag", "config", "caller")
-    return next((w for w in order if w in found), "always")
+    """Return flag, config or caller; `always` if the source fixes it."""
+    found = {_leaf(leaf, module, depth) for leaf in leaves(node)}
+    return next((who for who in _ORDER if who in found), "always")
 
 
 def located(value: Value | None, node: ast.expr, module: Module) -> Value | None:
@@ -51,7 +88,7 @@ def by_words(value: Value) -> Value:
         node = ast.parse(value.text, mode="eval").body
     except (SyntaxError, ValueError):
         return value
-    roots = {_root(leaf) for leaf in leaves(node) if not isinstance(leaf, ast.Name)}
+    roots = {root_of(leaf) for leaf in leaves(node) if not isinstance(leaf, ast.Name)}
     if roots & _FLAGS:
         return replace(value, origin="flag")
     return replace(value, origin="config") if roots & _CONFIGS else value
@@ -79,44 +116,11 @@ def leaves(node: ast.AST) -> Iterator[ast.expr]:
         yield from leaves(child)
 
 
-def by_name_of_flag(node: ast.expr, module: Module) -> bool | None:
-    """Return the default of the flag that fills `config.amp`, where the names agree."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = by_name_of_flag(node.operand, module)
-        return None if inner is None else not inner
-    if not isinstance(node, ast.Attribute) or _root(node) not in _CONFIGS:
-        return None
-    program = module.program
-    flag = program.flags.get(node.attr) if program is not None else None
-    if flag is None:
-        return None
-    value = flag.given or flag.default
-    return bool(value.value) if isinstance(value, Known) else None
-
-
-def _root(node: ast.expr) -> str:
-    """Return the name that says whose member it is: `config` of `self.config.amp`."""
-    here: ast.expr = node
-    while isinstance(here, ast.Attribute | ast.Subscript):
-        inner = here.value
-        if isinstance(inner, ast.Attribute):
-            small = inner.attr.lower().strip("_")
-            if small in _FLAGS or small in _CONFIGS:
-                return small
-        here = inner
-    return here.id.lower().strip("_") if isinstance(here, ast.Name) else ""
-
-
 def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
-    program = module.program
-    if flag_read(node, module) is not None:
+    if flag_read(node, module) is not None or flag_behind(node, module) is not None:
         return "flag"
-    root = _root(node)
     compound = isinstance(node, ast.Attribute | ast.Subscript)
-    if root in _FLAGS:
-        return "flag"
-    written = node.attr if isinstance(node, ast.Attribute) and root in _CONFIGS else ""
-    if program is not None and written in program.flags:
+    if root_of(node) in _FLAGS:
         return "flag"
     value = evaluate(node, module)
     match value:
@@ -124,36 +128,82 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
             return "flag"
         case Known(origin="config") | Unknown(origin="config"):
             return "config"
-        case Known() if not (compound and root in _CONFIGS):
+        case Known(origin="literal" | "constant") if not compound:
             return "always"
-        case Unknown(origin="function_argument") if not compound and root not in _CONFIGS:
-            return "caller"
-        case Choice():
-            pass
-    if root in _CONFIGS:
+    if compound and root_of(node) in _CONFIGS:
         return "config"
+    if depth >= _DEPTH:
+        return "always"
+    bindings = definitions(node, module)
     own = isinstance(node, ast.Attribute) and module.text(node.value) == "self"
-    if own and isinstance(value, Unknown) and not definitions(node, module):
+    if own and isinstance(value, Unknown) and not bindings:
         return "config"  # what a base class in another file sets
-    return _definitions(node, module, depth) if depth < 4 else "always"
+    found = {who for one in bindings for who in _of_binding(one, node, depth)}
+    return next((who for who in _ORDER if who in found), "always")
 
 
-def _definitions(node: ast.expr, module: Module, depth: int) -> Who:
-    from crosscast.readers.python.switches import conditions
+def _of_binding(one: Binding, use: ast.expr, depth: int) -> list[Who]:
+    if one.kind == "parameter" and isinstance(one.node, ast.arg):
+        return _of_parameter(one, one.node.arg, depth)
+    if one.kind not in ("assign", "with") or one.value is None or one.value is use:
+        return []
+    deeper = depth + 1 if _is_transparent(one.value, one.module) else _DEPTH
+    found = [origin(one.value, one.module, deeper)]
+    for test in tests_around(one.node, one.module):
+        if not _within(use, test):
+            found.append(origin(test, one.module, depth + 1))
+    return found
 
-    found: set[Who] = set()
-    for one in definitions(node, module):
-        if one.kind == "assign" and one.value is not None:
-            found.add(origin(one.value, one.module, depth + 1))
-            for around in conditions(one.node, one.module, 3):
-                if around.node is not node:
-                    found.add(origin(around.node, around.module, depth + 1))
-        elif one.kind == "parameter":
-            program = module.program
-            given = program.arguments_for(one, getattr(one.node, "arg", "")) if program else []
-            for inner, where in given:
-                found.add(origin(inner, where, depth + 1))
-            if not given:
-                found.add("caller")
-    order: tuple[Who, ...] = ("flag", "config", "caller")
-    return next((w for w in order if w in found), "always")
+
+def tests_around(node: ast.AST, module: Module) -> list[ast.expr]:
+    """Return the tests of the branches that a node stands in within its function."""
+    found = []
+    child, here = node, module.parent(node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.If) and child is not here.test:
+            found.append(here.test)
+        child, here = here, module.parent(here)
+    return found
+
+
+def _is_transparent(node: ast.expr, module: Module) -> bool:
+    """Whether the value of a call is that of its arguments, or a library's object made of them."""
+    if not isinstance(node, ast.Call):
+        return True
+    name = module.resolve(node.func)
+    return name.startswith(_LIBRARIES) or name in ("bool", "int", "str", "float", "getattr", "not")
+
+
+def _within(node: ast.AST, other: ast.AST) -> bool:
+    return any(one is node for one in walk(other))
+
+
+def _of_parameter(one: Binding, name: str, depth: int) -> list[Who]:
+    program = one.module.program
+    given = program.arguments_for(one, name) if program is not None else []
+    if given:
+        return [origin(inner, where, depth + 1) for inner, where in given]
+    if name in ("self", "cls"):
+        return []
+    small = name.lower()
+    if spread := _spread(one):
+        return [spread]
+    if small in _FLAGS:
+        return ["flag"]
+    return ["config" if small in _CONFIGS or one.scope.qualname.endswith("__init__") else "caller"]
+
+
+def _spread(one: Binding) -> Who | None:
+    """Return whose `**settings` may fill a parameter: of a configuration, of the command line."""
+    program, function = one.module.program, one.scope.node
+    if program is None or not isinstance(function, ast.FunctionDef):
+        return ""
+    for site in program.call_sites(one.module, function):
+        for keyword in site.node.keywords:
+            if keyword.arg is None:
+                words = parts_of(site.module.text(keyword.value))
+                if words & {"config", "cfg", "conf", "settings", "hparams", "params"}:
+                    return "config"
+                if words & {"args", "arguments", "opts", "options"}:
+                    return "flag"
+    return None

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.choices import certain_truth
 from crosscast.pysource.containers import chase
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.python.calls import last
-from crosscast.readers.python.switches import Decision, conditions, decide, origin, reached_by
+from crosscast.readers.python.conditions import Condition, branches, reached_by
+from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.origins import origin
 
 if TYPE_CHECKING:
     from crosscast.diagnostics import Span
@@ -35,6 +38,8 @@ class Site:
     """Text of the argument that switches it."""
     argument: ast.expr | None = None
     """That argument."""
+    possible: bool = True
+    """Whether neither constants nor the launch command rule it out."""
     around: tuple[Span, ...] = ()
     """The conditions it stands under, and the calls through which it is reached."""
 
@@ -63,8 +68,8 @@ def site(
         chosen: the argument that names the type; whoever gives it decides.
         mode: float32 weights (`mixed`) or half ones (`full`).
     """
-    found = conditions(node, module)
-    decision = decide(found, switch, module)
+    found = branches(node, module)
+    decision = decide(found, switch, module, unnamed=True)
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))
         if who != "always":
@@ -80,8 +85,15 @@ def site(
         switch=shown,
         around=tuple(c.module.span(c.node) for c in found if c.text in decision.under)
         + reached_by(node, module),
+        possible=decision.who != "never" and _is_possible(found, switch, module),
         argument=switch if switch is not None and module.owner_of(switch) is module else None,
     )
+
+
+def _is_possible(found: Sequence[Condition], switch: ast.expr | None, module: Module) -> bool:
+    if switch is not None and certain_truth(switch, module.owner_of(switch)) is False:
+        return False
+    return all(one.certain is not False for one in found)
 
 
 def types_in(value: Value | None) -> tuple[str, ...]:
@@ -131,7 +143,7 @@ def precision_facts(
         beside: places of which another reader tells: together they say what is usual.
         told: whether to tell what is usual.
     """
-    half = [one for one in sites if set(one.dtypes) & {"fp16", "bf16"} and one.decision.possible]
+    half = [one for one in sites if set(one.dtypes) & {"fp16", "bf16"} and one.possible]
     for one in half:
         span = one.span
         under = one.decision.under

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.nodes import walk
-from crosscast.readers.python.switches import conditions
+from crosscast.readers.python.conditions import branches
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -105,7 +105,7 @@ def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
     program = module.program
     for one in definitions(node, module):
         if one.kind in ("assign", "augment") and one.value is not None:
-            around = conditions(one.value, one.module, 3)
+            around = branches(one.value, one.module, callers=False)
             if all(c.default is not False or not _chooses(c.node) for c in around):
                 found.append((one.value, one.module))
         elif one.kind in ("function", "class"):

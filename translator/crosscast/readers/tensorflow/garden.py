@@ -16,8 +16,8 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Choice, Known
 from crosscast.readers.python.calls import calls_of, plain, uses, value_of
+from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
-from crosscast.readers.python.switches import origin
 from crosscast.readers.tensorflow.keras import policy_sites
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.python.calls import calls_of, last, matching, plain, text_value
+from crosscast.readers.python.conditions import branches, reached_by
 from crosscast.readers.python.precision import (
     Mode,
     Site,
@@ -24,7 +25,6 @@ from crosscast.readers.python.precision import (
     types_behind,
     types_in,
 )
-from crosscast.readers.python.switches import conditions, reached_by
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _scaler(call: Call) -> Iterator[Fact]:
     """Yield what the arguments of a LossScaleOptimizer say."""
     bound = call.bound()
     span = call.module.span(call.node)
-    under = tuple(c.text for c in conditions(call.node, call.module))
+    under = tuple(c.text for c in branches(call.node, call.module))
     if "loss_scale" in bound:
         value = call.argument("loss_scale")
         if value is not None:

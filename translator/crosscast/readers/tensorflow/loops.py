@@ -15,8 +15,10 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, last, uses
-from crosscast.readers.python.switches import located
+from crosscast.readers.python.calls import calls_of, canonical, last, uses
+from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.decisions import RECOMPUTING, Decision, decide
+from crosscast.readers.python.origins import located
 from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.parallel import parallel
 
@@ -162,16 +164,22 @@ def _unscaled(program: Program, clip: Call) -> str:
     return "library" if wrapped or switched else ""
 
 
+def _decided(call: Call) -> Decision:
+    """Return who decides whether activations are computed again."""
+    around = branches(call.node, call.module)
+    return decide(around, None, call.module, RECOMPUTING, unnamed=True)
+
+
 def _checkpointing(program: Program) -> Iterator[Fact]:
-    from crosscast.readers.python.switches import conditions, decide
 
     for name, call in calls_of(program):
         if not _REMAT.fullmatch(name):
             continue
-        wanted = re.compile(r"recompute|remat|checkpoint|memory", re.I)
-        decision = decide(conditions(call.node, call.module), None, call.module, wanted)
+        decision = _decided(call)
         if decision.who == "caller" and decision.usual is False:
             continue  # off unless a caller asks for it
+        if decision.who == "never":
+            continue
         word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
         span = call.module.span(call.node)
         yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
@@ -185,8 +193,6 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
 
 
 def _decorator(node: ast.expr, module: Module) -> str:
-    from crosscast.readers.python.calls import canonical
-
     return canonical(module.resolve(node)) if not isinstance(node, ast.Call) else ""
 
 

@@ -15,8 +15,9 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Instance, Known, Symbol, Unknown, Value
 from crosscast.readers.python.calls import calls_of, canonical, last, plain, value_of
+from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site
-from crosscast.readers.python.switches import conditions, origin
 from crosscast.readers.tensorflow.keras import policy_sites
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _scalers(program: Program) -> Iterator[Fact]:
         if not argument:
             continue
         span = call.module.span(call.node)
-        under = tuple(c.text for c in conditions(call.node, call.module))
+        under = tuple(c.text for c in branches(call.node, call.module))
         value = call.argument(argument)
         node = call.bound().get(argument)
         yield from _scale(value, node, call.module, span, under)

@@ -11,7 +11,7 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Choice, Known, Unknown, Value
 from crosscast.readers.python.calls import matching
-from crosscast.readers.torch.origin import origin
+from crosscast.readers.python.origins import origin
 from crosscast.readers.torch.told import Told, content, place_of, word_of_type
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Instance
 from crosscast.readers.python.calls import calls_of, last, matching
+from crosscast.readers.python.conditions import conditions_of
+from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
-from crosscast.readers.torch.switches import Decision, conditions_of, decide
 from crosscast.readers.torch.told import Told, place_of, trains, types_of
 from crosscast.trainstep.find import training_steps
 

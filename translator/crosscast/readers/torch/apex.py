@@ -11,8 +11,9 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Choice, Known, Value
 from crosscast.readers.python.calls import matching
+from crosscast.readers.python.conditions import conditions_of
+from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.torch.precision import Use, tell_uses
-from crosscast.readers.torch.switches import Decision, conditions_of, decide
 from crosscast.readers.torch.told import Told, content, is_number, place_of
 
 if TYPE_CHECKING:

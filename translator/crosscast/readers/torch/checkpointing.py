@@ -11,7 +11,8 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Known
 from crosscast.readers.python.calls import last
-from crosscast.readers.torch.switches import Decision, around, conditions_of, decide
+from crosscast.readers.python.conditions import conditions, conditions_of
+from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.torch.told import Told, is_foreign, place_of, trains
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _assigned(program: Program) -> Iterator[tuple[Span, Decision]]:
                 continue
             if module.text(target.value) in ("self", "args", "opt"):
                 continue
-            decision = decide(around(statement, module), statement.value, module, _WANTED)
+            decision = decide(conditions(statement, module), statement.value, module, _WANTED)
             yield module.span(statement), decision
 
 

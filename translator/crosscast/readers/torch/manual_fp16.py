@@ -11,11 +11,12 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.nodes import walk
-from crosscast.readers.python.calls import last
+from crosscast.readers.python.calls import last, parts_of
+from crosscast.readers.python.conditions import conditions_of
+from crosscast.readers.python.decisions import decide
 from crosscast.readers.torch.apex import tell_wrapper_scale
 from crosscast.readers.torch.precision import Use, tell_uses
-from crosscast.readers.torch.switches import conditions_of, decide
-from crosscast.readers.torch.told import Told, parts_of, place_of, trains, word_of_type
+from crosscast.readers.torch.told import Told, place_of, trains, word_of_type
 from crosscast.trainstep.kinds import is_model_name, kind_by_name, last_name
 
 if TYPE_CHECKING:

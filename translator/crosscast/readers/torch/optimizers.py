@@ -13,7 +13,9 @@ from crosscast.pysource.containers import chase, definitions
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Symbol
 from crosscast.readers.python.calls import last
+from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.frameworks import framework_of
+from crosscast.readers.python.usual import is_usual
 from crosscast.readers.torch.optimizer_names import (
     BASES,
     WRAPPERS,
@@ -25,7 +27,6 @@ from crosscast.readers.torch.optimizer_names import (
 )
 from crosscast.readers.torch.optimizer_settings import Made, tell_from_flags, tell_settings
 from crosscast.readers.torch.subjects import Subjects, subject_of
-from crosscast.readers.torch.switches import around, usually
 from crosscast.readers.torch.told import Told, place_of, trains
 from crosscast.trainstep.find import training_steps
 
@@ -105,11 +106,8 @@ def _as_optimizer(call: Call, program: Program) -> Made | None:
 def _unusual(made: Made) -> bool:
     """Whether the defaults of flags rule an optimizer out."""
     call = made.call
-    for one in around(call.node, call.module, depth=9):
-        met = usually(one.node, one.module)
-        if met is not None and met != one.holds:
-            return True
-    return False
+    around = conditions(call.node, call.module, callers=False)
+    return any(is_usual(one) is False for one in around)
 
 
 def _inside_own_class(call: Call) -> bool:
@@ -161,7 +159,7 @@ def _by_caller(call: Call) -> Made | None:
 
 def _tell(told: Told, made: Made, subjects: Subjects) -> None:
     call = made.call
-    under = tuple(one.text for one in around(call.node, call.module, depth=9))
+    under = tuple(one.text for one in conditions(call.node, call.module, callers=False))
     name = subjects.name(call, made.name)
     place = place_of(call)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Choice, Known, Unknown
-from crosscast.readers.python.calls import last
-from crosscast.readers.torch.switches import around
-from crosscast.readers.torch.told import Told, content, parts_of, place_of, trains
+from crosscast.readers.python.calls import last, parts_of
+from crosscast.readers.python.conditions import conditions
+from crosscast.readers.torch.told import Told, content, place_of, trains
 from crosscast.trainstep.kinds import is_model_name, last_name
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _never(call: Call) -> bool:
     """Whether a condition that the source fixes keeps the call from running."""
     from crosscast.pysource.evaluate import evaluate
 
-    for one in around(call.node, call.module):
+    for one in conditions(call.node, call.module):
         value = evaluate(one.node, one.module)
         fixed = isinstance(value, Known) and not value.flag and value.origin in ("literal",)
         if fixed and bool(value.value) != one.holds:  # type: ignore[union-attr]
@@ -130,7 +130,7 @@ def _never(call: Call) -> bool:
 
 
 def _under(call: Call) -> tuple[str, ...]:
-    return tuple(one.text for one in around(call.node, call.module, depth=9))
+    return tuple(one.text for one in conditions(call.node, call.module, callers=False))
 
 
 def _group(told: Told, call: Call) -> None:

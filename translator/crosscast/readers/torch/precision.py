@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.readers.torch.switches import Decision
+from crosscast.readers.python.decisions import Decision
 from crosscast.readers.torch.told import Told
 
 if TYPE_CHECKING:

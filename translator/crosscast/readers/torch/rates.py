@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.nodes import walk
-from crosscast.readers.torch.told import parts_of
+from crosscast.readers.python.calls import parts_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Function, Module

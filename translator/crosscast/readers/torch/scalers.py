@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosscast.readers.torch.switches import Decision, conditions_of, decide
+from crosscast.readers.python.conditions import conditions_of
+from crosscast.readers.python.decisions import Decision, decide
 from crosscast.trainstep.find import training_steps
 
 if TYPE_CHECKING:

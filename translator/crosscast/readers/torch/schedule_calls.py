@@ -12,7 +12,9 @@ from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Choice, Known, Unknown, Value
-from crosscast.readers.python.calls import last
+from crosscast.readers.python.calls import last, parts_of
+from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.usual import is_usual
 from crosscast.readers.torch.schedule_functions import Candidate, by_function, own_class
 from crosscast.readers.torch.schedule_names import (
     BY_WORD,
@@ -24,8 +26,7 @@ from crosscast.readers.torch.schedule_names import (
 )
 from crosscast.readers.torch.schedule_outside import by_outside
 from crosscast.readers.torch.schedule_policies import POLICY, is_partial, policy
-from crosscast.readers.torch.switches import around, usually
-from crosscast.readers.torch.told import content, is_number, parts_of, place_of
+from crosscast.readers.torch.told import content, is_number, place_of
 from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ def _of_call(call: Call, program: Program) -> Candidate | None:
 
 def _usual(call: Call) -> bool | None:
     found: bool | None = True
-    for one in around(call.node, call.module):
-        met = usually(one.node, one.module)
+    for one in conditions(call.node, call.module):
+        met = is_usual(one)
         if met is None:
             found = None
         elif met != one.holds:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.containers import definitions
 from crosscast.pysource.nodes import walk
+from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.usual import is_usual
 from crosscast.readers.torch.rates import shape_of
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_outside import by_outside, outside
-from crosscast.readers.torch.switches import around, usually
 
 if TYPE_CHECKING:
     from crosscast.pysource.calls import Call
@@ -114,9 +115,9 @@ def _candidate(node: ast.stmt, value: ast.expr, module: Module) -> Candidate | N
         shape = type(shape)("step_custom", shape.warmup)
     if not shape.decay:
         return None
-    for one in around(node, module):
-        met = usually(one.node, one.module)
-        if met is not None and met != one.holds:
+    for one in conditions(node, module):
+        met = is_usual(one)
+        if met is False:
             used = False
         elif met is None and used:
             used = None

@@ -30,7 +30,6 @@ _TYPES = {
     **dict.fromkeys(("float32", "fp32", "float", "32", "no", "none", "single"), "fp32"),
     **dict.fromkeys(("fp8", "float8_e4m3fn", "float8_e5m2"), "fp8"),
 }
-_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 _LEARNING = frozenset(
     {
         *("backward", "manual_backward", "fit", "train_batch", "zero_grad", "clip_grad_norm_"),
@@ -39,11 +38,6 @@ _LEARNING = frozenset(
 )
 _TRAINS: WeakKeyDictionary[Program, bool] = WeakKeyDictionary()
 _OTHERS = ("tensorflow", "keras", "tf_keras", "paddle", "jax", "flax", "optax", "mxnet", "tf")
-
-
-def parts_of(name: str) -> frozenset[str]:
-    """Return the words of identifiers in small letters: `optimizerG_lr` is optimizer, g, lr."""
-    return frozenset(word.lower() for word in _WORDS.findall(name))
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from crosscast.readers.config.trainer_settings import (
     with_expressions,
 )
 from crosscast.readers.python.calls import last
+from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.torch.precision import Use, tell_uses
-from crosscast.readers.torch.switches import Decision, decide
 from crosscast.readers.torch.told import Told, place_of
 
 if TYPE_CHECKING:

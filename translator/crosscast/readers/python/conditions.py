@@ -1,0 +1,172 @@
+"""The conditions that a piece of a program runs under, those of its callers too."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.choices import certain_truth
+from crosscast.pysource.containers import chase, definitions
+from crosscast.pysource.dead import leaves_block
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Choice, Known, Symbol, Unknown
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Function, Module
+
+_PRECISION = re.compile(
+    r"\bamp|amp\b|_amp|fp16|bf16|float16|half|mixed|mxp|precision|dtype|autocast|scale", re.I
+)
+_DEPTH = 4
+_SITES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition around a node, and whether it must hold."""
+
+    node: ast.expr
+    holds: bool
+    module: Module
+    left: ast.stmt | None = None
+    """The statement by which the block around the node was left before, if it was not met."""
+
+    @property
+    def text(self) -> str:
+        """As facts write it."""
+        text = self.module.text(self.node)[:200]
+        if self.holds:
+            return text
+        simple = isinstance(self.node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+        return f"not {text}" if simple else f"not ({text})"
+
+    @property
+    def certain(self) -> bool | None:
+        """Whether constants and the launch command alone say that it is met, or that it is not."""
+        found = certain_truth(self.node, self.module)
+        return None if found is None else found == self.holds
+
+    @property
+    def default(self) -> bool | None:
+        """Whether it is met with the defaults of flags, those of functions not counted."""
+        value = evaluate(self.node, self.module)
+        if not isinstance(value, Known) or isinstance(value.value, Symbol | Unknown | Choice):
+            return None
+        return bool(value.value) == self.holds
+
+
+def conditions(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
+    """Return the conditions that a node stands under, outermost first.
+
+    Args:
+        node: a statement or expression.
+        module: of it.
+        callers: whether those count that all calls of its function stand under.
+    """
+    return _around(node, module, 0 if callers else _DEPTH)[::-1]
+
+
+def branches(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
+    """Return the same, of the blocks left before only those that a word on precision leaves."""
+    return [
+        one
+        for one in conditions(node, module, callers=callers)
+        if one.left is None
+        or (isinstance(one.left, ast.Return) and _PRECISION.search(one.module.text(one.node)))
+    ]
+
+
+def _around(node: ast.AST, module: Module, depth: int) -> list[Condition]:
+    """Return the same, innermost first."""
+    found: list[Condition] = []
+    child: ast.AST = node
+    here = module.parent(node)
+    function: Function | None = None
+    while here is not None:
+        found += _of_parent(child, here, module)
+        if isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = here
+            break
+        child, here = here, module.parent(here)
+    if function is not None and depth < _DEPTH:
+        found += _of_callers(module, function, depth)
+    return found
+
+
+def _of_parent(child: ast.AST, here: ast.AST, module: Module) -> Iterator[Condition]:
+    if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
+        body = here.body if isinstance(here.body, list) else [here.body]
+        yield Condition(here.test, child in body, module)
+    elif isinstance(here, ast.BoolOp) and child in here.values:
+        for before in here.values[: here.values.index(child)]:
+            yield Condition(before, isinstance(here.op, ast.And), module)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(here, name, None)
+        if not isinstance(block, list) or child not in block:
+            continue
+        for before in reversed(block[: block.index(child)]):
+            if isinstance(before, ast.If) and leaves_block(before.body) and not before.orelse:
+                yield Condition(before.test, False, module, before.body[-1])
+
+
+def _of_callers(module: Module, function: Function, depth: int) -> list[Condition]:
+    program = module.program
+    if program is None:
+        return []
+    sites = [
+        site
+        for site in program.call_sites(module, function)
+        if site.module.function_of(site.node) is not function
+    ]
+    if not sites or len(sites) > _SITES:
+        return []
+    each = [_around(site.node, site.module, depth + 1) for site in sites]
+    shared = set.intersection(*({one.text for one in found} for found in each))
+    return [one for one in each[0] if one.text in shared]
+
+
+def conditions_of(call: Call) -> list[Condition]:
+    """Return the conditions of a call, those of the name that it is called by among them."""
+    found: list[Condition] = []
+    for name, module in chase(call.node.func, call.module):
+        if not isinstance(name, ast.Name | ast.Attribute):
+            continue
+        others = list(definitions(name, module))
+        for one in others:
+            value = one.value if one.kind == "assign" else None
+            if isinstance(value, ast.IfExp):
+                found = [*_of_arm(value, call.names, one.module), *found]
+            elif len(others) > 1 and value is not None and one.module.resolve(value) in call.names:
+                found = conditions(one.node, one.module) + found
+    return found + conditions(call.node, call.module)
+
+
+def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[Condition]:
+    """Yield the test of `autocast if half else nullcontext` that a call of it stands under."""
+    wanted = set(names)
+    for arm in (value.body, value.orelse):
+        if module.resolve(arm) in wanted:
+            yield Condition(value.test, arm is value.body, module)
+
+
+def is_possible(node: ast.AST, module: Module) -> bool:
+    """Whether neither constants nor the launch command rule out that a node runs."""
+    return all(one.certain is not False for one in branches(node, module))
+
+
+def reached_by(node: ast.AST, module: Module, depth: int = 0) -> tuple[Span, ...]:
+    """Return the places of the calls through which the function around a node is reached."""
+    program, function = module.program, module.function_of(node)
+    if program is None or function is None or depth > 2:
+        return ()
+    sites = program.call_sites(module, function)
+    if not 1 <= len(sites) <= 4:
+        return ()
+    first = sites[0]
+    spans = [one.module.span(one.node) for one in sites]
+    return (*spans, *reached_by(first.node, first.module, depth + 1))

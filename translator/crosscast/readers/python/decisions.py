@@ -1,0 +1,126 @@
+"""Who decides whether a piece of a program runs, and whether it runs by default."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from crosscast.pysource.containers import definitions
+from crosscast.pysource.nodes import walk
+from crosscast.readers.python.calls import parts_of
+from crosscast.readers.python.conditions import Condition
+from crosscast.readers.python.origins import Who, origin
+from crosscast.readers.python.usual import DEVICE, is_usual
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+PRECISION = frozenset(
+    {
+        *("amp", "fp16", "half", "bf16", "float16", "bfloat16", "precision", "mixed", "apex"),
+        *("autocast", "scaler", "gradscaler", "fp8", "dtype", "ptdtype", "o0", "o1", "o2"),
+        *("mp", "mixprec", "autocaster", "level", "f16", "mxp"),
+    }
+)
+"""Words of conditions that are about precision."""
+RECOMPUTING = frozenset({"recompute", "recomputing", "remat", "checkpoint", "checkpointing"})
+"""Words of conditions that are about activations computed again."""
+_OTHER = re.compile(
+    r"train|eval|mode\b|gpu|cuda|cpu|rank|world|nproc|device|main|__name__|restore|resume|exist"
+    r"|verbose|profil|debug|isinstance|version|hasattr|tpu|horovod|hvd|strategy|is None",
+    re.I,
+)
+_SHORT = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who decides about something, and what happens if nobody says anything."""
+
+    who: Who | Literal["never"]
+    usual: bool | None
+    """Whether it happens with the defaults as written; None: that is not known."""
+    under: tuple[str, ...] = ()
+    flag: str = ""
+    """The condition that decides, as text."""
+
+
+def is_about(condition: Condition, wanted: frozenset[str]) -> bool:
+    """Whether a condition is about some words, itself or through what its names are assigned."""
+    if parts_of(condition.module.text(condition.node)) & wanted:
+        return True
+    return any(parts_of(text) & wanted for text in _behind(condition))
+
+
+def _is_about_nothing(condition: Condition) -> bool:
+    """Whether somebody decides about a condition that no word says the purpose of."""
+    module = condition.module
+    return not _OTHER.search(module.text(condition.node)) and (
+        origin(condition.node, module) in ("flag", "config")
+    )
+
+
+def _behind(condition: Condition) -> Iterator[str]:
+    for name in walk(condition.node):
+        for one in definitions(name, condition.module) if isinstance(name, ast.Name) else ():
+            if one.kind == "assign" and one.value is not None:
+                text = one.module.text(one.value)
+                if not isinstance(one.value, ast.Call) or len(text) < _SHORT:
+                    yield text
+
+
+def decide(
+    found: Sequence[Condition],
+    switch: ast.expr | None,
+    module: Module,
+    wanted: frozenset[str] = PRECISION,
+    *,
+    unnamed: bool = False,
+) -> Decision:
+    """Return who decides about something.
+
+    Args:
+        found: the conditions around it, outermost first; the innermost is told first.
+        switch: what an argument such as `enabled=` gets.
+        module: of the switch.
+        wanted: words of the conditions that matter.
+        unnamed: whether those of flags and settings matter too that seem to be about nothing else.
+    """
+    tests = [
+        one
+        for one in reversed(found)
+        if is_about(one, wanted) or (unnamed and _is_about_nothing(one))
+    ]
+    if switch is not None:
+        tests.insert(0, Condition(switch, True, module.owner_of(switch)))
+    usual: bool | None = True
+    who: list[Who] = []
+    flag = ""
+    for one in tests:
+        by = origin(one.node, one.module)
+        if by != "always" and _only_device(one.node, one.module):
+            by = "always"
+        met = is_usual(one)
+        if by == "always":
+            if met is False:
+                return Decision("never", False, (one.text,), one.text)
+            continue
+        who.append(by)
+        if not flag or (by == "flag" and "flag" not in who[:-1]):
+            flag = one.text if one.holds else one.module.text(one.node)
+        if met is False:
+            usual = False
+        elif met is None and usual:
+            usual = None
+    order: tuple[Who, ...] = ("flag", "config", "caller")
+    best: Who = next((w for w in order if w in who), "always")
+    shown = [one.text for one in reversed(tests) if not isinstance(one.node, ast.Constant)]
+    return Decision(best, usual, tuple(dict.fromkeys(shown)), flag)
+
+
+def _only_device(node: ast.expr, module: Module) -> bool:
+    text = module.text(node)
+    return bool(DEVICE.search(text)) and not parts_of(text) & PRECISION
