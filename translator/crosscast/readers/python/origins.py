@@ -197,7 +197,7 @@ def _spread(one: Binding) -> Who | None:
     """Return whose `**settings` may fill a parameter: of a configuration, of the command line."""
     program, function = one.module.program, one.scope.node
     if program is None or not isinstance(function, ast.FunctionDef):
-        return ""
+        return None
     for site in program.call_sites(one.module, function):
         for keyword in site.node.keywords:
             if keyword.arg is None:
