@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource import arithmetic, flags
 from crosscast.pysource.arithmetic import NUMBERS
+from crosscast.pysource.asking import evaluate
 from crosscast.pysource.choices import Option, choice
 from crosscast.pysource.combine import names_of, same, spread
+from crosscast.pysource.meanings import imported, meanings_of_binding
 from crosscast.pysource.nodes import walk
 from crosscast.pysource.reaching import condition_of
 from crosscast.pysource.scopes import Binding
@@ -27,8 +29,6 @@ def of_binding(one: Binding) -> Value:
     module, program = one.module, one.module.program
     if program is None:
         return Unknown("", "it is not part of a program")
-    from crosscast.pysource.evaluate import evaluate
-
     if one.kind == "import":
         return _imported(one, module, program)
     if one.kind in ("function", "class"):
@@ -56,8 +56,6 @@ def _element(value: Value, place: int, one: Binding, module: Module) -> Value:
         if isinstance(part, Symbol | Unknown | Choice | Instance):
             return part
         return Known(part, value.origin, value.flag)
-    from crosscast.pysource.names import meanings_of_binding
-
     program = module.program
     for meaning in meanings_of_binding(one, program) if program is not None else ():
         if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
@@ -78,8 +76,6 @@ def _imported(one: Binding, module: Module, program: Program) -> Value:
         if isinstance(value, Known) and value.origin == "literal":
             return Known(value.value, "constant", value.flag)
         return value
-    from crosscast.pysource.names import imported
-
     for meaning in imported(one.target, module, program):
         number = NUMBERS.get(meaning.name)
         return Known(number, "constant") if number is not None else Symbol(meaning.name)
@@ -87,8 +83,6 @@ def _imported(one: Binding, module: Module, program: Program) -> Value:
 
 
 def _augmented(one: Binding, module: Module) -> Value:
-    from crosscast.pysource.evaluate import evaluate
-
     node = one.node
     assert isinstance(node, ast.AugAssign)
     text = module.text(node)
@@ -120,8 +114,6 @@ def _in_loop(one: Binding, module: Module) -> bool:
 
 
 def _parameter(one: Binding, node: ast.arg, module: Module, program: Program) -> Value:
-    from crosscast.pysource.evaluate import evaluate
-
     for itself in own_instance(one):
         return itself
     flag = flags.flag_of_parameter(one, program)

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from crosscast.pysource import signatures
+from crosscast.pysource.asking import evaluate
+from crosscast.pysource.containers import chase
 from crosscast.pysource.names import Meaning, meanings_of
+from crosscast.pysource.values import Unknown
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
@@ -150,9 +153,6 @@ class Call:
         With `*` or `**` arguments of unknown content, or with one whose place differs between
         versions, an argument that is not seen is unknown.
         """
-        from crosscast.pysource.evaluate import evaluate
-        from crosscast.pysource.values import Unknown
-
         node = self.bound().get(name)
         if node is not None:
             return evaluate(node, self.module.owner_of(node))
@@ -170,8 +170,6 @@ def _called_name(meaning: Meaning) -> str:
 
 
 def _items(node: ast.expr, module: Module) -> Iterator[tuple[str | None, ast.expr | None]]:
-    from crosscast.pysource.containers import chase
-
     found = [n for n, _ in chase(node, module) if isinstance(n, ast.Dict | ast.Call)]
     if len(found) != 1:
         yield None, None

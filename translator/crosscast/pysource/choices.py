@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource import flags
+from crosscast.pysource.asking import evaluate
 from crosscast.pysource.combine import same
 from crosscast.pysource.nodes import walk
+from crosscast.pysource.truths import truth
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
@@ -64,15 +66,11 @@ def _words(condition: ast.expr, holds: bool, module: Module) -> str:
 
 
 def _truth(condition: ast.expr, module: Module) -> bool | None:
-    from crosscast.pysource.evaluate import truth
-
     return truth(condition, module.owner_of(condition))
 
 
 def certain_truth(condition: ast.expr, module: Module) -> bool | None:
     """Return what a condition is by constants and the launch command alone."""
-    from crosscast.pysource.evaluate import evaluate
-
     value = evaluate(condition, module)
     if not isinstance(value, Known) or isinstance(value.value, Symbol | Unknown | Choice):
         return None

@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.asking import evaluate
 from crosscast.pysource.names import bindings_of, meanings_of
 from crosscast.pysource.reaching import reaching
 from crosscast.pysource.scopes import Binding, Path, path_of
+from crosscast.pysource.values import Known
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
@@ -124,9 +126,6 @@ def _constant_key(node: ast.expr, module: Module) -> str | int | None:
         if isinstance(operand, ast.Constant) and isinstance(operand.value, int):
             return -operand.value
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        from crosscast.pysource.evaluate import evaluate
-        from crosscast.pysource.values import Known
-
         value = evaluate(node, module)
         if isinstance(value, Known) and isinstance(value.value, str | int):
             return value.value

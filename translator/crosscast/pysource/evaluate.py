@@ -19,24 +19,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crosscast.pysource import arithmetic, choices, lookups
-from crosscast.pysource.combine import operand, plain, spread
+from crosscast.pysource.asking import evaluate
+from crosscast.pysource.combine import plain, spread
 from crosscast.pysource.evaluate_calls import of_call
+from crosscast.pysource.truths import truth
 from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
 
 MAX_ENTRIES = 2000
-
-
-def evaluate(node: ast.expr, module: Module) -> Value:
-    """Return the value of an expression at its place in a module."""
-    if isinstance(node, ast.Constant):
-        return Known(node.value)
-    program = module.program
-    if program is None:
-        return Unknown(module.text(node), "it is not part of a program")
-    return program.values.get(node, module)
 
 
 def value_of_node(node: ast.expr, module: Module) -> Value:
@@ -48,28 +40,6 @@ def value_of_node(node: ast.expr, module: Module) -> Value:
 def circular(node: ast.expr, module: Module) -> Value:
     """Return the value of what depends on itself."""
     return Unknown(module.text(node)[:200], "it depends on itself")
-
-
-def truth(node: ast.expr, module: Module) -> bool | None:
-    """Return what a condition is with the defaults of flags and parameters; None: not known."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = truth(node.operand, module)
-        return None if inner is None else not inner
-    if isinstance(node, ast.BoolOp):
-        decisive = isinstance(node.op, ast.Or)
-        parts = [truth(one, module) for one in node.values]
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
-    value = evaluate(node, module)
-    if isinstance(value, Unknown) and value.origin == "flag" and not value.has_default:
-        return False if lookups.optional_flag(node, module) else None
-    known, content = operand(value)
-    if isinstance(value, Symbol | Instance):
-        return True
-    if not known or isinstance(content, Symbol | Unknown | Choice | Instance):
-        return None
-    return bool(content)
 
 
 def _name(node: ast.Name, module: Module) -> Value:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.pysource import arithmetic, choices, flags
+from crosscast.pysource.asking import evaluate
 from crosscast.pysource.combine import plain, spread
 from crosscast.pysource.names import meanings_of
 from crosscast.pysource.reaching import condition_of
@@ -42,22 +43,16 @@ def of_call(node: ast.Call, module: Module) -> Value:
     if name == "dict" and not node.args:
         return _dict(node, module)
     if name in _KEPT and node.args and name != "eval":
-        return _evaluate(node.args[0], module)
+        return evaluate(node.args[0], module)
     if name in _FIELDS or name.endswith("pydantic.fields.Field"):
         return _field(node, module)
     if isinstance(function, ast.Attribute) and arithmetic.is_method(function.attr):
-        base = _evaluate(function.value, module)
+        base = evaluate(function.value, module)
         if isinstance(base, Known) and isinstance(base.value, str) and not node.keywords:
             method = function.attr
-            values = [base, *(_evaluate(a, module) for a in node.args)]
+            values = [base, *(evaluate(a, module) for a in node.args)]
             return spread(text, values, lambda a, *b: arithmetic.method(a, method, b))
     return _own(node, module, program, text, name)
-
-
-def _evaluate(node: ast.expr, module: Module) -> Value:
-    from crosscast.pysource.evaluate import evaluate
-
-    return evaluate(node, module)
 
 
 def _unstarred(node: ast.Call) -> bool:
@@ -65,7 +60,7 @@ def _unstarred(node: ast.Call) -> bool:
 
 
 def _builtin(name: str, node: ast.Call, module: Module) -> Value:
-    values = [_evaluate(a, module) for a in node.args]
+    values = [evaluate(a, module) for a in node.args]
     found = spread(module.text(node), values, lambda *parts: arithmetic.call(name, parts))
     if name in arithmetic.CONVERSIONS and len(values) == 1:
         one = values[0]
@@ -81,7 +76,7 @@ def _builtin(name: str, node: ast.Call, module: Module) -> Value:
 def _dict(node: ast.Call, module: Module) -> Value:
     found: dict[object, object] = {}
     for keyword in node.keywords:
-        value = _evaluate(keyword.value, module)
+        value = evaluate(keyword.value, module)
         if keyword.arg is not None:
             found[keyword.arg] = plain(value)
         elif isinstance(value, Known) and isinstance(value.value, dict):
@@ -95,30 +90,30 @@ def _field(node: ast.Call, module: Module) -> Value:
     """Return the default that `dataclasses.field(...)` gives."""
     for keyword in node.keywords:
         if keyword.arg == "default":
-            return _evaluate(keyword.value, module)
+            return evaluate(keyword.value, module)
         if keyword.arg == "default_factory":
             if isinstance(keyword.value, ast.Lambda):
-                return _evaluate(keyword.value.body, module)
+                return evaluate(keyword.value.body, module)
             name = module.resolve(keyword.value)
             if name in ("list", "dict", "tuple"):
                 return Known({"list": [], "dict": {}, "tuple": ()}[name])
             return Unknown(module.text(keyword.value), "it is made when the program runs")
     if node.args and not isinstance(node.args[0], ast.Starred):
-        return _evaluate(node.args[0], module)
+        return evaluate(node.args[0], module)
     return Unknown(module.text(node)[:200], "a field without a default")
 
 
 def _environment(node: ast.Call, module: Module, program: Program) -> Value:
-    key = _evaluate(node.args[0], module)
+    key = evaluate(node.args[0], module)
     text = module.text(node)[:200]
     if not isinstance(key, Known) or not isinstance(key.value, str):
         return Unknown(text, "a variable of the environment", "shell_variable")
-    default = _evaluate(node.args[1], module) if len(node.args) > 1 else None
+    default = evaluate(node.args[1], module) if len(node.args) > 1 else None
     return flags.environment(key.value, text, default, program)
 
 
 def _getattr(node: ast.Call, module: Module, program: Program) -> Value:
-    key = _evaluate(node.args[1], module)
+    key = evaluate(node.args[1], module)
     text = module.text(node)[:200]
     if isinstance(key, Known) and isinstance(key.value, str) and key.value.isidentifier():
         part = ast.Attribute(value=node.args[0], attr=key.value, ctx=ast.Load())
@@ -126,7 +121,7 @@ def _getattr(node: ast.Call, module: Module, program: Program) -> Value:
         if not isinstance(value, Unknown) or value.has_default or value.origin == "flag":
             return value
     if len(node.args) > 2:
-        default = _evaluate(node.args[2], module)
+        default = evaluate(node.args[2], module)
         if isinstance(default, Known):
             reason = "an attribute that may not be there"
             return Unknown(text, reason, "derived", default.value, True, names=(text,))
@@ -138,7 +133,7 @@ def _stand_in(part: ast.Attribute | ast.Subscript, node: ast.Call, module: Modul
     ast.copy_location(part, node)
     module.parents[part] = node
     try:
-        return _evaluate(part, module)
+        return evaluate(part, module)
     finally:
         del module.parents[part]
 
@@ -147,15 +142,15 @@ def _get(node: ast.Call, function: ast.Attribute, module: Module, program: Progr
     """Return the value of `d.get(key, default)`; None if `d` may be no container."""
     if not node.args or module.resolve(function) in _ENVIRONMENT:
         return None
-    key = _evaluate(node.args[0], module)
+    key = evaluate(node.args[0], module)
     if not isinstance(key, Known) or not isinstance(key.value, str | int):
         return None
     part = ast.Subscript(value=function.value, slice=ast.Constant(key.value), ctx=ast.Load())
     value = _stand_in(part, node, module)
     if not isinstance(value, Unknown) or value.has_default:
         return value
-    base = _evaluate(function.value, module)
-    default = _evaluate(node.args[1], module) if len(node.args) > 1 else Known(None)
+    base = evaluate(function.value, module)
+    default = evaluate(node.args[1], module) if len(node.args) > 1 else Known(None)
     if isinstance(base, Known) and isinstance(base.value, dict):
         return default
     if isinstance(default, Known) and len(node.args) > 1:
@@ -191,7 +186,7 @@ def _returned(module: Module, function: ast.AST, text: str) -> Value | None:
         if statement.value is None:
             return None
         condition = condition_of(Binding("assign", statement, scope), None, module)
-        value = _evaluate(statement.value, module)
+        value = evaluate(statement.value, module)
         test, holds = condition if condition is not None else (None, True)
         if test is not None:
             decided = choices.certain_truth(test, module)

@@ -7,11 +7,12 @@ A flag is read through the namespace that the parser returns: `args.x`, `vars(ar
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.diagnostics import Span
+from crosscast.pysource.containers import chase
+from crosscast.pysource.names import meanings_of
 from crosscast.pysource.values import Known, Unknown, Value
 
 if TYPE_CHECKING:
@@ -70,13 +71,6 @@ def is_namespace(name: str) -> bool:
     return name.endswith(_PARSED)
 
 
-def find_flags(program: Program) -> Iterator[Flag]:
-    """Yield the flags of a program, in the order of the text."""
-    from crosscast.pysource import flag_sources
-
-    yield from flag_sources.flags_of(program)
-
-
 def value_of(flag: Flag, text: str) -> Value:
     """Return the value of a flag that the source reads as `text`."""
     if flag.given is not None:
@@ -116,8 +110,6 @@ def flag_read(node: ast.expr, module: Module) -> Flag | None:
 
 
 def _is_vars(base: ast.expr, module: Module) -> bool:
-    from crosscast.pysource.containers import chase
-
     for one, where in chase(base, module):
         if isinstance(one, ast.Call) and where.resolve(one.func) == "vars":
             return True
@@ -155,8 +147,6 @@ def _is_parsed_elsewhere(base: ast.expr, module: Module) -> bool:
 
 def _is_called_so(base: ast.expr, module: Module) -> bool:
     """Whether an expression, or what it was assigned from, has a name that parsed flags have."""
-    from crosscast.pysource.containers import chase
-
     for one, _ in chase(base, module):
         written = one.attr if isinstance(one, ast.Attribute) else ""
         written = one.id if isinstance(one, ast.Name) else written
@@ -180,8 +170,6 @@ def _open(base: ast.expr, module: Module) -> bool:
 
 
 def _absl_holder(base: ast.expr, module: Module, program: Program) -> Flag | None:
-    from crosscast.pysource.names import meanings_of
-
     for one in meanings_of(base, module):
         if one.call is not None and ".DEFINE_" in one.name:
             for flag in program.all_flags:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource import bindings, flags
 from crosscast.pysource.arithmetic import NUMBERS
+from crosscast.pysource.asking import evaluate
 from crosscast.pysource.choices import Option, certain_truth, choice
 from crosscast.pysource.containers import assigned_paths, definitions, entries_of
 from crosscast.pysource.names import meanings_of
@@ -84,8 +85,6 @@ def of_subscript(node: ast.Subscript, module: Module) -> Value:
     """Return the value of an entry."""
     text = module.text(node)
     entries = entries_of(node, module)
-    from crosscast.pysource.evaluate import evaluate
-
     if entries and _has_key(node, module):
         return _as_entry(_of_bindings(entries, node, module), text)
     if module.resolve(node.value) == "os.environ":
@@ -111,8 +110,6 @@ def of_subscript(node: ast.Subscript, module: Module) -> Value:
 
 
 def _slice(node: ast.expr, module: Module) -> Value:
-    from crosscast.pysource.evaluate import evaluate
-
     if not isinstance(node, ast.Slice):
         return evaluate(node, module)
     parts = [evaluate(p, module) if p else Known(None) for p in (node.lower, node.upper, node.step)]
@@ -122,8 +119,6 @@ def _slice(node: ast.expr, module: Module) -> Value:
 
 
 def _has_key(node: ast.Subscript, module: Module) -> bool:
-    from crosscast.pysource.evaluate import evaluate
-
     return isinstance(evaluate(node.slice, module), Known)
 
 
@@ -168,11 +163,3 @@ def _of_bindings(
     if constant and isinstance(value, Known) and value.origin == "literal":
         return Known(value.value, "constant", value.flag)
     return value
-
-
-def optional_flag(node: ast.expr, module: Module) -> bool:
-    """Whether an expression is a flag that is None if nobody gives it."""
-    if not isinstance(node, ast.Attribute | ast.Subscript | ast.Name):
-        return False
-    flag = flags.flag_read(node, module)
-    return flag is not None and not flag.required

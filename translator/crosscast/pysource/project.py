@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from crosscast.diagnostics import Diagnostic
-from crosscast.pysource import classes, libraries, linking, signatures, sites
+from crosscast.pysource import classes, libraries, linking, meanings, signatures, sites
 from crosscast.pysource.calls import Call
 from crosscast.pysource.containers import look_up_entries
 from crosscast.pysource.evaluate import circular, value_of_node
+from crosscast.pysource.flag_sources import flags_of
 from crosscast.pysource.memo import Memo
 from crosscast.pysource.module import Function, Module
-from crosscast.pysource.names import Meaning, look_up, members
+from crosscast.pysource.names import Meaning
+from crosscast.pysource.notebook import cells_as_source
 from crosscast.pysource.parse import parse_source
 from crosscast.pysource.scopes import Binding, Scope
 from crosscast.source import Source
@@ -43,7 +45,7 @@ class Program:
         self.versions: dict[str, str] = dict(versions or {})
         """Package (`torch`, `transformers`) and version, as requirements or the user say."""
         self.known_names = _KNOWN_NAMES
-        self.meanings: Memo[tuple[Meaning, ...]] = Memo(look_up, lambda n, m: (), 30)
+        self.meanings: Memo[tuple[Meaning, ...]] = Memo(meanings.look_up, lambda n, m: (), 30)
         self.entries: Memo[Sequence[Binding]] = Memo(look_up_entries, lambda n, m: (), 24)
         self.values: Memo[Value] = Memo(value_of_node, circular, 40)
         self._flags: dict[str, Flag] | None = None
@@ -135,10 +137,8 @@ class Program:
     def flags(self) -> dict[str, Flag]:
         """All flags, by the name that the program reads them by."""
         if self._flags is None:
-            from crosscast.pysource.flags import find_flags
-
             self._flags = {}  # while they are being found
-            self._all_flags = tuple(find_flags(self))
+            self._all_flags = tuple(flags_of(self))
             for flag in self._all_flags:
                 self._flags.setdefault(flag.dest, flag)
         return self._flags
@@ -197,7 +197,13 @@ class Program:
 
     def members(self, module: Module, name: str) -> tuple[Meaning, ...]:
         """Return what a global name of a module is."""
-        return tuple(members(module, name, self))
+        return tuple(meanings.members(module, name, self))
+
+    def attribute_of(
+        self, base: Meaning, name: str, use: ast.AST | None = None
+    ) -> Iterator[Meaning]:
+        """Yield what an attribute of something is."""
+        return meanings.attribute_of(base, name, self, use)
 
     def function_named(self, name: str) -> tuple[Module, Function] | None:
         """Return the function that a name `file:qualname` means."""
@@ -301,8 +307,6 @@ def _read_all(
 ) -> None:
     for source in sources:
         if source.name.endswith(".ipynb"):
-            from crosscast.pysource.notebook import cells_as_source
-
             cells, problem = cells_as_source(source)
             if cells is None:
                 diagnostics.extend([problem] if problem is not None else [])

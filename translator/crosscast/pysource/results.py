@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource import libraries
-from crosscast.pysource.names import Meaning, attribute_of, meanings_of
+from crosscast.pysource.names import Meaning, meanings_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
@@ -42,7 +42,7 @@ def _result(
     name = one.name
     if one.kind == "instance":
         name = f"{name}.__call__"
-        method = list(attribute_of(one, "__call__", program)) if ":" in one.name else []
+        method = list(program.attribute_of(one, "__call__")) if ":" in one.name else []
         if method and ":" in method[0].name:
             name = method[0].name
     if name == "functools.partial" and node.args:
@@ -143,7 +143,7 @@ def _special(node: ast.Call, word: str, module: Module, program: Program) -> Ite
         attribute = node.args[1].value
         if isinstance(attribute, str) and attribute.isidentifier():
             for base in meanings_of(node.args[0], module):
-                yield from attribute_of(base, attribute, program, node)
+                yield from program.attribute_of(base, attribute, node)
 
 
 def _dataclass_part(
