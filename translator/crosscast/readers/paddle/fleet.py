@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.containers import chase
 from crosscast.pysource.values import Known
 from crosscast.readers.paddle.amp import mode_facts
 from crosscast.readers.paddle.static import SETTINGS
@@ -86,8 +87,6 @@ def _is_strategy(node: ast.expr, module: Module) -> bool:
 
 def entries(node: ast.expr, module: Module) -> dict[str, tuple[ast.expr, Module]]:
     """Return the entries of a dictionary that is written out, also behind a name."""
-    from crosscast.pysource.containers import chase
-
     for one, where in chase(node, module):
         if isinstance(one, ast.Dict):
             return {

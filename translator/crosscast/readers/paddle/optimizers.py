@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.containers import chase
 from crosscast.pysource.values import Known
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
@@ -93,8 +94,6 @@ def _regularized(one: Made) -> Iterator[Fact]:
         node = call.bound().get(name)
         if node is None:
             continue
-        from crosscast.pysource.containers import chase
-
         for inner, where in chase(node, call.module.owner_of(node)):
             if not isinstance(inner, ast.Call):
                 continue

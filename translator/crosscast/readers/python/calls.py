@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
@@ -135,8 +136,6 @@ def uses(program: Program, *roots: str) -> bool:
 
 def value_of(node: ast.expr | None, module: Module) -> Value | None:
     """Return the value of an expression that may stand in another module of the program."""
-    from crosscast.pysource.evaluate import evaluate
-
     return None if node is None else evaluate(node, module.owner_of(node))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.containers import definitions
 from crosscast.pysource.nodes import walk
 from crosscast.pysource.values import Known, Unknown, Value
 from crosscast.readers.python.calls import calls_of, value_of
@@ -160,8 +161,6 @@ def _source_of(node: ast.expr, module: Module) -> str:
 
 
 def _assigned(node: ast.expr, module: Module) -> list[str]:
-    from crosscast.pysource.containers import definitions
-
     found = []
     for name in walk(node):
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):

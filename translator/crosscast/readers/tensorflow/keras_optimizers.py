@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Known, Unknown, Value
-from crosscast.readers.python.calls import calls_of, canonical, last, matching
+from crosscast.readers.python.calls import calls_of, canonical, last, matching, value_of
 from crosscast.readers.python.optimizers import family_of
 
 if TYPE_CHECKING:
@@ -114,8 +114,6 @@ def named_optimizer(call: Call) -> tuple[str, object] | None:
         node = call.node.args[0]
     if node is None:
         return None
-    from crosscast.readers.python.calls import value_of
-
     value = value_of(node, call.module)
     match value:
         case Known(value=str(text)) | Unknown(default=str(text), has_default=True):

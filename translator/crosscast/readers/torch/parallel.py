@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Choice, Known, Unknown
 from crosscast.readers.python.calls import last, parts_of
 from crosscast.readers.python.conditions import conditions
@@ -119,8 +120,6 @@ def _is_own_wrapper(call: Call) -> bool:
 
 def _never(call: Call) -> bool:
     """Whether a condition that the source fixes keeps the call from running."""
-    from crosscast.pysource.evaluate import evaluate
-
     for one in conditions(call.node, call.module):
         value = evaluate(one.node, one.module)
         fixed = isinstance(value, Known) and not value.flag and value.origin in ("literal",)
