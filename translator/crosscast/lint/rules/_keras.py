@@ -79,7 +79,7 @@ def possible_half_policies(program: Program) -> list[Site]:
         for one in policy_sites(program)
         if "fp16" in one.dtypes
         and one.mode == "mixed"
-        and one.decision.possible
+        and one.possible
         and one.decision.usual is not False
         and "policy" in one.module.text(one.node).partition("(")[0]
     ]

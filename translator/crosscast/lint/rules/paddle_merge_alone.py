@@ -13,7 +13,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import program_of
 from crosscast.lint.subject import Subject
 from crosscast.pysource.containers import definitions
-from crosscast.readers.python.switches import Condition, conditions
+from crosscast.readers.python.conditions import Condition, branches
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
@@ -65,7 +65,7 @@ def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
 
 def _for_several(node: ast.AST, module: Module) -> Condition | None:
     """Return the condition that only holds for several workers, if a node stands under one."""
-    return next((one for one in conditions(node, module) if _asks_for_several(one)), None)
+    return next((one for one in branches(node, module) if _asks_for_several(one)), None)
 
 
 def _trains_alone(program: Program) -> bool:
@@ -86,7 +86,7 @@ def _refuses(program: Program) -> bool:
         for module in program.modules
         for node in module.nodes
         if isinstance(node, ast.Raise)
-        for one in conditions(node, module)
+        for one in branches(node, module)
     )
 
 
