@@ -241,3 +241,26 @@ def test_gradient_merge_for_one_worker_by_another_way() -> None:
     # nothing is trained alone
     inner = MERGE_ALONE.wrong.replace("optimizer.minimize", "    optimizer.minimize")
     assert codes(inner) == []
+
+
+HELPER = """
+    import paddle
+
+    class Scaled:
+        def __init__(self):
+            self.scaler = paddle.amp.GradScaler()
+
+        def __call__(self, loss, optimizer):
+            {first}
+            self.scaler.scale({what}).backward()
+            self.scaler.step(optimizer)
+            self.scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "what", "expected"),
+    [("pass", "loss", []), ("other = criterion(model(x))", "other", ["CL804"])],
+)
+def test_a_loss_that_another_file_computes(first: str, what: str, expected: list[str]) -> None:
+    assert codes(HELPER.format(first=first, what=what)) == expected

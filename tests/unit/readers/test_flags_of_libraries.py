@@ -148,6 +148,10 @@ def best(text: str) -> dict[str, Any]:
             {"batch.micro_batch_size": 32},
         ),
         (
+            f"python t.py {PADDLE} --use_fp16 True learning_rate 2.0 model_dir out",
+            {"precision.default_dtype": "fp16", "precision.flag": "--use_fp16"},
+        ),
+        (
             f"python t.py {PADDLE} --use_fp16 true --use_dynamic_loss_scaling true "
             "--init_loss_scaling 1024 --incr_every_n_steps 100 --decr_ratio 0.8",
             {

@@ -139,3 +139,52 @@ def test_paddle_static_scale_and_bf16() -> None:
     assert told(read(paddle_yaml.READER, static, "c.yaml"), "loss_scaling.mode") == "static"
     brain = CLAS.replace("level: O2", "level: O2\n  dtype: bfloat16")
     assert told(read(paddle_yaml.READER, brain, "c.yaml"), "loss_scaling.mode") == "none"
+
+
+WARMED = """batch_size: 2
+iters: 90
+amp_cfg:
+  use_amp: {on}
+  level: O1
+  scaler:
+    init_loss_scaling: 256.0
+train_dataset:
+  type: Points
+optimizer:
+  type: AdamW
+  weight_decay: 0.02
+  grad_clip:
+    type: {clip}
+    clip_norm: 7
+lr_scheduler:
+  type: LinearWarmup
+  learning_rate:
+    type: {rate}
+    learning_rate: 0.003
+  warmup_steps: 40
+"""
+
+
+@pytest.mark.parametrize(
+    ("clip", "kind"),
+    [("ClipGradByGlobalNorm", "global_norm"), ("ClipGradByNorm", "per_param_norm")],
+)
+@pytest.mark.parametrize(
+    ("rate", "decay"), [("CosineAnnealingDecay", "cosine"), ("MultiStepDecay", "multistep")]
+)
+def test_a_schedule_inside_a_warm_up(clip: str, kind: str, rate: str, decay: str) -> None:
+    found = read(paddle_yaml.READER, WARMED.format(on=True, clip=clip, rate=rate), "c.yaml")
+    assert told(found, "schedule.decay") == decay
+    assert told(found, "schedule.warmup") == "40 steps"
+    assert told(found, "optimizer.lr") == 0.003
+    assert told(found, "clip.kind") == kind
+    assert told(found, "clip.value") == 7
+    assert told(found, "loss_scaling.init") == 256.0
+    assert told(found, "precision.level") == "O1"
+
+
+def test_half_precision_that_is_switched_off_beside_its_settings() -> None:
+    text = WARMED.format(on=False, clip="ClipGradByNorm", rate="CosineAnnealingDecay")
+    found = read(paddle_yaml.READER, text, "c.yaml")
+    assert told(found, "precision.enabled") == "never"
+    assert told(found, "loss_scaling.mode") == "none"

@@ -410,3 +410,56 @@ class Trainer:
 )
 def test_a_limit_that_is_none_by_default(limit: str, kind: str | None) -> None:
     assert words(facts(LIMITED.replace("{limit}", limit))).get("clip.kind") == kind
+
+
+TOWERS = """
+import tensorflow as tf
+opt = tf.train.AdamOptimizer(1e-3)
+parts = []
+for i in range(4):
+    with {where}:
+        loss = network(inputs[i])
+        parts.append(opt.compute_gradients(loss))
+train = opt.apply_gradients(combined(parts))
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "summed"),
+    [
+        ("tf.device('/gpu:%d' % i)", False),
+        ("tf.device(devices[i])", False),
+        ("tf.device('/gpu:0')", True),
+        ("tf.name_scope('part%d' % i)", True),
+    ],
+)
+def test_a_loop_over_devices_is_no_window(where: str, summed: bool) -> None:
+    found = words(facts(TOWERS.format(where=where), head=""))
+    assert (found.get("accumulation.present") == "yes") is summed
+
+
+@pytest.mark.parametrize(
+    ("call", "limit"),
+    [
+        ("clip_grads_by_norm(grads, 2.0)", 2.0),
+        ("adaptive_clip_grad(model.trainable_variables, grads, clip_factor=0.01)", None),
+        ("my_clip_gradients(variables, grads)", None),
+    ],
+)
+def test_limits_of_functions_of_other_files(call: str, limit: float | None) -> None:
+    found = facts(
+        f"""
+        import tensorflow as tf
+        from clipping import *
+        opt = tf.keras.optimizers.Adam(1e-3)
+        for x in data:
+            with tf.GradientTape() as tape:
+                loss = model(x)
+            grads = tape.gradient(loss, model.trainable_variables)
+            grads = {call}
+            opt.apply_gradients(zip(grads, model.trainable_variables))
+        """,
+        head="",
+    )
+    limits = [fact.value for fact in found.facts if fact.field == "clip.value"]
+    assert limits == ([] if limit is None else [limit])

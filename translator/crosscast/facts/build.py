@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from crosscast.diagnostics import Span
 from crosscast.facts.fact import Confidence, Fact, Layer, Plain, PlainValue
+from crosscast.facts.vocabulary import NUMBER, VOCABULARY
 from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
 
 
@@ -53,6 +54,8 @@ def fact_of(
                 shown = convert(default) if convert else _plain(default)
                 return _with(fact, value=shown, known=True, origin=origin, expression=text)
             return _with(fact, expression=text, reason=reason, origin=origin)
+        case Symbol(name=name) if convert is None and VOCABULARY[field].values == NUMBER:
+            return _with(fact, expression=name, reason="another file says it")
         case Symbol(name=name):
             shown = convert(name) if convert else name
             return _with(fact, value=shown, known=True, origin="constant")

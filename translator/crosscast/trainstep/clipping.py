@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BOUND = ("max_norm", "clip_value", "clip_norm", "max_grad_norm", "clip_val", "value", "clip_coef")
 _GRADIENT = re.compile(r"grad|^gv?s?$|^g_?v?\d?$|^gv?\[", re.I)
+_GRADIENTS = re.compile(r"\bgrads?\b|\bgradients?\b|\bvariables$|\bparameters\(\)")
 _NAMED = re.compile(r"clip_?(master_)?grad|grad\w*_?clip|clip_norm|clip_value", re.I)
 
 
@@ -202,10 +203,15 @@ def by_name(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
     if name[:1].isupper() or name.startswith(_MAKES):
         return False
     kind = "value" if "value" in name else "global_norm" if "norm" in name else ""
-    clipped(
-        walker, call, frame, kind, bound_of(call, frame, 1), subject=canonical(call.func, frame)
-    )
+    bound = bound_of(call, frame, 1)
+    if "adaptive" in name or (bound is not None and _is_gradient(bound, frame)):
+        bound = None  # its order of arguments is its own
+    clipped(walker, call, frame, kind, bound, subject=canonical(call.func, frame))
     return True
+
+
+def _is_gradient(node: ast.expr, frame: Frame) -> bool:
+    return bool(_GRADIENTS.search(frame.module.text(node)))
 
 
 ACTIONS: dict[str, Callable[[Walker, ast.Call, Frame], bool]] = {

@@ -45,7 +45,27 @@ def _clears_most(event: Event) -> bool:
 
 
 def _is_micro(loop: Loop, runs_model: bool) -> bool:
+    if _is_tower(loop):
+        return False
     return runs_model or any(w in loop.over for w in ("range", "chunk", "split", "micro", "accum"))
+
+
+def _is_tower(loop: Loop) -> bool:
+    """Whether every round builds the graph of another device: `with tf.device(devices[i])`."""
+    heads = (
+        item.context_expr
+        for one in ast.walk(loop.node)
+        if isinstance(one, ast.With)
+        for item in one.items
+    )
+    return any(
+        isinstance(head, ast.Call)
+        and isinstance(head.func, ast.Attribute)
+        and head.func.attr == "device"
+        and bool(head.args)
+        and not isinstance(head.args[0], ast.Constant)
+        for head in heads
+    )
 
 
 def roles(events: Sequence[Event], loop: Loop | None, micro: dict[int, Loop]) -> dict[int, Loop]:

@@ -19,6 +19,7 @@ from crosscast.lint.rules._paddle import (
     scalers,
 )
 from crosscast.lint.subject import Subject
+from crosscast.pysource.calls import Call
 from crosscast.pysource.project import Program
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.readers.python.conditions import branches
@@ -32,7 +33,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     regions, made = casts(program), scalers(program)
     scaled = methods(program, "scale")
     if made and scaled and not _mentions(program, "auto_cast", "amp_guard"):
-        if not decorates(program) and on_cpu(program) is None:
+        if (
+            not decorates(program)
+            and on_cpu(program) is None
+            and not all(_is_handed_in(call) for call in scaled)
+        ):
             yield Finding(
                 span=scaled[0].module.span(scaled[0].node),
                 message="nothing enters auto_cast: training runs in float32, and the scaler "
@@ -58,6 +63,17 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "none",
                 )
                 return
+
+
+def _is_handed_in(call: Call) -> bool:
+    """Whether the scaled loss is a parameter: another file may compute it within auto_cast."""
+    function = call.module.function_of(call.node)
+    loss = call.node.args[0] if call.node.args else None
+    if function is None or not isinstance(loss, ast.Name):
+        return False
+    arguments = function.args
+    names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    return loss.id in names
 
 
 def _mentions(program: Program, *words: str) -> bool:

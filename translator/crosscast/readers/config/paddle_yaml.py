@@ -99,20 +99,24 @@ def _named_schedule(said: Said, rate: Tree) -> None:
 def _seg(said: Said, tree: Tree) -> None:
     if tree.get("amp") is not None:
         tell_amp(said, tree.setting("amp"), None, tree)
+    elif (amp := tree.get("amp_cfg")) is not None and amp.keys is not None:
+        tell_amp(said, amp.setting("use_amp"), amp.setting("scaler", "init_loss_scaling"), amp)
     optimizer = tree.get("optimizer")
     if optimizer is not None and optimizer.keys is not None:
         family = tell_optimizer(said, optimizer.setting("type"))
         tell_moments(said, optimizer)
         tell_regularizer(said, None, optimizer, family)
-        clip = optimizer.get("grad_clip_cfg")
+        clip = optimizer.get("grad_clip_cfg") or optimizer.get("grad_clip")
         if clip is not None and clip.keys is not None:
-            kind = clip.setting("name")
+            kind = clip.setting("name") or clip.setting("type")
             words = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
             word = words.get("" if kind is None else kind.text, "global_norm")
             said.tell("clip.kind", word, kind)
             said.number("clip.value", clip.setting("clip_norm") or clip.setting("max"))
     schedule = tree.get("lr_scheduler")
-    if schedule is not None and schedule.keys is not None:
+    if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
+        _warmed(said, schedule, inner)
+    elif schedule is not None and schedule.keys is not None:
         said.number("optimizer.lr", schedule.setting("learning_rate"))
         if (kind := schedule.setting("type")) is not None:
             tell_decay(said, kind)
@@ -123,6 +127,15 @@ def _seg(said: Said, tree: Tree) -> None:
     said.by_library("zero_grad.where")
     if (base := tree.setting("_base_")) is not None:
         said.mention(base.text)
+
+
+def _warmed(said: Said, schedule: Tree, inner: Tree) -> None:
+    """Say what a warm-up around another schedule is: `learning_rate` is that schedule."""
+    said.number("optimizer.lr", inner.setting("learning_rate"))
+    if (kind := inner.setting("type")) is not None:
+        tell_decay(said, kind)
+        said.tell("schedule.stepped_per", "step", kind, origin="presence")
+    tell_length(said, schedule.setting("warmup_steps"), "steps")
 
 
 def _vit(said: Said, tree: Tree) -> None:

@@ -108,7 +108,7 @@ def _strategy(module: Module) -> Iterator[Fact]:
     for name, node, _owner in attributes(module):
         if _off(node.value, module):
             continue
-        if name == "amp":
+        if name in ("amp", "use_amp"):
             fixed = isinstance(node.value, ast.Constant)
             one = site(node, module, ("fp16",), switch=None if fixed else node.value)
             yield from precision_facts([one], NAME)
@@ -121,7 +121,7 @@ def _strategy(module: Module) -> Iterator[Fact]:
             yield from _merge(node, module)
         elif name == "gradient_merge_configs":
             yield from _merge_configs(entries(node.value, module), node, module)
-        elif name == "recompute":
+        elif name in ("recompute", "forward_recompute"):
             decision = decide(branches(node, module), node.value, module, RECOMPUTING, unnamed=True)
             if decision.who == "never":
                 continue

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Known, Value
-from crosscast.readers.python.calls import calls_of, last, plain, uses
+from crosscast.readers.python.calls import calls_of, last, plain, uses, value_of
 from crosscast.readers.python.optimizers import (
     course_facts,
     facts_of,
@@ -46,6 +46,7 @@ _SCALES = {
     "backoff_factor": "loss_scaling.backoff_factor",
     "minimum_scale": "loss_scaling.min",
 }
+_OF_SUMS = re.compile(r"^(mu|nu)_|moment|accum|state|grad|optim")
 _HALF = {"jax.numpy.float16": "fp16", "jax.numpy.bfloat16": "bf16"}
 _REMAT = (
     "jax.checkpoint",
@@ -154,9 +155,18 @@ def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
             parent = module.parent(node)
             around = module.parent(parent) if isinstance(parent, ast.IfExp) else parent
             chosen = isinstance(around, ast.Return | ast.Assign)
-            given = isinstance(around, ast.keyword) and str(around.arg).endswith("dtype")
+            given = isinstance(around, ast.keyword) and _is_for_compute(around, module)
             if chosen or given:
                 yield node, module, kind
+
+
+def _is_for_compute(given: ast.keyword, module: Module) -> bool:
+    """Whether an argument says the type of a computation, not that of sums of an optimizer."""
+    name = str(given.arg)
+    if not name.endswith("dtype") or _OF_SUMS.search(name):
+        return False
+    call = module.parent(given)
+    return not (isinstance(call, ast.Call) and module.resolve(call.func).startswith("optax."))
 
 
 def _windows(program: Program) -> Iterator[Fact]:
@@ -166,6 +176,11 @@ def _windows(program: Program) -> Iterator[Fact]:
             divided = "no" if plain(call.argument("use_grad_mean")) is False else "library"
         elif name == "optax.apply_every":
             value, divided = call.argument("k"), "no"
+        elif (steps := _summed_by(call)) is not None:
+            span = call.module.span(call.node)
+            yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+            yield fact_of("accumulation.steps", value_of(steps, call.module), span, reader=NAME)
+            continue
         else:
             continue
         span = call.module.span(call.node)
@@ -175,6 +190,17 @@ def _windows(program: Program) -> Iterator[Fact]:
             yield fact_of("accumulation.steps", value, span, reader=NAME)
         yield fact_of("accumulation.loss_divided", Known(divided), span, reader=NAME)
         yield fact_of("accumulation.no_sync", Known("library"), span, reader=NAME)
+
+
+def _summed_by(call: Call) -> ast.expr | None:
+    """Return the number of parts: `accumulate_gradient(value_and_grad(f), ..., accum_steps)`."""
+    if not re.match(r"accum\w*_grad\w*$", last(call.name) or call.method):
+        return None
+    given = (*call.node.args, *(k.value for k in call.node.keywords))
+    text = call.module.text
+    if not any(re.search(r"grad", text(one)) for one in given):
+        return None
+    return next((one for one in given if re.search(r"accum|micro", text(one))), None)
 
 
 def _clips(program: Program) -> Iterator[Fact]:

@@ -38,6 +38,7 @@ _PLAIN_WORDS = re.compile(
     re.I,
 )
 _LENGTH = re.compile(r"warm_?up_?(steps|epochs|iters|proportion|ratio)$", re.I)
+_TOTAL = re.compile(r"^(?!.*warm).*(total|train|max)_?(steps|iters|epochs)|decay|power")
 _WARM = re.compile(r"warm_?up|ramp_?up", re.I)
 
 
@@ -91,8 +92,10 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         if word not in words:
             words.append(word)
         places.append(place)
+    unseen = ""
     for call in found.calls:
         if any(k.arg in _WARMUPS for k in call.node.keywords) and not warm:
+            unseen = "" if _is_here(call) else _behind(call)
             warm.append(_length(call))
             places.append(call.module.span(call.node))
     text = found.text
@@ -101,6 +104,8 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
     if not words and not warm:
         return None
     decay = words[0] if len(words) == 1 else "selectable" if words else "none"
+    if unseen and not words:
+        decay = unseen
     return Course(
         decay=decay,
         warmup=next((w for w in warm if w), ""),
@@ -109,6 +114,23 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         places=tuple(dict.fromkeys(places)),
         total=total,
     )
+
+
+def _behind(call: Call) -> str:
+    """Return what a schedule of another file does after its warm-up, by what it is told."""
+    words = {str(k.arg) for k in call.node.keywords}
+    if words & {"d_model", "model_dim", "dmodel"}:
+        return "noam"
+    return "elsewhere" if any(_TOTAL.search(word) for word in words) else ""
+
+
+def _is_here(call: Call) -> bool:
+    """Whether a schedule is a function or a class of the program."""
+    program = call.module.program
+    if program is None:
+        return False
+    shown = last(call.name) or call.method
+    return program.function(call) is not None or any(shown in m.classes for m in program.modules)
 
 
 def _library_calls(found: Reach) -> Iterator[tuple[Call, str]]:

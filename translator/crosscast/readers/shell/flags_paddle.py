@@ -5,6 +5,8 @@ Without the script they are likely, not certain: which of them it reads differs 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.readers.config.hf_arguments import tell_trainer
 from crosscast.readers.config.settings import Said, Setting, Settings
@@ -121,6 +123,8 @@ def _precision(said: Said, settings: Settings) -> bool | None:
         said.default("precision.default_dtype", "fp32")
         return False
     said.tell("precision.flag", f"--{switch.name}", switch)
+    if isinstance(switch.value, tuple) and switch.value:
+        switch = replace(switch, value=switch.value[0])  # words of another option follow it
     if switch.switch is None:
         reason = switch.reason or f"--{switch.name} is {switch.text!r}"
         said.unknown("precision.default_dtype", reason, switch)

@@ -43,6 +43,7 @@ _SCALER = re.compile(
     r"|tensorflow\.[\w.]*keras[\w.]*\.)LossScaleOptimizer"
 )
 _LAYER = re.compile(r"keras\.(layers\.\w+|Sequential|Model|models\.\w+)")
+_REWRITES = re.compile(r"tensorflow\.[\w.]*(graph_rewrite|LossScaleOptimizer)")
 _METHODS = ("get_scaled_loss", "get_unscaled_gradients")
 
 
@@ -108,7 +109,7 @@ def _apis(program: Program, sites: list[Site]) -> Iterator[Fact]:
             old = ".experimental." in name
             word = "keras_mp_experimental" if old else "keras_mp"
             yield fact_of("api", Known((word,)), call.module.span(call.node), reader=NAME)
-        elif call.method in _METHODS and call.receiver is not None:
+        elif call.method in _METHODS and call.receiver is not None and not _of_paddle(call):
             old = any(".experimental." in n for n in call.names)
             word = "keras_mp_experimental" if old else "keras_mp"
             yield fact_of("api", Known((word,)), call.module.span(call.node), reader=NAME)
@@ -135,9 +136,17 @@ def _is_keras_scale(call: Call) -> bool:
     return not inside and ("keras" in text) and len(call.node.args) == 1
 
 
+def _of_paddle(call: Call) -> bool:
+    """Whether a method belongs to Paddle, whose decorated optimizers share names with Keras."""
+    text = call.module.source.text
+    return "paddle" in text and "tensorflow" not in text and "keras" not in text
+
+
 def scales_by_hand(program: Program) -> Iterator[Call]:
     """Yield the calls that scale a loss with a method of the optimizer."""
     for _name, call in calls_of(program):
+        if _of_paddle(call):
+            continue
         if (call.method == "get_scaled_loss" and call.receiver is not None) or (
             call.method == "scale_loss" and call.receiver is not None and _is_keras_scale(call)
         ):
@@ -151,6 +160,8 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     if found:
         yield from _library_updates(found[0][1])
         return
+    if any(_REWRITES.fullmatch(name) for name, _ in calls_of(program)):
+        return  # whoever makes the scaler says how it works
     by_hand = list(scales_by_hand(program))
     for call in by_hand:
         word = "caller" if call.method == "get_scaled_loss" else "library"

@@ -135,6 +135,8 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
                 family = family or family_of(text_value(call.argument(argument)))
         one = with_subjects([made(call, name, family or "elsewhere")])[0]
         yield from facts_of(one, NAME)
+        if getter:
+            return  # its argument is an optimizer
         yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
         yield from _promised(call)
         return

@@ -87,7 +87,7 @@ def _options(call: Call) -> Iterator[tuple[str, Site]]:
         name = key.value if isinstance(key, ast.Constant) else None
         if not isinstance(name, str) or not _OPTION.fullmatch(name):
             continue
-        if plain(value_of(value, call.module)) is not False:
+        if not _is_off(value_of(value, call.module)):
             yield "tf_config_automp", _switched(call.node, value, call.module, name)
 
 
@@ -133,8 +133,15 @@ def _is_on(node: ast.expr, module: Module) -> bool:
         return last(value.name) != "OFF"
     if isinstance(node, ast.Attribute):
         return node.attr != "OFF"
+    if isinstance(value, Known) and value.flag:
+        return True
     known = plain(value)
     return not (isinstance(value, Known) and (known in _OFF[3:] or known == 2))
+
+
+def _is_off(value: Value | None) -> bool:
+    """Whether a value is False whatever the program is started with."""
+    return isinstance(value, Known) and value.value is False and not value.flag
 
 
 def _by_environment(program: Program) -> Iterator[tuple[str, Site]]:
