@@ -179,7 +179,9 @@ def _windows(program: Program) -> Iterator[Fact]:
         elif (steps := _summed_by(call)) is not None:
             span = call.module.span(call.node)
             yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
-            yield fact_of("accumulation.steps", value_of(steps, call.module), span, reader=NAME)
+            value = value_of(steps, call.module)
+            if value is not None:
+                yield fact_of("accumulation.steps", value, span, reader=NAME)
             continue
         else:
             continue
