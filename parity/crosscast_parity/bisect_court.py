@@ -89,8 +89,26 @@ class Court:
         own = self.sightings[number].recipe
         apart = told_apart_by(own, other)
         for part in self._of(number):
-            if only is None or part in only:
-                yield from self._judge(number, part, other if part in apart else own)
+            if only is not None and part not in only:
+                continue
+            yield from self._judge(number, part, other if part in apart else own)
+            if part in apart:
+                yield from self._unanswered(number, part, own, other)
+
+    def _unanswered(self, number: int, part: Part, own: Recipe, other: Recipe) -> Iterator[Check]:
+        """Yield what fails under the claimed recipe and is not judged under another one.
+
+        Rows say nothing of labels, so the factor of the loss is not known if it is divided by
+        them. What cannot be judged is not explained.
+        """
+        answered = {
+            (one.level, one.name)
+            for one in self._judge(number, part, other)
+            if one.result != "not tested"
+        }
+        for one in self._judge(number, part, own):
+            if one.result == "fail" and (one.level, one.name) not in answered:
+                yield one
 
     def _of(self, number: int) -> Judges:
         if not self._judges:

@@ -53,6 +53,7 @@ SINGLES = {
     "loss_scaling.hysteresis": (2,),
     "loss_scaling.min_scale": (1.0,),
     "accumulation.tail": ("flush", "drop", "carry"),
+    "accumulation.normalize_by": ("microbatch",),
     "accumulation.steps": (3,),
     "precision.compute_dtype": ("bfloat16",),
     "precision.ops.reductions": ("compute",),
