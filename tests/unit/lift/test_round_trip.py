@@ -42,6 +42,30 @@ def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:
     assert compared(recipe, flat(lifted.recipe), target) == {}
 
 
+@pytest.mark.parametrize("losses", ["compute", "float32"])
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "tensorflow@2.10", "paddle"])
+def test_a_scaled_loss_is_one_of_float16_though_nothing_is_computed_in_it(
+    target: str, losses: str
+) -> None:
+    from recipe_texts import build, text_of
+
+    ops = dict.fromkeys(("matmul", "pointwise", "reductions", "embeddings"), "float32")
+    data = build(text_of()).model_dump() | {
+        "precision": {
+            "mode": "mixed",
+            "compute_dtype": "float16",
+            "ops": {**ops, "losses": losses},
+        },
+        "loss_scaling": {"mode": "static", "scale": 64.0},
+    }
+    recipe = Recipe.model_validate(data)
+    sources = emitted(recipe, target)
+    assert sources is not None
+    lifted = lift(analyse(sources)).recipe
+    assert lifted is not None
+    assert lifted.precision == recipe.precision
+
+
 def test_edits_of_a_script_are_read() -> None:
     from recipe_texts import build, text_of
 

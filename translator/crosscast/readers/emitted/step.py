@@ -11,6 +11,7 @@ from crosscast.readers.emitted.optimizer import exempt
 from crosscast.readers.emitted.script import Script
 
 _HALF = ("float16", "bfloat16")
+_CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
 _MASTERS = ("make_masters", "copy_masters", "HalfWeights", "collect_gradients")
 """Functions of scripts whose model computes with half weights."""
 _CASTS = (
@@ -19,7 +20,7 @@ _CASTS = (
     r"auto_cast\([^()]*dtype='(float16|bfloat16)'",
     r"auto_cast\(()",
     r"\.to\(torch\.(float16|bfloat16)\)",
-    r"tf\.cast\(\w+, tf\.(float16|bfloat16)\)",
+    r"tf\.cast\(\w+(?:\(.*\))?, tf\.(float16|bfloat16)\)",
     r"mixed_(float16|bfloat16)'",
     r"astype\('(float16|bfloat16)'\)",
 )
@@ -56,7 +57,10 @@ def _model_text(script: Script) -> str:
 
 
 def _precision(script: Script) -> Iterator[Fact]:
-    dtype = _half_type(script)
+    named = _half_type(script)
+    # Gradients are scaled for float16 alone, also where nothing is left to compute in it.
+    scaled = not {"LOSS_SCALE", "INIT_SCALE"}.isdisjoint(script.constants)
+    dtype = named or ("float16" if scaled else "float32")
     policy = script.constants.get("DTYPE_POLICY", "")
     full = policy in _HALF or any(name in script.functions for name in _MASTERS)
     mode = "none" if dtype == "float32" else "full" if full else "mixed"
@@ -64,7 +68,8 @@ def _precision(script: Script) -> Iterator[Fact]:
     yield script.fact("precision.compute_dtype", dtype, "train_window", "DTYPE_POLICY")
     if dtype == "float32":
         return
-    for name, type_ in _types(script, dtype).items():
+    types = _types(script, dtype) if named else dict.fromkeys(_CLASSES, "float32")
+    for name, type_ in types.items():
         chosen = "float32" if type_ == "float32" else "compute"
         yield script.fact(f"precision.ops.{name}", chosen, name.upper(), "train_window")
     if full:
@@ -84,7 +89,7 @@ def _sums_in_float32(script: Script) -> bool:
 def _types(script: Script, half: str) -> dict[str, str]:
     """Return the type of each class of operations of the shipped BERT."""
     constants = script.constants
-    found = dict.fromkeys(("pointwise", "reductions", "embeddings", "losses"), "float32")
+    found = dict.fromkeys(_CLASSES, "float32")
     found["matmul"] = half
     if isinstance(types := constants.get("TYPES"), dict):
         return found | {str(k): str(v) for k, v in types.items() if k in found}
@@ -118,6 +123,7 @@ def _keras_types(script: Script, half: str) -> dict[str, str]:
 
 
 def _half_type(script: Script) -> str:
+    """Return the half type that the script names, empty if it names none."""
     text, policy = script.all_text(), script.constants.get("DTYPE_POLICY")
     if isinstance(policy, str) and policy != "float32":
         return policy.removeprefix("mixed_")
@@ -132,7 +138,7 @@ def _half_type(script: Script) -> str:
     for pattern in _CASTS:
         if found := re.search(pattern, text):
             return found.group(1) or "float16"
-    return "float32"
+    return ""
 
 
 def _scaling(script: Script) -> Iterator[Fact]:
