@@ -22,6 +22,7 @@ from crosscast.cli_lift import lift
 from crosscast.cli_lint import lint
 from crosscast.cli_migrate import migrate
 from crosscast.cli_parity import parity
+from crosscast.cli_state import state_app
 from crosscast.cli_sweep import sweep
 
 app = typer.Typer(
@@ -62,10 +63,11 @@ app.command()(guarded(init))
 app.command()(guarded(schema))
 app.command()(guarded(matrix))
 app.command()(guarded(doctor))
-for _command in data_app.registered_commands:
-    assert _command.callback is not None
-    _command.callback = guarded(_command.callback)
-app.add_typer(data_app, name="data")
+for _group, _name in ((data_app, "data"), (state_app, "state")):
+    for _command in _group.registered_commands:
+        assert _command.callback is not None
+        _command.callback = guarded(_command.callback)
+    app.add_typer(_group, name=_name)
 
 
 def run() -> None:

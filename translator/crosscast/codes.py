@@ -2,8 +2,8 @@
 
 Ranges: CC0xx reading a file, CC1xx the recipe's fields, CC2xx fields against each other,
 CC3xx what a backend adapts or cannot express, CC4xx this machine, CC5xx writing files,
-CC6xx data sets, CC7xx parity, CC8xx plans, CC95x lint. Backends bring their own CC3xx codes with
-their rows.
+CC6xx data sets, CC7xx parity, CC8xx plans, CC95x lint, CC96x training states. Backends bring their
+own CC3xx codes with their rows.
 """
 
 from __future__ import annotations
@@ -167,6 +167,18 @@ _TABLE = (
     Code("CC955", "reader does not load", "Update or remove the package that brings it."),
     Code("CC970", "migration makes no sense", "See the message."),
     Code("CC956", "process died", "Look at the named file alone, and report it."),
+    Code("CC960", "no training state", "checkpoint.safetensors, or what torch.save was given."),
+    Code("CC961", "training state damaged", "Go on from an older one; nothing was written."),
+    Code("CC962", "state of another recipe", "Give the recipe that the run was compiled from."),
+    Code(
+        "CC963", "file would have to be unpickled", "Only state dictionaries of tensors are read."
+    ),
+    Code("CC964", "weights without a place", "docs/state.md shows a layout map (--layout)."),
+    Code("CC965", "left out of the state", "It has no place in an emitted script's checkpoint."),
+    Code("CC966", "trained otherwise than the recipe says", "Mend the recipe: it is to go on."),
+    Code("CC967", "position unknown", "--windows and --updates say how far the run has come."),
+    Code("CC968", "saved within a window", "Only states between two optimizer steps are carried."),
+    Code("CC969", "state option makes no sense", "See the message."),
     Code("CC901", "not Python 3", "Nothing of the file is read; the others are."),
     Code("CC902", "source in Python 2", "Convert it to Python 3 first; the other files are read."),
     Code("CC903", "source file too large or too deep", "It is data rather than a program."),

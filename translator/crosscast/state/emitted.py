@@ -1,0 +1,187 @@
+"""Read the checkpoint of an emitted script; everything that is wrong with it is told at once."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crosscast.diagnostics import Collector, Diagnostic
+from crosscast.state.container import Container
+from crosscast.state.problems import DamagedError, listed, several, strict_json
+from crosscast.state.slots import FAMILIES, slot_shape
+from crosscast.state.training_state import Arrays, Scale, TrainingState
+
+_COUNTS = ("windows", "updates")
+_SCALE_COUNTS = ("stuck", "good", "bad")
+_DIGEST = re.compile(r"[0-9a-f]{16}")
+_PARTS = ("model/", "optimizer/", "ema/")
+_MOST = 2**53
+"""Counters are exact in JSON below this."""
+
+
+def read_emitted(file: Container) -> TrainingState:
+    """Return the state in a checkpoint.
+
+    Raises:
+        DiagnosticError: CC961, one for everything that cannot be part of a training state.
+    """
+    collect = Collector()
+    recipe, counters = _metadata(file, collect)
+    arrays = _arrays(file, collect)
+    weights, averages = arrays["model/"], arrays["ema/"]
+    moments = _moments(file, arrays["optimizer/"], collect)
+    windows, updates, scale = _checked_counters(file, counters, collect)
+    state = TrainingState(recipe, weights, moments, averages, windows, updates, scale)
+    collect.found += several("CC961", (f"{file.path}: {m}" for m in check(state)))
+    collect.raise_errors()
+    return state
+
+
+def check(state: TrainingState) -> Iterator[str]:
+    """Yield what does not fit together in a state, whoever wrote it."""
+    if not state.weights:
+        yield "it holds no weights"
+    yield from _shapes(state)
+    slots = frozenset(state.moments)
+    if slots and slots not in FAMILIES:
+        yield f"moments {listed(slots)} belong to no optimizer"
+    yield from _complete(state)
+    for name, array in state.tensors():
+        yield from _values(name, array)
+
+
+def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]:
+    """Return the recipe's fingerprint and the counters; all else is reported."""
+    found: dict[str, Any] = {}
+    for key in ("recipe", "counters"):
+        if key not in file.metadata:
+            message = f"{file.path}: says nothing of its {key}"
+            hint = "weights alone go into a script by its option --weights"
+            collect.add(Diagnostic(code="CC960", message=message, hint=hint))
+            continue
+        try:
+            found[key] = strict_json(file.metadata[key])
+        except DamagedError as error:
+            collect.add(_damaged(file, f"its {key} are not JSON: {error}"))
+    unknown = set(file.metadata) - {"recipe", "counters", "format"}
+    if unknown:
+        collect.add(_damaged(file, f"metadata that no script writes: {listed(unknown)}"))
+    recipe, counters = found.get("recipe", ""), found.get("counters", {})
+    if "recipe" in found and not (isinstance(recipe, str) and _DIGEST.fullmatch(recipe)):
+        collect.add(_damaged(file, "its recipe is not a fingerprint of 16 digits"))
+    if not isinstance(counters, dict):
+        collect.add(_damaged(file, "its counters are not a JSON object"))
+        counters = {}
+    return str(recipe), counters
+
+
+def _arrays(file: Container, collect: Collector) -> dict[str, dict[str, Any]]:
+    """Return the arrays by part; tensors of no part are reported."""
+    found: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    unknown = []
+    for name in file.tensors:
+        part = next((part for part in _PARTS if name.startswith(part)), "")
+        own = name[len(part) :]
+        if not part or _leaves(own):
+            unknown.append(f"{file.path}: {name!r} is no tensor that a script writes")
+        else:
+            found[part][own] = file.array(name)
+    collect.found += several("CC961", unknown)
+    return found
+
+
+def _leaves(name: str) -> bool:
+    """Whether a name of a weight looks like a path to somewhere else."""
+    return not name or "\\" in name or any(part in ("", ".", "..") for part in name.split("/"))
+
+
+def _moments(file: Container, arrays: Arrays, collect: Collector) -> dict[str, dict[str, Any]]:
+    moments: dict[str, dict[str, Any]] = {}
+    unnamed = []
+    for key, array in arrays.items():
+        slot, slash, name = key.partition("/")
+        if slash:
+            moments.setdefault(slot, {})[name] = array
+        else:
+            unnamed.append(f"{file.path}: moment {key!r} names no weight")
+    collect.found += several("CC961", unnamed)
+    return moments
+
+
+def _checked_counters(
+    file: Container, counters: Mapping[str, Any], collect: Collector
+) -> tuple[int, int, Scale | None]:
+    """Return windows, updates and the loss scale; 0 and None for what is wrong."""
+    scaled = bool(set(counters) & {"scale", *_SCALE_COUNTS})
+    wanted = (*_COUNTS, *(("scale", *_SCALE_COUNTS) if scaled else ()))
+    problems = [f"counter {name!r} is missing" for name in wanted if name not in counters]
+    problems += [f"counter {n!r} is unknown" for n in counters if n not in wanted]
+    counts = {name: counters.get(name, 0) for name in (*_COUNTS, *_SCALE_COUNTS)}
+    for name, value in counts.items():
+        if type(value) is not int or not 0 <= value < _MOST:
+            problems.append(f"{name} is {str(value)[:40]}, not a count")
+            counts[name] = 0
+    windows, updates = counts["windows"], counts["updates"]
+    if updates > windows or (not scaled and updates < windows and "windows" in counters):
+        than = "more than" if updates > windows else "without a loss scale not"
+        problems.append(f"{updates} updates are {than} {windows} windows")
+    elif not problems and max(counts["good"], counts["bad"], counts["stuck"]) > windows:
+        problems.append("the loss scale has counted more windows than there were")
+    scale = counters.get("scale", 1.0)
+    number = isinstance(scale, int | float) and not isinstance(scale, bool)
+    if not number or not math.isfinite(scale) or not 2.0**-149 <= scale < 2.0**128:
+        problems.append(f"the loss scale is {str(scale)[:40]}, not a positive float32 number")
+        scale = 1.0
+    collect.found += several("CC961", (f"{file.path}: {one}" for one in problems))
+    rest = (counts["good"], counts["bad"], counts["stuck"])
+    return windows, updates, Scale(float(scale), *rest) if scaled else None
+
+
+def _shapes(state: TrainingState) -> Iterator[str]:
+    for name, array in state.averages.items():
+        if name not in state.weights:
+            yield f"average of {name!r}, which is no weight"
+        elif array.shape != state.weights[name].shape:
+            yield f"average of {name!r} has shape {array.shape}, not {state.weights[name].shape}"
+    for slot, arrays in state.moments.items():
+        for name, array in arrays.items():
+            if name not in state.weights:
+                yield f"{slot} of {name!r}, which is no weight"
+                continue
+            wanted = slot_shape(slot, state.weights[name].shape)
+            if array.shape != wanted:
+                yield f"{slot} of {name!r} has shape {array.shape}, not {wanted}"
+
+
+def _complete(state: TrainingState) -> Iterator[str]:
+    """Yield the weights that have one moment of their optimizer and lack another."""
+    wanted = FAMILIES.get(frozenset(state.moments))
+    if not wanted:
+        return
+    for name in {name for arrays in state.moments.values() for name in arrays}:
+        if name not in state.weights:
+            continue
+        for slot in wanted(state.weights[name].ndim):
+            if name not in state.moments.get(slot, {}):
+                yield f"{slot} of {name!r} is missing"
+    if state.updates and not any(state.moments.values()):
+        yield f"no moments after {state.updates} updates"
+
+
+def _values(name: str, array: Any) -> Iterator[str]:
+    import numpy as np
+
+    if array.dtype.kind != "f":
+        if not name.startswith("model/"):
+            yield f"{name!r} is of type {array.dtype}, not a float"
+        return
+    if not np.isfinite(array).all():
+        yield f"{name!r} holds inf or nan"
+    elif name.startswith(("optimizer/exp_avg_sq/", "optimizer/variance/")) and (array < 0).any():
+        yield f"{name!r} is a mean of squares and holds negative numbers"
+
+
+def _damaged(file: Container, message: str) -> Diagnostic:
+    return Diagnostic(code="CC961", message=f"{file.path}: {message}")

@@ -1,0 +1,64 @@
+"""Diagnostics about many things of one kind: the first ones in words, the others as a number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+
+SHOWN = 8
+
+
+class DamagedError(ValueError):
+    """A text of a file is not the JSON that it should be."""
+
+
+def fail(code: str, message: str, hint: str = "") -> DiagnosticError:
+    """Return the error of one diagnostic."""
+    return DiagnosticError(Diagnostic(code=code, message=message, hint=hint))
+
+
+def several(
+    code: str, messages: Iterable[str], hint: str = "", severity: Severity = Severity.ERROR
+) -> list[Diagnostic]:
+    """Return one diagnostic a message, the last of which counts those that are not shown."""
+    texts = list(messages)
+    left = len(texts) - SHOWN
+    shown = texts if left <= 1 else [*texts[:SHOWN], f"{left} more of this kind"]
+    return [Diagnostic(code=code, message=m, hint=hint, severity=severity) for m in shown]
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Return the first names in words."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - most} more" if len(ordered) > most else ""
+    return ", ".join(map(repr, ordered[:most])) + more
+
+
+def strict_json(text: str) -> Any:
+    """Read JSON without duplicate keys, infinities or nan.
+
+    Raises:
+        DamagedError: With the reason in words.
+    """
+
+    def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            keys = [key for key, _ in pairs]
+            raise DamagedError(f"key {next(k for k in keys if keys.count(k) > 1)!r} is there twice")
+        return found
+
+    def refuse(constant: str) -> Any:
+        raise DamagedError(f"{constant} is no number of JSON")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+    except DamagedError:
+        raise
+    except RecursionError:
+        raise DamagedError("nested too deeply") from None
+    except ValueError as error:
+        raise DamagedError(str(error)) from None

@@ -1,0 +1,36 @@
+"""The moments that optimizers keep, by the names they have in checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+_Wanted = Callable[[int], tuple[str, ...]]
+
+
+def _always(*slots: str) -> _Wanted:
+    return lambda dimensions: slots
+
+
+def _factored(dimensions: int) -> tuple[str, ...]:
+    return ("row_var", "col_var") if dimensions > 1 else ("variance",)
+
+
+FAMILIES: Mapping[frozenset[str], _Wanted] = {
+    frozenset(): _always(),
+    frozenset({"momentum_buffer"}): _always("momentum_buffer"),
+    frozenset({"exp_avg", "exp_avg_sq"}): _always("exp_avg", "exp_avg_sq"),
+    frozenset({"exp_avg"}): _always("exp_avg"),
+    frozenset({"row_var", "col_var", "variance"}): _factored,
+    frozenset({"row_var", "col_var"}): _factored,
+    frozenset({"variance"}): _factored,
+}
+"""Which moments occur together, and which of them a weight has that has so many dimensions."""
+
+
+def slot_shape(slot: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a moment of a weight of some shape."""
+    if slot == "row_var" and len(shape) > 1:
+        return (*shape[:-1], 1)
+    if slot == "col_var" and len(shape) > 1:
+        return (*shape[:-2], 1, shape[-1])
+    return shape

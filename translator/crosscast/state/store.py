@@ -1,0 +1,76 @@
+"""Write a checkpoint as emitted scripts do: whole or not at all, and over nobody's work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from crosscast.state.problems import fail
+from crosscast.state.training_state import TrainingState
+
+NAME = "checkpoint.safetensors"
+
+
+def place_of(output: str) -> Path:
+    """Return the file meant by -o: itself, or what a script with `--output` there resumes from."""
+    path = Path(output)
+    return path if path.suffix == ".safetensors" and not path.is_dir() else path / NAME
+
+
+def check_place(path: Path, source: Path, *, force: bool) -> None:
+    """Refuse a place before any work is done.
+
+    Raises:
+        DiagnosticError: CC501 a file that exists, CC502 a folder, CC503 a symbolic link, CC969 the
+            source itself.
+    """
+    try:
+        if path.is_symlink():
+            raise fail("CC503", f"{path} is a symbolic link")
+        if path.is_dir():
+            raise fail("CC502", f"{path} is a folder")
+        if path.exists() and path.samefile(source):
+            raise fail("CC969", f"-o {path} is the file that is read")
+        if path.exists() and not force:
+            raise fail("CC501", f"{path} exists", hint="--force replaces it")
+    except (OSError, ValueError) as error:
+        raise fail("CC502", f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def write_state(path: Path, state: TrainingState) -> None:
+    """Write a checkpoint.
+
+    Raises:
+        DiagnosticError: CC502 if the system refuses; nothing is left behind then.
+    """
+    import numpy as np
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    arrays = {name: np.asarray(array, order="C") for name, array in state.tensors()}
+    metadata = {"recipe": json.dumps(state.recipe), "counters": json.dumps(state.counters())}
+    partial: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".state-", suffix=".partial")
+        os.close(handle)
+        partial = Path(name)
+        save_file(arrays, partial, metadata)
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(path)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise fail("CC502", f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    finally:
+        if partial is not None:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """Return the process's mask of permissions, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,196 @@
+"""The parts of a file of torch.save, each checked for itself and told in the words of a state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from crosscast.diagnostics import Severity
+from crosscast.recipe import BertModel, DynamicLossScaling, Recipe
+from crosscast.state import torch_keys as keys
+from crosscast.state.problems import fail, listed, several
+from crosscast.state.saved import SavedTensor
+from crosscast.state.training_state import Account
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from crosscast.diagnostics import Collector
+
+Arrays = dict[str, "np.ndarray"]
+
+
+@dataclass(slots=True)
+class Reading:
+    """What reading a file gathers: the recipe it is read for, its report and its problems."""
+
+    path: str
+    recipe: Recipe
+    account: Account
+    collect: Collector
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Names in the file to names in the state."""
+
+    def problem(
+        self, code: str, messages: Iterable[str], severity: Severity = Severity.ERROR
+    ) -> None:
+        """Note diagnostics about the file."""
+        texts = (f"{self.path}: {message}" for message in messages)
+        self.collect.found += several(code, texts, severity=severity)
+
+
+def split(tree: Any, reading: Reading) -> dict[str, Any]:
+    """Return the parts by what they are; everything else is reported.
+
+    Raises:
+        DiagnosticError: CC960 for a file without weights or without an optimizer.
+    """
+    if not isinstance(tree, dict) or not all(isinstance(key, str) for key in tree):
+        raise fail("CC960", f"{reading.path}: not a dictionary of state dictionaries")
+    parts: dict[str, Any] = {}
+    for part, names in keys.PARTS.items():
+        found = [name for name in names if name in tree]
+        if len(found) > 1:
+            reading.problem("CC961", [f"{listed(found)} are both {part}"])
+        if found:
+            parts[part] = _single(tree[found[0]], part, reading)
+    if "weights" not in parts or "optimizer" not in parts:
+        lacks = "weights" if "weights" not in parts else "the state of an optimizer"
+        hint = f"known keys: {', '.join(keys.MODEL)}; {', '.join(keys.OPTIMIZER)}"
+        raise fail("CC960", f"{reading.path}: lacks {lacks}", hint)
+    inside = [name for name in keys.WITHIN_WINDOW if _counts(tree.get(name))]
+    reading.problem("CC968", (f"{name!r} says so" for name in inside))
+    used = {name for names in keys.PARTS.values() for name in names} | {"windows", "updates"}
+    for name in tree:
+        if name not in used and name not in inside:
+            reading.problem("CC965", [f"{name!r} goes nowhere"], Severity.WARNING)
+            reading.account.add(name, 1, "left out", "a recipe's scripts have no such thing")
+    return parts | {name: tree[name] for name in ("windows", "updates") if name in tree}
+
+
+def _single(value: Any, part: str, reading: Reading) -> Any:
+    if not isinstance(value, list):
+        return value
+    if len(value) != 1:
+        reading.problem("CC961", [f"{len(value)} states of {part}; a recipe has one"])
+    return value[0] if value else {}
+
+
+def _counts(value: Any) -> bool:
+    """Whether what is kept for the middle of a window holds anything."""
+    if isinstance(value, SavedTensor):
+        return bool(value.array.any())
+    if isinstance(value, dict | list):
+        return any(map(_counts, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int | float) and bool(value)
+
+
+def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
+    """Return the tensors of a state_dict by their names in the state, floats as float32."""
+    if not isinstance(value, dict):
+        reading.problem("CC961", [f"{part} are not a dictionary"])
+        return {}
+    nested = value.get("module") or value.get("shadow")
+    held = nested if isinstance(nested, dict) else value
+    tensors = {str(k): v for k, v in held.items() if isinstance(v, SavedTensor)}
+    tensors.pop("n_averaged", None)
+    others = [name for name in map(str, held) if name not in tensors and name != "n_averaged"]
+    reading.problem("CC961", (f"{part} {name!r} is no tensor" for name in others))
+    names = new_names(tensors, reading.recipe)
+    _tell_half(tensors, part, reading)
+    reading.renamed |= names
+    return {names[n]: widened(one) for n, one in tensors.items() if n in names}
+
+
+def new_names(names: Iterable[str], recipe: Recipe) -> dict[str, str]:
+    """Return what names become: without wrappers' prefixes, in today's spelling for BERT."""
+    shipped = isinstance(recipe.model, BertModel)
+    found = {name: name for name in names}
+    removed = True
+    while removed and found:
+        removed = False
+        for prefix in keys.SHIPPED_PREFIXES if shipped else keys.PREFIXES:
+            if all(name.startswith(prefix) and name != prefix for name in found.values()):
+                found = {name: new.removeprefix(prefix) for name, new in found.items()}
+                removed = True
+    if not shipped:
+        return found
+    for old, new in keys.OLD_NAMES.items():
+        found = {k: v.removesuffix(old) + new if v.endswith(old) else v for k, v in found.items()}
+    return {k: v for k, v in found.items() if v.rpartition(".")[2] not in keys.CONSTANTS}
+
+
+def widened(tensor: SavedTensor) -> np.ndarray:
+    """Return an array whose floats are float32."""
+    import numpy as np
+
+    if tensor.array.dtype.kind != "f":
+        return tensor.array
+    return np.asarray(tensor.array, np.float32)
+
+
+def _tell_half(tensors: Mapping[str, SavedTensor], part: str, reading: Reading) -> None:
+    half = [name for name, one in tensors.items() if one.dtype in ("float16", "bfloat16")]
+    double = [name for name, one in tensors.items() if one.dtype == "float64"]
+    texts = []
+    if half:
+        texts.append(f"{len(half)} {part} were half numbers; float32 ones are not in the file")
+    if double:
+        texts.append(f"{len(double)} {part} were float64 and are rounded to float32")
+    reading.problem("CC965", texts, Severity.WARNING)
+
+
+def scale_of(value: Any, reading: Reading) -> tuple[float, int] | None:
+    """Return the loss scale and the number of clean steps; None for a scaler that is off."""
+    if not isinstance(value, dict):
+        reading.problem("CC961", ["the loss scaler's state is not a dictionary"])
+        return None
+    if not value:
+        return None
+    if "scale" in value:
+        scale, good = value["scale"], value.get("_growth_tracker", 0)
+        _compare_scaler(value, reading)
+    elif set(value) == {"loss_scaler0"} and isinstance(value["loss_scaler0"], dict):
+        scale = value["loss_scaler0"].get("loss_scale")  # apex
+        good = value["loss_scaler0"].get("unskipped", 0)
+    else:
+        reading.problem("CC961", [f"no loss scaler has {listed(map(str, value))}"])
+        return None
+    scale, good = number(scale), number(good)
+    sound = scale is not None and math.isfinite(scale) and 2.0**-149 <= scale < 2.0**128
+    if not sound or good is None or good != int(good) or good < 0:
+        reading.problem("CC961", [f"loss scale {scale} after {good} clean steps"])
+        return None
+    assert scale is not None
+    return float(scale), int(good)
+
+
+def number(value: Any) -> float | None:
+    """Return a number, also out of a tensor of one; None for anything else."""
+    if isinstance(value, SavedTensor) and value.array.size == 1:
+        value = value.array.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if isinstance(value, int) or math.isfinite(value) else None
+
+
+def count(value: Any) -> int | None:
+    """Return a whole number that is not negative; None for anything else."""
+    found = number(value)
+    return int(found) if found is not None and 0 <= found < 2**53 and found == int(found) else None
+
+
+def _compare_scaler(value: Mapping[str, Any], reading: Reading) -> None:
+    scaling = reading.recipe.loss_scaling
+    if not isinstance(scaling, DynamicLossScaling):
+        return
+    wrong = [
+        f"loss scaler: {name} is {value[name]}, in the recipe {getattr(scaling, name)}"
+        for name in keys.SCALER_SETTINGS
+        if name in value and number(value[name]) != getattr(scaling, name)
+    ]
+    if scaling.hysteresis > 1:
+        wrong.append("GradScaler backs off at every overflow; the recipe's hysteresis is more")
+    reading.problem("CC966", wrong)

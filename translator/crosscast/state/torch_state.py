@@ -1,0 +1,125 @@
+"""A training state out of a file of torch.save, as scripts of PyTorch save it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crosscast.diagnostics import Collector, Diagnostic
+from crosscast.lowering import recipe_hash
+from crosscast.recipe import Recipe
+from crosscast.state.torch_optimizer import read_optimizer
+from crosscast.state.torch_parts import Reading, arrays_of, count, scale_of, split
+from crosscast.state.training_state import Account, Scale, TrainingState
+
+_HINT = "--windows N: optimizer steps tried; --updates N: those of them that were not skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the user says about where the run is; None: nothing."""
+
+    windows: int | None = None
+    updates: int | None = None
+
+
+def read_saved(
+    path: str, tree: Any, recipe: Recipe, given: Given, account: Account, collect: Collector
+) -> TrainingState:
+    """Return the state in what torch.save wrote, to go on with by a recipe.
+
+    Args:
+        path: The file, for messages.
+        tree: What it holds, from `saved.saved_file`.
+        recipe: The recipe that goes on.
+        given: What the user says about the position.
+        account: Gets a row for everything found.
+        collect: Gets the problems; the state means nothing if one of them is an error.
+
+    Raises:
+        DiagnosticError: CC960 for a file without weights or without an optimizer.
+    """
+    reading = Reading(path, recipe, account, collect)
+    parts = split(tree, reading)
+    weights = arrays_of(parts["weights"], "weights", reading)
+    left = len(parts["weights"]) - len(weights) if isinstance(parts["weights"], dict) else 0
+    account.add("weights", len(weights), "carried", "from PyTorch's layout")
+    if left > 0:
+        account.add("constant buffers", left, "left out", "the same in every model of the kind")
+    moments, steps = read_optimizer(parts["optimizer"], weights, reading)
+    for slot, arrays in moments.items():
+        account.add(slot, len(arrays), "carried", "raw: the same whatever epsilon and correction")
+    averages = arrays_of(parts["averages"], "averages", reading) if "averages" in parts else {}
+    if averages:
+        trained = {name for arrays in moments.values() for name in arrays} or set(weights)
+        buffers = len(averages.keys() - trained)
+        averages = {name: a for name, a in averages.items() if name in trained}
+        account.add("averages", len(averages), "carried", "float32")
+        if buffers:
+            account.add("averages of buffers", buffers, "left out", "weights alone are averaged")
+    windows, updates = _position(parts, steps, given, reading)
+    scale = _scale(parts, reading)
+    return TrainingState(recipe_hash(recipe), weights, moments, averages, windows, updates, scale)
+
+
+def _scale(parts: Mapping[str, Any], reading: Reading) -> Scale | None:
+    found = scale_of(parts["loss scale"], reading) if "loss scale" in parts else None
+    if found is None:
+        return None
+    reading.account.add("loss scale", 1, "carried", f"{found[0]:g}, {found[1]} clean steps")
+    reading.account.add("hopeless windows", 1, "reset", "counted from 0 by the emitted script")
+    return Scale(found[0], found[1], 0, 0)
+
+
+def _position(
+    parts: Mapping[str, Any], steps: int | None, given: Given, reading: Reading
+) -> tuple[int, int]:
+    """Return windows and updates; what is known twice has to agree."""
+    recipe = reading.recipe
+    ticks = _ticks(parts.get("schedule"), reading)
+    by_attempt = recipe.schedule.tick == "attempt"
+    windows: dict[str, int | None] = {
+        "--windows": given.windows,
+        "'windows' in the file": count(parts.get("windows")),
+        "the scheduler": ticks if by_attempt else None,
+    }
+    updates: dict[str, int | None] = {
+        "--updates": given.updates,
+        "'updates' in the file": count(parts.get("updates")),
+        "the optimizer": steps,
+        "the scheduler": None if by_attempt else ticks,
+    }
+    if not recipe.scaling_on:  # nothing is skipped
+        both = [(w, n) for known in (updates, windows) for w, n in known.items() if n is not None]
+        windows = updates = dict(both)
+    found = _agreed("windows", windows, reading), _agreed("updates", updates, reading)
+    if found[1] > found[0] > 0:
+        reading.problem("CC967", [f"{found[1]} updates in {found[0]} windows"])
+    return found
+
+
+def _ticks(value: Any, reading: Reading) -> int | None:
+    """Return the position of a scheduler."""
+    if not isinstance(value, dict):
+        return None
+    found = count(value.get("last_epoch"))
+    how = "not its class: the recipe's formula at this position"
+    reading.account.add("schedule", 1, "derived", how)
+    return found
+
+
+def _agreed(what: str, found: Mapping[str, int | None], reading: Reading) -> int:
+    known = {where: number for where, number in found.items() if number is not None}
+    if len(set(known.values())) == 1:
+        value = next(iter(known.values()))
+        how = f"{value}, from {' and '.join(known)}"
+        reading.account.add(what, 1, "carried" if len(known) > 1 else "derived", how)
+        return value
+    if known:
+        said = "; ".join(f"{where}: {number}" for where, number in known.items())
+        message = f"{reading.path}: {what} do not agree: {said}"
+    else:
+        message = f"{reading.path}: does not say how many {what} it has made"
+    reading.collect.add(Diagnostic(code="CC967", message=message, hint=_HINT))
+    return 0

@@ -1,0 +1,84 @@
+"""What a checkpoint holds, whichever framework wrote it. Arrays by name, counters as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Arrays = Mapping[str, "np.ndarray"]
+Verdict = Literal["carried", "renamed", "turned", "derived", "reset", "left out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The loss scale, its counters of clean and overflowed attempts, and of hopeless windows."""
+
+    scale: float
+    good: int
+    bad: int
+    stuck: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingState:
+    """A run between two windows.
+
+    `recipe` is the fingerprint of the recipe it was trained by. `moments` are by slot, then by
+    name of the weight. `windows` counts attempts, `updates` those that were not skipped.
+    """
+
+    recipe: str
+    weights: Arrays
+    moments: Mapping[str, Arrays]
+    averages: Arrays
+    windows: int
+    updates: int
+    scale: Scale | None
+
+    def tensors(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield every array by its name in a checkpoint."""
+        for name, array in self.weights.items():
+            yield f"model/{name}", array
+        for slot, arrays in self.moments.items():
+            for name, array in arrays.items():
+                yield f"optimizer/{slot}/{name}", array
+        for name, array in self.averages.items():
+            yield f"ema/{name}", array
+
+    def counters(self) -> dict[str, float]:
+        """Return the counters as a checkpoint has them."""
+        counters: dict[str, float] = {"windows": self.windows, "updates": self.updates}
+        if self.scale is not None:
+            scale = self.scale
+            counters |= {"stuck": scale.stuck, "scale": scale.scale}
+            counters |= {"good": scale.good, "bad": scale.bad}
+        return counters
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What became of one part of a source: a row of the report."""
+
+    part: str
+    count: int
+    verdict: Verdict
+    how: str
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return the row as plain data."""
+        return {"part": self.part, "count": self.count, "verdict": self.verdict, "how": self.how}
+
+
+@dataclass(slots=True)
+class Account:
+    """The rows of a report, gathered while a state is read and changed."""
+
+    rows: list[Part] = field(default_factory=list)
+
+    def add(self, part: str, count: int, verdict: Verdict, how: str) -> None:
+        """Note what became of a part."""
+        self.rows.append(Part(part, count, verdict, how))
