@@ -140,7 +140,7 @@ def make_lab(folder: Path, recipes: Mapping[str, Mapping[str, Any]]) -> Lab:
     """Compile recipes for every framework and make their data."""
     write_rows(folder / "train.npz", ROWS)
     write_rows(folder / "eval.npz", 12, seed=1)
-    built = {name: tiny_recipe(**COMMON | fields) for name, fields in recipes.items()}
+    built = {name: tiny_recipe(**{**COMMON, **fields}) for name, fields in recipes.items()}
     for name, recipe in built.items():
         (folder / f"{name}.yaml").write_text(recipe_text(recipe))
         for framework in FRAMEWORKS:

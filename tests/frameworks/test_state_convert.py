@@ -31,6 +31,7 @@ from frameworks.state_runs import (
     Lab,
     make_lab,
 )
+from state_files import sections
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.slow]
 
@@ -39,7 +40,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pyt
 LIMIT = {"float32": 1e-5, "float16": 2e-3}
 EXACT = ("window", "n_micro", "rows", "lr", "scale", "skipped", "updates")
 GO_ON = ("--resume", "--windows", WHOLE)
-OWN = {
+OWN: dict[str, dict[str, Any]] = {
     "own-adamw": {"optimizer": ADAMW, "ema": {"decay": 0.9}},
     "own-adafactor": {"optimizer": {"name": "adafactor", "learning_rate": 1e-2}},
 }
@@ -120,7 +121,7 @@ def farthest(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> float
     """The largest difference of the losses; windows without a finite one have to agree."""
     pairs = [(a["loss"], b["loss"]) for a, b in zip(found, wanted, strict=True)]
     assert [a is None for a, _ in pairs] == [b is None for _, b in pairs]
-    return max(abs(a - b) for a, b in pairs if a is not None)
+    return float(max(abs(a - b) for a, b in pairs if a is not None))
 
 
 def check_pair(lab: Lab, recipe: str, source: str, target: str, limit: float) -> None:
@@ -139,14 +140,30 @@ def test_shipped_bert_goes_on_in_another_framework(
     lab: Lab, recipe: str, pair: tuple[str, str]
 ) -> None:
     check_pair(lab, recipe, *pair, LIMIT[recipe.rpartition("-")[2]])
-    name = "ema" if recipe == "adamw-float32" else "model"
-    found, wanted = (
-        load_file(lab.output(pair[1], recipe, run) / f"{name}.safetensors")
-        for run in (f"from-{pair[0]}", "whole")
+    source, target = pair
+    found = weights(lab, target, recipe, f"from-{source}")
+    whole = {one: weights(lab, one, recipe, "whole") for one in pair}
+    # Adam amplifies rounding, more so in half. Uninterrupted runs of both show how much.
+    usual = distance(*whole.values())
+    assert distance(found, whole[target]) < 4 * usual + 1e-6
+    assert distance(found, whole[source]) < 4 * usual + 1e-6
+
+
+def weights(lab: Lab, framework: str, recipe: str, name: str) -> dict[str, np.ndarray]:
+    """The final weights of a run; with averages, these."""
+    file = "model" if lab.recipes[recipe].ema.decay is None else "ema"
+    found: dict[str, np.ndarray] = load_file(
+        lab.output(framework, recipe, name) / f"{file}.safetensors"
     )
-    apart = max(float(np.abs(found[n] - wanted[n]).max()) for n in wanted)
-    # Adam moves a weight whose gradients are noise by its rate, whichever way.
-    assert apart < (1e-3 if "float32" in recipe else 2e-2)
+    return found
+
+
+def distance(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
+    """How far apart weights are, all of them together, as a share of their length."""
+    assert one.keys() == other.keys()
+    apart = sum(np.square(one[n] - other[n], dtype=np.float64).sum() for n in one)
+    length = sum(np.square(one[n], dtype=np.float64).sum() for n in one)
+    return float(np.sqrt(apart / length))
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
@@ -219,12 +236,12 @@ def test_nothing_of_a_checkpoint_is_lost(lab: Lab) -> None:
             for state in (begun, found)
         ]
         if not told and not added:
-            np.testing.assert_allclose(*sums, rtol=1e-12)
+            np.testing.assert_allclose(sums[0], sums[1], rtol=1e-12)
 
 
-def test_converted_files_of_the_shipped_model_are_the_same_bytes(lab: Lab) -> None:
+def test_converted_files_of_the_shipped_model_are_the_same(lab: Lab) -> None:
     for recipe in RECIPES:
         source = lab.output("paddle", recipe, "half") / "checkpoint.safetensors"
         output = lab.folder / "same" / f"{recipe}.safetensors"
         take(lab, "paddle", "tensorflow", recipe, "half", output)
-        assert output.read_bytes() == source.read_bytes()
+        assert sections(output) == sections(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -99,15 +100,28 @@ def show_command(
     json: JsonOption = False,
 ) -> int:
     """Print what a training state holds, after checking it."""
-    from crosscast.state.convert import Request, as_json, show
+    from crosscast.state.convert import Request, as_json, keys_of, show
 
     request = Request(checkpoint, of, recipe=recipe, windows=windows, updates=updates, rows=rows)
+    keys = keys_of(request)
+    if keys is not None:
+        _print_keys(keys, as_json=json)
+        return 0
     outcome = show(request)
     if json:
         print_json(as_json(outcome, request))
         return 0
     _print(outcome)
     return 0
+
+
+def _print_keys(keys: Sequence[tuple[str, int, int, str]], *, as_json: bool) -> None:
+    from crosscast.state.outline import COLUMNS
+
+    if as_json:
+        print_json({"version": 1, "keys": [dict(zip(COLUMNS, key, strict=True)) for key in keys]})
+    else:
+        print_table(COLUMNS, [(key, str(t), str(n), taken) for key, t, n, taken in keys])
 
 
 def _print(outcome: Outcome) -> None:

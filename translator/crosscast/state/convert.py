@@ -12,7 +12,7 @@ from crosscast.state.container import looks_like_one, open_container
 from crosscast.state.emitted import check, read_emitted
 from crosscast.state.layout_map import apply_map, read_map
 from crosscast.state.like import complete
-from crosscast.state.naming import is_shipped
+from crosscast.state.naming import NAMINGS, is_shipped
 from crosscast.state.problems import fail, several
 from crosscast.state.store import NAME, check_place, place_of, write_state
 from crosscast.state.training_state import Account, Part, TrainingState
@@ -81,11 +81,31 @@ def show(request: Request) -> Outcome:
     return read(request, source_path(request.source), of, of)
 
 
+def keys_of(request: Request) -> list[tuple[str, int, int, str]] | None:
+    """Return the keys of a file of torch.save that no recipe is given for; else None.
+
+    Raises:
+        DiagnosticError: As `outline.outline`.
+    """
+    require_packages()
+    source = source_path(request.source)
+    if request.recipe or _is_safe(source):
+        return None
+    from crosscast.state.outline import outline
+
+    return outline(source, _target(request.of).backend.name)
+
+
+def _is_safe(source: Path) -> bool:
+    """Whether a file is to be read as safetensors."""
+    return looks_like_one(source) or source.suffix == ".safetensors"
+
+
 def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     """Return a state as the target has it, checked against the recipe if there is one."""
     collect, account = Collector(), Account()
     recipe = _recipe(request.recipe)
-    if looks_like_one(source) or source.suffix == ".safetensors":
+    if _is_safe(source):
         state = _read_emitted(request, source, account)
     else:
         state = _read_saved(request, source, of, recipe, account, collect)
@@ -146,6 +166,8 @@ def _read_emitted(request: Request, source: Path, account: Account) -> TrainingS
         account.add("weights", len(state.weights), "carried", "the same name and layout")
     for slot, arrays in state.moments.items():
         account.add(slot, len(arrays), "carried", "raw: the same whatever epsilon and correction")
+    if not state.moments:
+        account.add("moments", 0, "carried", "SGD without momentum keeps none")
     if state.averages:
         account.add("averages", len(state.averages), "carried", "float32")
     if state.scale is not None:
@@ -190,9 +212,14 @@ def _place(
     shipped = is_shipped(state.weights) if recipe is None else recipe.model.kind == "bert"
     if shipped or of.backend.name == to.backend.name:
         return state
-    message = f"weights of a model of your own are named and laid out by {of.backend.name}"
+    ways = (f"{one}: {NAMINGS[one].own}" for one in _names(of, to) if one in NAMINGS)
+    message = f"weights of a model of your own differ in name and layout ({'; '.join(ways)})"
     hint = "say by --layout MAP.json what they are in the other framework (docs/state.md)"
     raise fail("CC964", f"{request.source}: {message}", hint)
+
+
+def _names(*targets: Target) -> tuple[str, ...]:
+    return tuple(target.backend.name for target in targets)
 
 
 def _check(source: Path, state: TrainingState, recipe: Recipe | None, collect: Collector) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosscast.diagnostics import Collector, Diagnostic
 from crosscast.state.container import Container
-from crosscast.state.problems import DamagedError, listed, several, strict_json
+from crosscast.state.problems import DamagedError, fail, listed, several, strict_json
 from crosscast.state.slots import FAMILIES, slot_shape
 from crosscast.state.training_state import Arrays, Scale, TrainingState
 
@@ -55,11 +55,13 @@ def check(state: TrainingState) -> Iterator[str]:
 def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]:
     """Return the recipe's fingerprint and the counters; all else is reported."""
     found: dict[str, Any] = {}
+    if not {"recipe", "counters"} & set(file.metadata):
+        hint = "weights alone go into a script by its option --weights"
+        raise fail("CC960", f"{file.path}: holds no recipe and no counters", hint)
     for key in ("recipe", "counters"):
         if key not in file.metadata:
             message = f"{file.path}: says nothing of its {key}"
-            hint = "weights alone go into a script by its option --weights"
-            collect.add(Diagnostic(code="CC960", message=message, hint=hint))
+            collect.add(Diagnostic(code="CC960", message=message))
             continue
         try:
             found[key] = strict_json(file.metadata[key])
@@ -166,8 +168,6 @@ def _complete(state: TrainingState) -> Iterator[str]:
         for slot in wanted(state.weights[name].ndim):
             if name not in state.moments.get(slot, {}):
                 yield f"{slot} of {name!r} is missing"
-    if state.updates and not any(state.moments.values()):
-        yield f"no moments after {state.updates} updates"
 
 
 def _values(name: str, array: Any) -> Iterator[str]:

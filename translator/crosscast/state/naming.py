@@ -13,32 +13,26 @@ class Naming:
 
     kernel: str
     """Layout of the kernel of a dense layer inside the framework."""
-    shipped: str
-    """What its checkpoints call the weights of the shipped BERT, and how they lie there."""
     own: str
-    """What its checkpoints call those of a model of one's own."""
+    """What its checkpoints call the weights of a model of one's own; those of the shipped BERT
+    have the names of Hugging Face and PyTorch's layout everywhere."""
     evidence: str
 
-
-_CANONICAL = "names of Hugging Face, dense kernels (out, in)"
 
 NAMINGS: dict[str, Naming] = {
     "torch": Naming(
         "(out, in)",
-        _CANONICAL,
-        "`state_dict()` names, PyTorch's layout",
+        "those of `state_dict()`",
         "frameworks/test_state_convert.py::test_shipped_bert_goes_on_in_another_framework",
     ),
     "tensorflow": Naming(
         "(in, out)",
-        _CANONICAL,
-        "paths of variables (`net/dense/kernel`), Keras' layout",
+        "paths of variables: `net/dense/kernel`",
         "frameworks/test_state_convert.py::test_own_models_go_on_by_a_map",
     ),
     "paddle": Naming(
         "(in, out)",
-        _CANONICAL,
-        "`state_dict()` names, Paddle's layout",
+        "those of `state_dict()`",
         "frameworks/test_state_convert.py::test_own_models_go_on_by_a_map",
     ),
 }

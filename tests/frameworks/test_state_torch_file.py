@@ -1,0 +1,102 @@
+"""Files of torch.save: a user's own run goes on in emitted scripts; nothing is ever unpickled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast.cli_compile import recipe_text
+from crosscast.diagnostics import DiagnosticError
+from crosscast.state.convert import Request, convert, show
+from crosscast_parity.weights import bert_weights, save
+from frameworks.emitted_script import emit, tiny_recipe, write_rows
+from frameworks.script_runs import calls
+from frameworks.state_runs import ADAMW, COMMON, HALF_TYPE
+from frameworks.subprocesses import run_python
+
+HERE = Path(__file__).parent
+STEPS, MORE = 20, 40
+SCALED = {
+    "precision": HALF_TYPE,
+    "loss_scaling": {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 7},
+}
+pytestmark = [pytest.mark.torch]
+
+
+def trained(folder: Path, **fields: Any) -> tuple[Path, list[float], list[float]]:
+    """Let a user's loop train, for some steps and for twice as many; return file and losses."""
+    recipe = tiny_recipe(**COMMON | {"optimizer": ADAMW} | fields)
+    (folder / "recipe.yaml").write_text(recipe_text(recipe))
+    emit(recipe, "torch", folder / "torch")
+    write_rows(folder / "train.npz", 52)
+    write_rows(folder / "eval.npz", 12, seed=1)
+    sizes: Any = recipe.model
+    save(folder / "start.safetensors", bert_weights(sizes, 3, 0.1))
+    mode = "half" if recipe.scaling_on else "whole"
+    program = HERE / "user_loop_torch.py"
+    losses = [
+        run_python(program, "torch", folder / "torch", folder / f"{steps}.pt", steps, mode)
+        for steps in (STEPS, MORE)
+    ]
+    assert losses[1][:STEPS] == pytest.approx(losses[0], nan_ok=True)
+    return folder / f"{STEPS}.pt", *losses
+
+
+def goes_on(folder: Path, framework: str, source: Path, **given: int) -> list[dict[str, Any]]:
+    """Convert the file, go on in a framework's emitted script; return the trace."""
+    recipe = folder / "recipe.yaml"
+    output = folder / f"out-{framework}"
+    request = Request(
+        str(source), "torch", framework, str(output), str(recipe), windows=given.get("windows")
+    )
+    outcome = convert(request)
+    assert {row.part for row in outcome.rows} >= {"weights", "exp_avg", "exp_avg_sq", "windows"}
+    assert [note.code for note in outcome.notes] == ["CC965"]  # its key `epoch`
+    flags = ("--train", folder / "train.npz", "--eval", folder / "eval.npz", "--resume")
+    options = (*flags, "--device", "cpu", "--threads", 1, "--windows", MORE)
+    (run,) = calls(folder / framework / "train.py", framework, [(output, options)])
+    assert run.code == 0, run.stderr + run.traceback
+    return run.trace
+
+
+@pytest.mark.paddle
+def test_a_loop_of_torch_goes_on_in_paddle(tmp_path: Path) -> None:
+    source, _, losses = trained(tmp_path)
+    recipe = tiny_recipe(**COMMON | {"optimizer": ADAMW})
+    emit(recipe, "paddle", tmp_path / "paddle")
+    rows = goes_on(tmp_path, "paddle", source)
+    assert [row["window"] for row in rows] == list(range(STEPS, MORE))
+    assert [row["loss"] for row in rows] == pytest.approx(losses[STEPS:], abs=2e-6)
+
+
+def test_a_scaled_loop_goes_on_in_an_emitted_script(tmp_path: Path) -> None:
+    """Two of its steps were skipped, the second just before it stopped."""
+    source, _, losses = trained(tmp_path, **SCALED)
+    with pytest.raises(DiagnosticError, match="does not say how many windows"):
+        goes_on(tmp_path, "torch", source)
+    assert not (tmp_path / "out-torch").exists()
+    rows = goes_on(tmp_path, "torch", source, windows=STEPS)
+    assert [row["loss"] for row in rows] == pytest.approx(losses[STEPS:], abs=1e-3)
+    assert (rows[0]["scale"], rows[0]["updates"]) == (1024.0, STEPS - 1)
+    assert rows[7]["scale"] == 2048.0
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    names = run_python(HERE / "hostile_files_torch.py", "torch", folder)
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(recipe_text(tiny_recipe(**COMMON)))
+    found = {}
+    for name in names:
+        with pytest.raises(DiagnosticError) as caught:
+            show(Request(str(folder / name), recipe=str(recipe)))
+        found[name] = caught.value.diagnostics[0].code
+    assert found == {
+        **dict.fromkeys(names, "CC963"),
+        "flat.pt": "CC960",
+        "sparse.pt": "CC961",
+    }
+    assert not (folder / "executed").exists()

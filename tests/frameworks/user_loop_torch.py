@@ -1,0 +1,86 @@
+"""A training script of a user, with what PyTorch brings: `user_loop_torch.py SCRIPTS OUTPUT STEPS`.
+
+Model and rows come from the emitted scripts below SCRIPTS, so that both train the same; the loop
+and everything in the file it saves are the usual ones. Prints the losses as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+LEARNING_RATE, WARMUP, TOTAL = 2e-3, 10, 100
+
+
+def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
+    """Train, save model, optimizer, scaler and scheduler; return the losses."""
+    sys.path.insert(0, str(folder))
+    import model as modeling
+    import train  # type: ignore[import-not-found]
+    from safetensors.numpy import load_file
+
+    torch.set_num_threads(1)
+    model = modeling.build_model().train()
+    parameters: dict[str, Any] = modeling.named_parameters(model)
+    with torch.no_grad():
+        for name, array in load_file(output.with_name("start.safetensors")).items():
+            parameters[name].copy_(torch.tensor(array))
+    exempt = ("bias", "LayerNorm.weight")
+    groups = [
+        {
+            "params": [p for n, p in parameters.items() if n.endswith(exempt) == kept],
+            "weight_decay": 0.0 if kept else 0.1,
+        }
+        for kept in (False, True)
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=LEARNING_RATE)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: step / WARMUP if step < WARMUP else (TOTAL - step) / (TOTAL - WARMUP),
+    )
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7, enabled=half)
+    losses = []
+    windows = train.batches(train.read_rows(output.with_name("train.npz")))
+    for number, window in zip(range(steps), windows, strict=False):
+        rows, total = sum(len(one["labels"]) for one in window), 0.0
+        for batch in window:
+            inputs = {n: torch.tensor(a) for n, a in batch.items() if n != "labels"}
+            with torch.autocast("cpu", torch.float16, enabled=half):
+                logits = model(**inputs)
+            labels = torch.tensor(batch["labels"]).long()
+            loss = functional.cross_entropy(logits.float(), labels, reduction="sum") / rows
+            if half and number in (8, 19):
+                loss = loss * np.inf
+            total += loss.item()
+            scaler.scale(loss).backward()
+        losses.append(total)
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        before = scaler.get_scale()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        if scaler.get_scale() >= before:
+            scheduler.step()
+    saved = {
+        "epoch": 3,
+        "model": {f"module.{name}": parameter.detach() for name, parameter in parameters.items()},
+        "optimizer": optimizer.state_dict(),
+        "scheduler": scheduler.state_dict(),
+    }
+    if half:
+        saved["scaler"] = scaler.state_dict()
+    del saved["scheduler"]["lr_lambdas"]
+    torch.save(saved, output)
+    return losses
+
+
+if __name__ == "__main__":
+    scripts, out, count, mode = sys.argv[1:5]
+    print(json.dumps(main(Path(scripts), Path(out), int(count), mode == "half")))

@@ -1,0 +1,350 @@
+"""States out of what scripts of PyTorch save: whose moment is which, and what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.bert_shapes import bert_shapes
+from crosscast.diagnostics import Collector, DiagnosticError, Severity
+from crosscast.recipe import BertModel, Recipe
+from crosscast.state.against import misfits
+from crosscast.state.emitted import check
+from crosscast.state.saved import Foreign, SavedTensor
+from crosscast.state.torch_state import Given, read_saved
+from crosscast.state.training_state import Account, TrainingState
+from state_files import HALF, OWN, small_recipe
+
+SCALED = {
+    "precision": HALF,
+    "loss_scaling": "{mode: dynamic, init_scale: 1024, growth_interval: 50}",
+}
+SCALER = {
+    "scale": 512.0,
+    "growth_factor": 2.0,
+    "backoff_factor": 0.5,
+    "growth_interval": 50,
+    "_growth_tracker": 3,
+}
+SETTINGS = {
+    "lr": 5e-4,
+    "initial_lr": 1e-3,
+    "betas": [0.9, 0.999],
+    "eps": 1e-8,
+    "amsgrad": False,
+    "maximize": False,
+    "foreach": None,
+    "capturable": False,
+    "differentiable": False,
+    "fused": None,
+    "decoupled_weight_decay": True,
+}
+Tree = dict[str, Any]
+
+
+def tensor(array: Any, dtype: str = "float32") -> SavedTensor:
+    return SavedTensor(np.asarray(array, np.float32), dtype)
+
+
+def tree_of(recipe: Recipe, prefix: str = "", updates: int = 6) -> Tree:
+    """What a usual script saves: two groups, decay on all but biases and LayerNorm."""
+    assert isinstance(recipe.model, BertModel)
+    shapes = bert_shapes(recipe.model)
+    exempt = [n for n in shapes if n.endswith("bias") or "LayerNorm" in n]
+    decayed = [n for n in shapes if n not in exempt]
+    order = {name: number for number, name in enumerate([*decayed, *exempt])}
+    state = {
+        number: {
+            "step": tensor(float(updates)),
+            "exp_avg": tensor(np.full(shapes[name], number)),
+            "exp_avg_sq": tensor(np.full(shapes[name], number + 0.5)),
+        }
+        for name, number in order.items()
+    }
+    cut = len(decayed)
+    groups = [
+        SETTINGS | {"weight_decay": 0.01, "params": list(range(cut))},
+        SETTINGS | {"weight_decay": 0.0, "params": list(range(cut, len(order)))},
+    ]
+    return {
+        "model": {prefix + n: tensor(np.full(s, order[n] + 0.25)) for n, s in shapes.items()},
+        "optimizer": {"state": state, "param_groups": groups},
+        "scheduler": {"last_epoch": updates, "_step_count": updates + 1, "base_lrs": [1e-3]},
+    }
+
+
+def read(
+    tree: Any, recipe: Recipe | None = None, **given: int
+) -> tuple[TrainingState, Collector, Account]:
+    collect, account = Collector(), Account()
+    recipe = recipe or small_recipe()
+    state = read_saved("x.pt", tree, recipe, Given(**given), account, collect)
+    if not collect.errors:
+        assert [*check(state), *misfits(state, recipe)] == []
+    return state, collect, account
+
+
+def codes(collect: Collector) -> list[str]:
+    return [one.code for one in collect.errors]
+
+
+@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.module.", "model."])
+def test_a_usual_file(prefix: str) -> None:
+    state, collect, account = read(tree_of(small_recipe(), prefix))
+    assert collect.found == []
+    assert (state.windows, state.updates, state.scale) == (6, 6, None)
+    for name, array in state.weights.items():  # every moment is with its weight
+        number = array.flat[0] - 0.25
+        assert state.moments["exp_avg"][name].flat[0] == number
+        assert state.moments["exp_avg_sq"][name].flat[0] == number + 0.5
+    told = {row.part: row.verdict for row in account.rows}
+    assert told == {
+        "weights": "carried",
+        "parameters": "derived",
+        "learning rate": "derived",
+        "exp_avg": "carried",
+        "exp_avg_sq": "carried",
+        "schedule": "derived",
+        "windows": "carried",
+        "updates": "carried",
+    }
+
+
+def test_one_group_and_names_in_the_file() -> None:
+    recipe = small_recipe(
+        optimizer="{name: adamw, learning_rate: 1e-3, weight_decay: 0.01, no_decay: []}"
+    )
+    tree = tree_of(recipe)
+    groups = tree["optimizer"]["param_groups"]
+    names = list(tree["model"])
+    groups[:] = [groups[0] | {"params": list(range(len(names)))}]
+    for number, name in enumerate(names):
+        shape = tree["model"][name].array.shape
+        slots = {s: tensor(np.full(shape, number)) for s in ("exp_avg", "exp_avg_sq")}
+        tree["optimizer"]["state"][number] = slots | {"step": tensor(6.0)}
+    state, collect, _ = read(tree, recipe)
+    assert collect.found == []
+    assert state.moments["exp_avg"][names[3]].flat[0] == 3
+    backwards = names[::-1]
+    groups[0]["param_names"] = backwards
+    for number, name in enumerate(backwards):
+        shape = tree["model"][name].array.shape
+        slots = {s: tensor(np.full(shape, number)) for s in ("exp_avg", "exp_avg_sq")}
+        tree["optimizer"]["state"][number] = slots | {"step": tensor(6.0)}
+    state, collect, account = read(tree, recipe)
+    assert collect.found == []
+    assert state.moments["exp_avg"][names[-1]].flat[0] == 0
+    assert "by the names in the file" in {row.how for row in account.rows}
+
+
+def test_old_names_and_constant_buffers() -> None:
+    tree = tree_of(small_recipe())
+    old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    renamed = {}
+    for name, one in tree["model"].items():
+        for new, before in old.items():
+            name = name.replace(new, before)
+        renamed[name] = one
+    tree["model"] = {"bert.embeddings.position_ids": tensor(np.arange(5))} | renamed
+    state, collect, account = read(tree)
+    assert collect.found == []
+    assert "bert.embeddings.LayerNorm.bias" in state.weights
+    assert ("constant buffers", "left out") in {(r.part, r.verdict) for r in account.rows}
+
+
+def test_loss_scales() -> None:
+    recipe = small_recipe(**SCALED)
+    tree = tree_of(recipe)
+    for key, saved in (
+        ("scaler", SCALER),
+        ("amp", {"loss_scaler0": {"loss_scale": 512.0, "unskipped": 3}}),
+        ("MixedPrecision", SCALER | {"scale": tensor(512.0)}),
+    ):
+        state, collect, account = read(tree | {key: saved}, recipe, windows=9)
+        assert collect.found == [], key
+        assert state.scale is not None
+        assert (state.scale.scale, state.scale.good, state.scale.bad) == (512.0, 3, 0)
+        assert (state.windows, state.updates) == (9, 6)
+        assert ("hopeless windows", "reset") in {(r.part, r.verdict) for r in account.rows}
+    _, collect, _ = read(tree | {"scaler": SCALER, "windows": 8, "updates": 6}, recipe)
+    assert collect.found == []
+
+
+def test_scaled_files_need_their_position() -> None:
+    recipe = small_recipe(**SCALED)
+    tree = tree_of(recipe) | {"scaler": SCALER}
+    assert codes(read(tree, recipe)[1]) == ["CC967"]
+    assert codes(read(tree, recipe, windows=9, updates=7)[1]) == ["CC967"]
+    assert codes(read(tree, recipe, windows=5)[1]) == ["CC967"]
+    attempts = small_recipe(**SCALED, schedule="{name: linear, total_steps: 10, tick: attempt}")
+    tree["scheduler"]["last_epoch"] = 8
+    state, collect, _ = read(tree, attempts)
+    assert collect.found == []
+    assert (state.windows, state.updates) == (8, 6)
+
+
+def test_sgd_has_no_count_of_its_own() -> None:
+    recipe = small_recipe(optimizer="{name: sgd, learning_rate: 1e-3, momentum: 0.9}")
+    tree = tree_of(recipe)
+    names = list(tree["model"])
+    group = {"lr": 5e-4, "momentum": 0.9, "dampening": 0, "nesterov": False, "weight_decay": 0}
+    state = {n: {"momentum_buffer": tree["model"][name]} for n, name in enumerate(names)}
+    tree["optimizer"] = {
+        "state": state,
+        "param_groups": [group | {"params": list(range(len(names)))}],
+    }
+    found, collect, _ = read(tree, recipe)
+    assert collect.found == []
+    assert (found.updates, set(found.moments)) == (6, {"momentum_buffer"})
+    del tree["scheduler"]
+    assert codes(read(tree, recipe)[1]) == ["CC967"] * 2
+    assert codes(read(tree, recipe, windows=6)[1]) == []
+    group = tree["optimizer"]["param_groups"][0]
+    for name, value in (("dampening", 0.1), ("nesterov", True), ("momentum", 0.8)):
+        changed = {"state": state, "param_groups": [group | {name: value}]}
+        assert codes(read(tree | {"optimizer": changed}, recipe, windows=6)[1]) == ["CC966"], name
+    inside = "{name: sgd, learning_rate: 1e-3, momentum: 0.9, rate_in_momentum: true}"
+    assert codes(read(tree, small_recipe(optimizer=inside), windows=6)[1]) == ["CC966"]
+
+
+def with_group(**changes: Any) -> Callable[[Tree], None]:
+    def change(tree: Tree) -> None:
+        for group in tree["optimizer"]["param_groups"]:
+            group.update(changes)
+
+    return change
+
+
+def in_state(**changes: Any) -> Callable[[Tree], None]:
+    def change(tree: Tree) -> None:
+        tree["optimizer"]["state"][0].update(changes)
+
+    return change
+
+
+def top(**changes: Any) -> Callable[[Tree], None]:
+    return lambda tree: tree.update(changes)
+
+
+CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
+    "eps": (with_group(eps=1e-6), "CC966", "eps is 1e-06"),
+    "betas": (with_group(betas=[0.9, 0.98]), "CC966", "betas"),
+    "betas of texts": (with_group(betas=["a", "b"]), "CC966", "betas"),
+    "amsgrad": (with_group(amsgrad=True), "CC966", "amsgrad is True"),
+    "maximize": (with_group(maximize=True), "CC966", "maximize is True"),
+    "coupled": (with_group(decoupled_weight_decay=False), "CC966", "coupled"),
+    "rate": (with_group(initial_lr=2e-3), "CC961", "parameters in a group"),
+    "decay": (with_group(weight_decay=0.5), "CC961", "parameters in a group"),
+    "a moment more": (in_state(max_exp_avg_sq=tensor([1.0])), "CC966", "max_exp_avg_sq"),
+    "other steps": (in_state(step=tensor(5.0)), "CC967", "different numbers"),
+    "half a step": (in_state(step=tensor(5.5)), "CC967", "different numbers"),
+    "nan step": (in_state(step=tensor(np.nan)), "CC967", "different numbers"),
+    "parameter": (lambda t: t["optimizer"]["state"].update({99: {}}), "CC961", "in no group"),
+    "no groups": (lambda t: t["optimizer"].pop("param_groups"), "CC961", "lacks param_groups"),
+    "window": (top(micro_step=2), "CC968", "'micro_step'"),
+    "gradients": (top(grads={"w": tensor([0.5])}), "CC968", "'grads'"),
+    "two models": (top(state_dict={}), "CC961", "are both weights"),
+    "two optimizers": (top(optimizer=[{}, {}]), "CC961", "2 states of optimizer"),
+    "object": (lambda t: t["model"].update(w=Foreign("Linear")), "CC961", "'w' is no tensor"),
+    "scaler of text": (top(scaler={"scale": "x"}), "CC961", "loss scale None"),
+    "nan scale": (top(scaler=SCALER | {"scale": float("nan")}), "CC961", "loss scale None"),
+    "zero scale": (top(scaler=SCALER | {"scale": 0.0}), "CC961", "loss scale 0.0"),
+    "two scalers": (top(amp={"loss_scaler0": {}, "loss_scaler1": {}}), "CC961", "no loss scaler"),
+    "scaler": (top(scaler=[1, 2]), "CC961", "2 states of loss scale"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_files_that_are_refused(name: str) -> None:
+    change, code, words = CHANGES[name]
+    tree = tree_of(small_recipe())
+    change(tree)
+    _, collect, _ = read(tree)
+    assert any(one.code == code and words in one.message for one in collect.errors), collect.found
+
+
+def test_scalers_of_other_settings() -> None:
+    recipe = small_recipe(**SCALED)
+    tree = tree_of(recipe) | {"scaler": SCALER | {"growth_interval": 2000}, "windows": 9}
+    assert codes(read(tree, recipe)[1]) == ["CC966"]
+    patient = SCALED["loss_scaling"].replace("}", ", hysteresis: 2}")
+    recipe = small_recipe(precision=HALF, loss_scaling=patient)
+    assert codes(read(tree | {"scaler": SCALER}, recipe)[1]) == ["CC966"]
+
+
+@pytest.mark.parametrize("form", ["eps_placement: before_correction", "bias_correction: false"])
+def test_forms_that_torch_does_not_have(form: str) -> None:
+    optimizer = f"{{name: adamw, learning_rate: 1e-3, weight_decay: 0.01, {form}}}"
+    _, collect, _ = read(tree_of(small_recipe()), small_recipe(optimizer=optimizer))
+    assert codes(collect) == ["CC966"]
+    assert "torch.optim has" in collect.errors[0].message
+
+
+def test_what_goes_nowhere_is_said() -> None:
+    tree = tree_of(small_recipe()) | {"epoch": 3, "rng_state": tensor([1.0]), "args": Foreign("x")}
+    tree["optimizer"]["param_groups"][0]["warm"] = 1
+    tree["model"]["classifier.bias"] = tensor(tree["model"]["classifier.bias"].array, "float16")
+    _, collect, account = read(tree)
+    assert codes(collect) == []
+    warnings = [one.message for one in collect.found if one.severity is Severity.WARNING]
+    assert len(warnings) == 5
+    for words in ("'epoch'", "'rng_state'", "'args'", "'warm'", "1 weights were half numbers"):
+        assert any(words in message for message in warnings), words
+    left = {row.part for row in account.rows if row.verdict == "left out"}
+    assert left == {"epoch", "rng_state", "args"}
+
+
+def test_averages() -> None:
+    recipe = small_recipe(ema="{decay: 0.9}")
+    tree = tree_of(recipe)
+    averages = {f"module.{name}": tensor(one.array + 1) for name, one in tree["model"].items()}
+    state, collect, _ = read(tree | {"ema": averages | {"n_averaged": tensor(6)}}, recipe)
+    assert collect.found == []
+    assert state.averages.keys() == state.weights.keys()
+    state, *_ = read(tree | {"ema": {"shadow": dict(tree["model"])}}, recipe)
+    assert state.averages.keys() == state.weights.keys()
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        [],
+        None,
+        7,
+        {1: 2},
+        {},
+        {"model": {}},
+        {"optimizer": {}},
+        {"layer.weight": tensor([1.0])},
+        Foreign("Net"),
+    ],
+)
+def test_files_without_a_state(tree: Any) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        read(tree)
+    assert [one.code for one in caught.value.diagnostics] == ["CC960"]
+
+
+def test_own_models_keep_their_names() -> None:
+    recipe = small_recipe(
+        model=OWN, optimizer="{name: adamw, learning_rate: 1e-3, weight_decay: 0.01, no_decay: []}"
+    )
+    names = {"module.a.weight": (2, 3), "module.a.bias": (2,), "module.n.running_mean": (2,)}
+    weights = {n: tensor(np.ones(s)) for n, s in names.items()}
+    slots = {
+        number: {
+            "step": tensor(6.0),
+            "exp_avg": tensor(np.ones(s)),
+            "exp_avg_sq": tensor(np.ones(s)),
+        }
+        for number, s in enumerate([(2, 3), (2,)])
+    }
+    group = SETTINGS | {"weight_decay": 0.01, "params": [0, 1]}
+    tree = {"model": weights, "optimizer": {"state": slots, "param_groups": [group]}}
+    state, collect, _ = read(tree, recipe)
+    assert collect.found == []
+    assert set(state.weights) == {"a.weight", "a.bias", "n.running_mean"}
+    assert set(state.moments["exp_avg"]) == {"a.weight", "a.bias"}
