@@ -212,7 +212,7 @@ MODEL = (
     _bug("scale_sqrt_hidden", "attention scaled by the hidden size, not the head size", "", "L1a"),
     _bug("no_mask", "padding is attended to", "", "L1a"),
     _bug("mask_inverted", "only padding is attended to", "", "L1a"),
-    _bug("dropout_on", "dropout is left on", "model.dropout", "L1a"),
+    _bug("dropout_on", "dropout is left on", "", "L1a"),
     _bug("tied_layout", "square weights are loaded transposed", "", "L1a"),
     _bug("heads_interleaved", "heads are cut out of the wrong features", "", "L1a"),
     _bug("qk_swapped", "queries and keys are exchanged", "", "L1a"),
@@ -241,12 +241,14 @@ LOSS_AND_DATA = (
 PRECISION = (
     _half("no_master", "weights are rounded to half after every update", "", "L1b", "L0d"),
     _half("bf16_for_fp16", "bfloat16 for float16", "precision.compute_dtype", "L0d"),
-    _half("amp_off", "autocast is off, the loss is scaled all the same", "precision.mode", "L0d"),
-    _half("softmax_half", "softmax in half", "precision.ops.reductions", "L0d"),
-    _half("layer_norm_half", "LayerNorm in half", "precision.ops.reductions", "L0d"),
-    _half("gelu_half", "GELU in half", "precision.ops.pointwise", "L0d"),
-    _half("tanh_half", "tanh of the pooler in half", "precision.ops.pointwise", "L0d"),
-    _half("residual_half", "the residual sum in half", "precision.ops.pointwise", "L0d"),
+    _half(
+        "amp_off", "autocast is off, the loss is scaled all the same", "precision.ops.matmul", "L0d"
+    ),
+    _half("softmax_half", "softmax in half", "", "L0d"),
+    _half("", "LayerNorm in half", "precision.ops.reductions", "L0d"),
+    _half("gelu_half", "GELU in half", "", "L0d"),
+    _half("tanh_half", "tanh of the pooler in half", "", "L0d"),
+    _half("residual_half", "the residual sum in half", "", "L0d"),
     _half("loss_half", "the loss in half", "precision.ops.losses", "L0d"),
 )
 
