@@ -245,7 +245,7 @@ PRECISION = (
         "amp_off", "autocast is off, the loss is scaled all the same", "precision.ops.matmul", "L0d"
     ),
     _half("softmax_half", "softmax in half", "", "L0d"),
-    _half("", "LayerNorm in half", "precision.ops.reductions", "L0d"),
+    _half("layer_norm_half", "LayerNorm in half", "", "L0d"),
     _half("gelu_half", "GELU in half", "", "L0d"),
     _half("tanh_half", "tanh of the pooler in half", "", "L0d"),
     _half("residual_half", "the residual sum in half", "", "L0d"),
