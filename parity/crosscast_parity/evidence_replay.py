@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crosscast.canonical import canonical_plan
-from crosscast.plan import Ema, Plan
+from crosscast.plan import Ema, Normalize, Plan
 from crosscast.recipe import Recipe
 from crosscast.reference_data import Roles
 from crosscast_parity.checks import Check
@@ -38,8 +38,18 @@ class Replayed:
     observation: Observation
 
     def factors(self, recipe: Recipe) -> Checks:
-        """Hold what the losses were multiplied by against a recipe."""
-        return (check_factors(canonical_plan(recipe), self._seen),)
+        """Hold what the losses were multiplied by against a recipe.
+
+        Under a recipe that divides means, its loss function may return the sums of the claimed
+        one all the same, and divide them on the way; and the other way round.
+        """
+        plan = canonical_plan(recipe)
+        check = check_factors(plan, self._seen)
+        units = {_unit(plan), _unit(canonical_plan(self.recipe))}
+        if check.result == "fail" and units == {"sample", "microbatch"}:
+            other = check_factors(plan, self._seen, other_loss=True)
+            check = other if other.result == "pass" else check
+        return (check,)
 
     def applied(self, recipe: Recipe) -> Checks:
         """Hold norms, and the gradients that the optimizer was given, against a recipe."""
@@ -122,3 +132,8 @@ class Replayed:
             for name, size in found.items()
             if not size <= UPDATE_LIMIT
         )
+
+
+def _unit(plan: Plan) -> str:
+    normalize = plan.find(Normalize)
+    return normalize.unit if normalize else ""

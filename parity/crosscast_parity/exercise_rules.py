@@ -168,6 +168,9 @@ ABSENT = (
         "the recipe has no highest scale",
     ),
     Absent(
+        "schedule.power", lambda r: r.schedule.name != "polynomial", "only polynomials have one"
+    ),
+    Absent(
         "loss_scaling.hysteresis_mode",
         lambda r: getattr(r.loss_scaling, "hysteresis", 1) == 1,
         "one overflow is enough for a back-off, however they are counted",

@@ -70,8 +70,15 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
     return (factors, check_norm(plan, roles, seen), applied, update, *average)
 
 
-def check_factors(plan: Plan, seen: Windows) -> Check:
-    """Check what the losses were multiplied by, micro-batch by micro-batch."""
+def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Check:
+    """Check what the losses were multiplied by, micro-batch by micro-batch.
+
+    Args:
+        plan: what the script shall do.
+        seen: what it did.
+        other_loss: whether its loss function returns sums over rows where the plan divides means,
+            or means where it divides sums.
+    """
     name, normalize = "loss factor", plan.find(Normalize)
     if not any(window.factors for window in seen):
         return untested("L1b", name, "no loss was seen on its way to the backward pass")
@@ -79,18 +86,28 @@ def check_factors(plan: Plan, seen: Windows) -> Check:
         return untested("L1b", name, "the rows of the micro-batches could not be counted")
     if normalize and normalize.unit == "token" and any(w.tokens is None for w in seen):
         return untested("L1b", name, "the trace does not say how many labels count")
-    found = [one for window in seen if not window.row.skipped for one in _factors(plan, window)]
+    found = [
+        one
+        for window in seen
+        if not window.row.skipped
+        for one in _factors(plan, window, other_loss)
+    ]
     if not found:
         return untested("L1b", name, "every window was skipped")
     return judge("L1b", name, found, FACTOR_LIMIT, nothing="")
 
 
-def _factors(plan: Plan, window: ObservedWindow) -> Iterator[Deviation]:
-    expected = loss_factor(plan, window)
-    for factor in window.factors:
-        yield Deviation(window.window, relative(factor, expected), factor, expected)
-    if len(window.factors) < len(window.micro_rows):
-        yield Deviation(window.window, math.inf, None, expected)
+def _factors(plan: Plan, window: ObservedWindow, other_loss: bool) -> Iterator[Deviation]:
+    normalize = plan.find(Normalize)
+    means = normalize is not None and normalize.unit == "microbatch"
+    usual = loss_factor(plan, window)
+    for number, rows in enumerate(window.micro_rows):
+        expected = usual if not other_loss else usual / rows if means else usual * rows
+        factor = window.factors[number] if number < len(window.factors) else None
+        size = math.inf if factor is None else relative(factor, expected)
+        yield Deviation(window.window, size, factor, expected)
+    for factor in window.factors[len(window.micro_rows) :]:
+        yield Deviation(window.window, relative(factor, usual), factor, usual)
 
 
 def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None) -> Check:
