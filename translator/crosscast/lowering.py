@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -29,6 +30,11 @@ from crosscast.recipe import (
 
 OpValues = Callable[[Op], Mapping[str, Any]]
 
+MARK = "\N{REPLACEMENT CHARACTER} operation "
+"""Begins the lines around an operation in a text that is printed with marks."""
+MARKED: ContextVar[bool] = ContextVar("MARKED", default=False)
+"""Whether the lines of every operation are marked, for those who ask where it went."""
+
 MACHINE_RULE = ("growth_factor", "backoff_factor", "growth_interval", "hysteresis")
 """What the emitted LossScale decides by: constants of the script unless a backend says else."""
 
@@ -49,8 +55,10 @@ def print_ops(templates: Path, folder: str, ops: Iterable[Op], values: OpValues,
         values: What the template of an operation sees.
         by: Spaces to indent.
     """
-    pieces = (render(templates, f"{folder}/{op.kind}.j2", values(op)) for op in ops)
-    return indent("".join(pieces), " " * by).rstrip("\n")
+    pieces = [(op.kind, render(templates, f"{folder}/{op.kind}.j2", values(op))) for op in ops]
+    if MARKED.get():
+        pieces = [(kind, f"{MARK}{kind}\n{text}{MARK}\n") for kind, text in pieces]
+    return indent("".join(text for _, text in pieces), " " * by).rstrip("\n")
 
 
 def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _OPS = {
     "zero": ("zero_grad",),
 }
 """Operations of a plan and the events that do the same."""
-_FIELDS = {
+FIELDS_OF_OPERATIONS = {
     "autocast": "precision.compute_dtype",
     "scale": "loss_scaling.mode",
     "accumulate": "accumulation.steps",
@@ -48,7 +48,7 @@ _FIELDS = {
     "zero": "optimizer.name",
 }
 """Operations of a plan and the field of the recipe whose place tells where they are made."""
-_OWN = "by its own code"
+OWN = "by its own code"
 _NO_SUMS = frozenset({"tensorflow", "jax", "paddle_static"})
 """Libraries that give gradients as values: there is nothing to clear unless a program adds up."""
 _SHOWN = frozenset(kind for kinds in _OPS.values() for kind in kinds)
@@ -101,12 +101,12 @@ def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) ->
     within = _within(op.kind, events)
     if within != "-":
         return within, "-"
-    said = fields.get(_FIELDS[op.kind])
+    said = fields.get(FIELDS_OF_OPERATIONS[op.kind])
     if op.kind == "zero" and said is not None and said.how == "source":
         # Where the step is in code that was not understood, so is what follows it.
-        return ("-" if any(event.kind == "step" for event in events) else _OWN), "-"
+        return ("-" if any(event.kind == "step" for event in events) else OWN), "-"
     if said is not None and said.how == "source" and said.places:
-        return _OWN, f"{said.places[0].file}:{said.places[0].line}"
+        return OWN, f"{said.places[0].file}:{said.places[0].line}"
     return "-", "-"
 
 

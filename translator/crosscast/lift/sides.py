@@ -67,7 +67,7 @@ def side_of(path: str, versions: Mapping[str, str]) -> Side:
         hint = "name the files of one run" if lifted else "see what `crosscast lift` says of it"
         said = [d for one in found for d in one.diagnostics]
         raise DiagnosticError(*said, Diagnostic(code="CC917", message=message, hint=hint))
-    return _of_lifted(path, lifted[0])
+    return side_of_lifted(path, lifted[0])
 
 
 def _recipe_file(source: Source) -> Side | None:
@@ -83,7 +83,8 @@ def _recipe_file(source: Source) -> Side | None:
     return Side(path=source.name, values=values, places=places, unknown=frozenset())
 
 
-def _of_lifted(path: str, lifted: Lifted) -> Side:
+def side_of_lifted(path: str, lifted: Lifted) -> Side:
+    """Return the side that the sources of one run are."""
     if lifted.recipe is not None:
         values = flat(lifted.recipe)
     else:
