@@ -14,6 +14,7 @@ from crosscast.lift.schema import schema_text as lift_schema_text
 from crosscast.lint.page import markdown as lint_page
 from crosscast.lint.registry import all_rules
 from crosscast.matrix import codes_page, markdown_page
+from crosscast.migrate.schema import schema_text as migrate_schema_text
 from crosscast.recipe_page import recipe_page
 from crosscast.schema import schema_text
 from crosscast.target import backend_names, load_backend
@@ -27,6 +28,7 @@ def expected() -> dict[Path, str]:
     return {
         ROOT / "schema" / "recipe-v1.json": schema_text(),
         ROOT / "schema" / "lift-v1.json": lift_schema_text(),
+        ROOT / "schema" / "migrate-v1.json": migrate_schema_text(),
         ROOT / "docs" / "support-matrix.md": markdown_page(backends),
         ROOT / "docs" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "diagnostics.md": codes_page(backends),

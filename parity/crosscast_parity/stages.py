@@ -28,6 +28,7 @@ TRAJECTORY: frozenset[Part] = frozenset({"trajectory"})
 DTYPES = ("float32", "float16", "bfloat16")
 FULL_WINDOWS, NIGHTLY_WINDOWS, SEED_WINDOWS = 64, 200, 200
 """Windows of trajectories unless asked for others; the last is for paired results."""
+PROOF_WINDOWS = 64
 FULL_SEEDS, NIGHTLY_SEEDS = 5, 10
 SEEDS = 2**31
 """Seeds lie below it; those of a check follow the recipe's."""
@@ -68,6 +69,27 @@ def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
         twins=twins,
         variants=False,
     )
+
+
+def proof_stages(recipe: Recipe) -> list[Stage]:
+    """Return the stages in which one program is held against its recipe, and against no other.
+
+    First a recipe in which every feature is active, which shows most; then the recipe's own values.
+    """
+    parts: frozenset[Part] = frozenset({"start", "faults"})
+    active = partial(_small, windows=PROOF_WINDOWS, stress=True)
+    plain = partial(_small, windows=PROOF_WINDOWS, stress=False)
+    return [
+        Stage(
+            name="active",
+            parts=parts | TRAJECTORY,
+            windows=PROOF_WINDOWS,
+            derive=active,
+            twins=0,
+            stress=True,
+        ),
+        Stage(name="own-values", parts=parts, windows=PROOF_WINDOWS, derive=plain, twins=0),
+    ]
 
 
 def _own(recipe: Recipe) -> Recipe:

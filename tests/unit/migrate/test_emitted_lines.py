@@ -1,0 +1,71 @@
+"""Which emitted lines carry a field, and which are an operation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crosscast.compiler import compile_recipe
+from crosscast.lowering import MARK
+from crosscast.migrate.op_lines import operation_lines
+from crosscast.migrate.probing import carriers
+from crosscast.readers.recipe_yaml import load
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+RECIPES = {name: load(str(EXAMPLES / name / "recipe.yaml")) for name in ("apex-o1", "bert-small")}
+CASES = [(name, target) for name in RECIPES for target in ("torch", "tensorflow", "paddle")]
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_lines_are_those_of_the_emitted_files(name: str, target: str) -> None:
+    (compiled,) = compile_recipe(RECIPES[name], [target])
+    lines = [
+        line
+        for found in (carriers(RECIPES[name], target), operation_lines(RECIPES[name], target))
+        for carried in found.values()
+        for line in carried
+    ]
+    assert lines
+    for line in lines:
+        assert compiled.files[line.file].text.split("\n")[line.line - 1] == line.text
+        assert MARK.strip() not in line.text
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_a_number_of_a_recipe_stands_in_the_lines_that_carry_it(name: str, target: str) -> None:
+    recipe = RECIPES[name]
+    found = carriers(recipe, target)
+    wanted = {
+        "optimizer.learning_rate": recipe.optimizer.learning_rate,
+        "optimizer.weight_decay": recipe.optimizer.weight_decay,
+        "clipping.max_norm": getattr(recipe.clipping, "max_norm", None),
+        "schedule.total_steps": recipe.schedule.total_steps,
+        "batch.micro_batch_size": recipe.batch.micro_batch_size,
+        "seed": recipe.seed,
+    }
+    for path, value in wanted.items():
+        assert any(str(value) in line.text for line in found[path]), path
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_operations_of_the_plan_are_found(name: str, target: str) -> None:
+    (compiled,) = compile_recipe(RECIPES[name], [target])
+    found = operation_lines(RECIPES[name], target)
+    printed = {op.kind for op in compiled.plan}
+    assert found.keys() <= printed
+    assert {"backward", "step", "zero"} <= found.keys()
+
+
+def test_compiling_is_the_same_after_the_lines_were_asked_for() -> None:
+    recipe = RECIPES["apex-o1"]
+    (before,) = compile_recipe(recipe, ["torch"])
+    operation_lines(recipe, "torch")
+    (after,) = compile_recipe(recipe, ["torch"])
+    assert before.files == after.files
+
+
+def test_what_is_not_emitted_has_no_lines() -> None:
+    found = carriers(RECIPES["apex-o1"], "torch")
+    assert found["activation_checkpointing"] == ()
+    assert found["schedule.warmup_steps"] == ()

@@ -1,0 +1,117 @@
+"""What is said of a proof: passed, failed, or not possible on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+import crosscast_parity.migration as migration
+import migration_sources
+from crosscast.cli import app
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.migrate.across import migrate_across
+from crosscast.migrate.schema import migrate_schema
+from crosscast.source import Source
+from crosscast_parity.migration import FieldProof, Proof, prove, stand_in
+from crosscast_parity.stages import proof_stages
+
+SAID = ("--set", "schedule.total_steps=100", "--set", "batch.micro_batch_size=8")
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, proof: Proof) -> None:
+    monkeypatch.setattr(migration, "prove", lambda *given, **more: proof)
+
+
+def run(tmp_path: Path, text: str = migration_sources.APEX) -> tuple[Any, dict[str, Any]]:
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    words = ("migrate", str(script), "--to", "torch", "-o", str(tmp_path / "out"), "--verify")
+    found = CliRunner().invoke(app, [*words, *SAID])
+    data = json.loads((tmp_path / "out" / "report.json").read_text())
+    jsonschema.validate(data, migrate_schema())
+    return found, data["verification"]["targets"][0]
+
+
+def test_a_proof_that_passes_is_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = FieldProof(field="optimizer.eps", verdict="same", why="L1b update")
+    answer(monkeypatch, Proof(target="torch", outcome="same", wording="fine", fields=(field,)))
+    found, proof = run(tmp_path)
+    assert found.exit_code == 0
+    assert proof["executed"]
+    assert "1 fields same" in found.stdout
+    assert "| `optimizer.eps` | same | L1b update |" in (tmp_path / "out/report.md").read_text()
+
+
+def test_what_cannot_be_verified_here_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof = Proof(target="torch", outcome="cannot be verified here", wording="no torch")
+    answer(monkeypatch, proof)
+    found, said = run(tmp_path)
+    assert found.exit_code == 3
+    assert "CC976" in found.stderr
+    assert not said["executed"]
+    assert "cannot be verified here" in (tmp_path / "out/report.md").read_text()
+
+
+def test_a_script_that_does_otherwise_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(monkeypatch, Proof(target="torch", outcome="different", wording="L1b update: off"))
+    found, _ = run(tmp_path)
+    assert found.exit_code == 1
+    assert "CC977" in found.stderr
+
+
+def test_a_recipe_that_the_harness_cannot_run_is_not_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object, **more: object) -> None:
+        raise DiagnosticError(Diagnostic(code="CC704", message="not this recipe"))
+
+    monkeypatch.setattr(migration, "compare", refuse)
+    recipe = migrate_across([Source("train.py", migration_sources.APEX)], ["torch"]).recipe
+    proof = prove(recipe, "torch", tmp_path, compile_to=_compile, corrected={}, unknown=())
+    assert proof.outcome == "cannot be verified here"
+    assert proof.wording == "not this recipe"
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object, **more: object) -> None:
+        raise DiagnosticError(Diagnostic(code="CC708", message="no room"))
+
+    monkeypatch.setattr(migration, "compare", refuse)
+    recipe = migrate_across([Source("train.py", migration_sources.APEX)], ["torch"]).recipe
+    with pytest.raises(DiagnosticError, match="CC708"):
+        prove(recipe, "torch", tmp_path, compile_to=_compile, corrected={}, unknown=())
+
+
+def test_a_small_bert_stands_in_and_everything_else_stays() -> None:
+    recipe = migrate_across([Source("train.py", migration_sources.TORCH)], ["paddle"]).recipe
+    tested = stand_in(recipe)
+    assert tested.model.kind == "bert"
+    for section in ("precision", "loss_scaling", "accumulation", "clipping", "schedule"):
+        assert getattr(tested, section) == getattr(recipe, section)
+    assert tested.optimizer == recipe.optimizer
+    assert stand_in(tested) is tested
+
+
+def test_overflows_are_injected_with_active_and_with_the_recipes_own_values() -> None:
+    recipe = migrate_across([Source("train.py", migration_sources.TORCH)], ["paddle"]).recipe
+    stages = proof_stages(stand_in(recipe))
+    assert all("faults" in stage.parts and "start" in stage.parts for stage in stages)
+    own = stages[1].derive(stand_in(recipe))
+    assert own.loss_scaling == recipe.loss_scaling
+    assert own.optimizer == recipe.optimizer
+
+
+def _compile(recipe: object, targets: Sequence[str], directory: Path) -> None:
+    raise AssertionError("nothing is compiled here")

@@ -1,0 +1,129 @@
+"""A migration in place is looked at from both sides: recipes and training steps, read not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from crosscast.canonical import canonical_plan
+from crosscast.diagnostics import Severity
+from crosscast.lift.analyse import analyse
+from crosscast.lift.beside import OWN, beside
+from crosscast.lift.drafting import Lifted, lift
+from crosscast.lift.sides import differences, side_of_lifted
+from crosscast.lift.written import scalar
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.grouping import group
+from crosscast.source import Source
+
+Verdict = Literal["same", "changed on purpose", "different", "not comparable"]
+_SEEN = ("backward", "clip", "step", "zero")
+"""Operations that a program with a loop of its own makes itself."""
+NOT_RUN = "nothing was executed: the sources were read before and after"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One field of the recipe, or one operation of the training step, before and after."""
+
+    name: str
+    """Of the run: its first source."""
+    field: str
+    verdict: Verdict
+    why: str
+
+
+def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[Compared]:
+    """Return every field and every operation of the runs that a migration touches.
+
+    Args:
+        sources: before the migration.
+        texts: file to new text, of those that change.
+    """
+    found: list[Compared] = []
+    for members in group(sources):
+        if not any(one.name in texts for one in members):
+            continue
+        after = [Source(one.name, texts.get(one.name, one.text)) for one in members]
+        before_, after_ = lift(analyse(members)), lift(analyse(after))
+        if before_.fields or after_.fields:
+            name = members[0].name
+            found += _fields(name, before_, after_)
+            found += _operations(name, before_, after_)
+            found += _findings(name, members, after)
+    return found
+
+
+def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
+    left, right = side_of_lifted(name, before), side_of_lifted(name, after)
+    other = {one.path: one for one in differences(left, right)}
+    for path in dict.fromkeys((*left.values, *right.values)):
+        if path in ("version", "name"):
+            continue
+        one = other.get(path)
+        if one is None:
+            yield Compared(name=name, field=path, verdict="same", why=_value(left.values, path))
+        elif one.state == "unknown":
+            why = "no source says it, before or after"
+            yield Compared(name=name, field=path, verdict="not comparable", why=why)
+        else:
+            why = f"{scalar(one.left)} became {scalar(one.right)}"
+            yield Compared(name=name, field=path, verdict="different", why=why)
+
+
+def _value(values: Mapping[str, object], path: str) -> str:
+    return scalar(values[path]) if path in values else "not there on one side, without an effect"
+
+
+def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
+    """Yield what the steps do for every operation of the neutral step."""
+    old, new = _done(before), _done(after)
+    if old is None or new is None:
+        if before.analysis.subject.steps or after.analysis.subject.steps:
+            why = "one side has no training loop that can be read"
+            yield Compared(name=name, field="step", verdict="not comparable", why=why)
+        return
+    for operation in dict.fromkeys((*old, *new)):
+        left, right = old.get(operation, "-"), new.get(operation, "-")
+        why = left if left == right else f"{left} became {right}"
+        verdict = _judged(operation, left, right)
+        yield Compared(name=name, field=f"step {operation}", verdict=verdict, why=why)
+
+
+def _judged(operation: str, left: str, right: str) -> Verdict:
+    """Return whether an operation is still done; what a library does unseen is not comparable."""
+    if left == right or right not in ("-", OWN):
+        return "same" if (left == "-") == (right == "-") else "different"
+    return "different" if right == "-" or operation in _SEEN else "not comparable"
+
+
+def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> Iterator[Compared]:
+    """Yield the mistakes that only one side has."""
+    left, right = _mistakes(before), _mistakes(after)
+    for code in sorted({*left, *right}):
+        if code in right and code not in left:
+            yield Compared(name=name, field=code, verdict="different", why=f"new: {right[code]}")
+        elif code in left and code not in right:
+            yield Compared(
+                name=name, field=code, verdict="changed on purpose", why=f"gone: {left[code]}"
+            )
+
+
+def _mistakes(sources: Sequence[Source]) -> dict[str, str]:
+    """Return code to message of what lint finds, but for notes."""
+    found = [one for one in lint_sources(sources) if one.is_finding]
+    return {one.code: one.message for one in found if one.severity is not Severity.NOTE}
+
+
+def _done(lifted: Lifted) -> dict[str, str] | None:
+    """Return operation to what the first training step does for it."""
+    steps = lifted.analysis.subject.steps
+    if not steps or lifted.recipe is None:
+        return None
+    rows = beside(steps[0], canonical_plan(lifted.recipe), lifted.fields)
+    done: dict[str, str] = {}
+    for _, operation, event, _, _ in rows:
+        if operation != "-":
+            done[operation] = f"{done[operation]}, {event}" if operation in done else event
+    return done

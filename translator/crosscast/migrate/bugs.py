@@ -1,0 +1,180 @@
+"""Mistakes of a source on the way to another framework: corrected, or kept where a recipe can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity, Span
+from crosscast.lift.filled import Filled
+from crosscast.lift.written import recipe_yaml, scalar
+from crosscast.lint.result import Result
+from crosscast.migrate.bug_table import BUGS, Bug, Values
+from crosscast.recipe import Recipe
+from crosscast.validate import build_recipe
+from crosscast.yaml_source import parse
+
+Became = Literal["changed on purpose", "kept", "cannot be kept", "as it runs", "of no recipe"]
+"""Corrected; kept as asked; corrected although it should be kept; only the user can say what was
+meant, so the recipe holds what runs; about no field of a recipe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What became of one finding."""
+
+    rule: str
+    name: str
+    message: str
+    span: Span | None
+    path: str
+    became: Became
+    instead: str
+    changes: Values
+
+
+def fates_of(
+    fields: Mapping[str, Filled], findings: Sequence[Result], *, keep: bool
+) -> tuple[dict[str, Filled], tuple[Fate, ...]]:
+    """Return the fields after all findings were corrected or kept, and what became of each.
+
+    A note of lint is a way to train and no mistake: what a recipe says of it stays.
+
+    Args:
+        fields: how the recipe came by its values.
+        findings: of lint, about the same sources.
+        keep: whether mistakes are kept where a recipe can say them.
+    """
+    current = dict(fields)
+    fates = []
+    for one in findings:
+        bug = BUGS.get(one.code)
+        if bug is None:
+            continue
+        became, changes = _decide(current, one, bug, keep)
+        current = changed(current, changes, f"{one.code} {one.name}: {became}")
+        instead = bug.instead
+        if became == "kept":
+            said = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())
+            instead = f"the recipe says it ({said})" if said else "the recipe says what runs"
+        fates.append(
+            Fate(
+                rule=one.code,
+                name=one.name,
+                message=one.message,
+                span=one.span,
+                path=bug.path,
+                became=became,
+                instead=instead,
+                changes=changes,
+            )
+        )
+    return current, tuple(fates)
+
+
+def _decide(
+    fields: Mapping[str, Filled], finding: Result, bug: Bug, keep: bool
+) -> tuple[Became, Values]:
+    if not bug.path:
+        return ("as it runs" if bug.by_user else "of no recipe"), {}
+    if bug.by_user:
+        return "as it runs", {}
+    if finding.severity is Severity.NOTE and not bug.sums:
+        return "kept", {}
+    if not keep:
+        return "changed on purpose", bug.correct if _says(fields, bug) else {}
+    wanted = _sum(fields, bug.sums) if bug.sums else bug.keep
+    if wanted and recipe_of(changed(fields, wanted, "")) is not None:
+        return "kept", wanted
+    return "cannot be kept", bug.correct if not bug.keep else {}
+
+
+def _says(fields: Mapping[str, Filled], bug: Bug) -> bool:
+    """Whether the recipe of the source says the mistake, or nobody says what it needs."""
+    open_ = fields[bug.path].how == "stand_in" if bug.path in fields else False
+    return open_ or all(_value(fields, path) == want for path, want in bug.keep.items())
+
+
+def _value(fields: Mapping[str, Filled], path: str) -> Any:
+    """Return a value of a recipe, a whole section as a dictionary."""
+    if path in fields:
+        return fields[path].value
+    prefix = f"{path}."
+    return {
+        name.removeprefix(prefix): one.value
+        for name, one in fields.items()
+        if name.startswith(prefix)
+    }
+
+
+def _sum(fields: Mapping[str, Filled], power: int) -> Values:
+    """Return the rate that turns a mean into the sum that was made; empty if no rate does.
+
+    Only where the update is linear in the gradient: SGD without decay and without clipping.
+    """
+    steps, rate = _value(fields, "accumulation.steps"), _value(fields, "optimizer.learning_rate")
+    linear = (
+        _value(fields, "optimizer.name") == "sgd"
+        and _is_zero(fields.get("optimizer.weight_decay"))
+        and _value(fields, "clipping.kind") == "none"
+    )
+    if not linear or not isinstance(rate, float) or not isinstance(steps, int):
+        return {}
+    return {"optimizer.learning_rate": rate * float(steps) ** power}
+
+
+def _is_zero(decay: Filled | None) -> bool:
+    return decay is None or (decay.how != "stand_in" and not decay.value)
+
+
+def changed(fields: Mapping[str, Filled], changes: Values, note: str) -> dict[str, Filled]:
+    """Return fields with other values; a value that is a dictionary is a whole section."""
+    result = dict(fields)
+    for path, value in changes.items():
+        if isinstance(value, Mapping):
+            for name in [one for one in result if one.startswith(f"{path}.")]:
+                del result[name]
+            parts = {f"{path}.{name}": one for name, one in value.items()}
+        else:
+            parts = {path: value}
+        for name, one in parts.items():
+            before = fields.get(name)
+            places = before.places if before else ()
+            result[name] = Filled(value=one, how="derived", places=places, note=note)
+    return result
+
+
+def scalar_of(value: Any) -> str:
+    """Return a value of a recipe as text, a section in braces."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name}: {scalar(one)}' for name, one in value.items())}}}"
+    return scalar(value)
+
+
+def recipe_of(fields: Mapping[str, Filled]) -> Recipe | None:
+    """Return the recipe that fields make, None if they make none."""
+    try:
+        return build_recipe(parse(recipe_yaml(fields, ()), "recipe.yaml"))
+    except DiagnosticError:
+        return None
+
+
+def diagnostics_of(fates: Sequence[Fate]) -> list[Diagnostic]:
+    """Return a diagnostic for every mistake that was changed, or could not be kept."""
+    found = []
+    for one in fates:
+        if one.became == "cannot be kept":
+            message = f"{one.rule}: {one.message}; no recipe says that, so now {one.instead}"
+            found.append(_said("CC974", Severity.WARNING, message, one))
+        elif one.became == "as it runs":
+            message = f"{one.rule}: {one.message}; {one.instead}"
+            found.append(_said("CC975", Severity.WARNING, message, one))
+        elif one.became == "changed on purpose":
+            message = f"{one.rule}: {one.message}; now {one.instead}"
+            found.append(_said("CC973", Severity.NOTE, message, one))
+    return found
+
+
+def _said(code: str, severity: Severity, message: str, fate: Fate) -> Diagnostic:
+    return Diagnostic(code=code, severity=severity, message=message, path=fate.path, span=fate.span)

@@ -1,0 +1,73 @@
+"""The file in which a user's own model goes on: a function to fill in, with what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+MODULE = "own_model"
+FILE = f"{MODULE}.py"
+FACTORY = f"{MODULE}:build_model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Framework:
+    """How a framework's script calls a model of one's own."""
+
+    imported: str
+    returns: str
+    called: str
+    answer: str
+
+
+_FRAMEWORKS: Mapping[str, _Framework] = {
+    "torch": _Framework(
+        imported="from torch import nn",
+        returns="nn.Module",
+        called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
+        answer="a torch.Tensor of logits [rows, classes]",
+    ),
+    "tensorflow": _Framework(
+        imported="import keras",
+        returns="keras.Model",
+        called='model({"input_ids": ..., ...}, training=...), the arrays but labels',
+        answer="a tensor of logits [rows, classes]",
+    ),
+    "paddle": _Framework(
+        imported="from paddle import nn",
+        returns="nn.Layer",
+        called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
+        answer="a paddle.Tensor of logits [rows, classes]",
+    ),
+}
+
+
+def stub(backend: str, seen: Sequence[tuple[str, str]]) -> str:
+    """Return the file, which raises with a clear message until it is filled in.
+
+    Args:
+        backend: name of the framework; one that is not known gets no types.
+        seen: places and texts of the source at which the model is called.
+    """
+    framework = _FRAMEWORKS.get(backend)
+    lines = ['"""Your model. train.py imports build_model from here."""', ""]
+    if framework is not None:
+        lines += [framework.imported, "", ""]
+    lines.append(f"def build_model(){f' -> {framework.returns}' if framework else ''}:")
+    lines.append('    """Return a model with fresh weights.')
+    if framework is not None:
+        lines += ["", "    train.py calls it as", f"    {framework.called};"]
+        lines.append(f"    it returns {framework.answer}, not probabilities.")
+    if seen:
+        lines += ["", "    The source calls its model here:", ""]
+        lines += [f"    {_plain(place)}: {_plain(text)}"[:88].rstrip() for place, text in seen]
+    lines += ['    """', "    raise NotImplementedError("]
+    lines.append(f'        "{FILE}: write build_model(): migration does not carry the model"')
+    lines.append("    )")
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Return a text of a source fit for a docstring of ASCII."""
+    shown = "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
+    return shown.replace("\\", "/").replace('"', "'")

@@ -1,0 +1,180 @@
+"""The report of a migration as Markdown: what a person reads first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_WIDTH = 90
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """Return the text of report.md.
+
+    Args:
+        data: what `crosscast.migrate.report.report` returns.
+    """
+    parts = [
+        _head(data),
+        _bugs(data),
+        _fill_in(data),
+        _left(data),
+        _lines(data),
+        _defaults(data),
+        _verified(data),
+    ]
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _head(data: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# Migration of {_code(data['name'])}"
+    yield ""
+    yield f"From {', '.join(map(_code, data['sources']))}, with crosscast {data['crosscast']}."
+    for one in data["targets"]:
+        counts: dict[str, int] = {}
+        for field in one["fields"]:
+            counts[field["verdict"]] = counts.get(field["verdict"], 0) + 1
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        yield f"To {_code(one['target'])}: {said}."
+    yield ""
+
+
+def _bugs(data: Mapping[str, Any]) -> Iterator[str]:
+    found = [one for one in data["bugs"] if one["became"] != "of no recipe"]
+    if not found:
+        return
+    yield "## Mistakes of the source"
+    yield ""
+    rows = [
+        (one["rule"], _at(one["place"]), one["message"], one["became"], one["instead"])
+        for one in found
+    ]
+    yield from _table(("rule", "at", "the source", "became", "the new script"), rows)
+
+
+def _fill_in(data: Mapping[str, Any]) -> Iterator[str]:
+    if not data["fill_in"]:
+        return
+    yield "## To fill in"
+    yield ""
+    yield "No source says these; what stands in the recipe is only a start."
+    yield ""
+    rows = [
+        (_code(one["field"]), _code(one["value"]), one["note"] or "-") for one in data["fill_in"]
+    ]
+    yield from _table(("field", "a start", "why"), rows)
+
+
+def _left(data: Mapping[str, Any]) -> Iterator[str]:
+    if not data["not_carried"]:
+        return
+    yield "## Not carried"
+    yield ""
+    rows = [
+        (one["what"], ", ".join(map(_at, one["places"])) or "-", one["why"])
+        for one in data["not_carried"]
+    ]
+    yield from _table(("what", "at", "why"), rows)
+
+
+def _lines(data: Mapping[str, Any]) -> Iterator[str]:
+    for target in data["targets"]:
+        name = target["target"]
+        yield f"## Line by line: {name}"
+        yield ""
+        rows = []
+        for line in data["lines"]:
+            place = f"{line['file']}:{line['line']}"
+            for number, said in enumerate(line["says"]):
+                to = said["targets"][name]
+                where = [
+                    f"{one['file']}:{one['line']} {_code(one['text'])}" for one in to["emitted"]
+                ]
+                rows.append(
+                    (
+                        "" if number else f"{place} {_code(line['text'])}",
+                        said["operation"] or said["field"] or said["says"],
+                        "<br>".join(where) or "-",
+                        _verdict(said["became"], to["verdict"]),
+                    )
+                )
+        yield from _table(("source", "says", "emitted", "verdict"), rows)
+
+
+def _emitted_line(line: Mapping[str, Any]) -> str:
+    return f"{line['file']}:{line['line']} {_code(line['text'])}"
+
+
+def _verdict(became: str, verdict: str) -> str:
+    if became in ("carried", "derived"):
+        return verdict
+    return became if became == verdict else f"{became}, {verdict}"
+
+
+def _defaults(data: Mapping[str, Any]) -> Iterator[str]:
+    for target in data["targets"]:
+        named = [f for f in target["fields"] if f["became"] == "default made explicit"]
+        unsaid = [f for f in target["fields"] if f["became"] == "default of the recipe"]
+        if named:
+            yield f"## Defaults made explicit: {target['target']}"
+            yield ""
+            rows = [
+                (_code(f["field"]), _code(f["value"]), f["note"], _emitted(f), f["verdict"])
+                for f in named
+            ]
+            yield from _table(("field", "value", "whose", "emitted", "verdict"), rows)
+        if unsaid:
+            names = ", ".join(f"{_code(f['field'])} {_code(f['value'])}" for f in unsaid)
+            yield f"Of no library's defaults, but the recipe's own: {names}."
+            yield ""
+
+
+def _emitted(field: Mapping[str, Any]) -> str:
+    return ", ".join(f"{one['file']}:{one['line']}" for one in field["emitted"]) or "-"
+
+
+def _verified(data: Mapping[str, Any]) -> Iterator[str]:
+    yield "## Proof"
+    yield ""
+    found = data["verification"]
+    if found is None:
+        yield "Nothing was run: `crosscast migrate ... --verify` does."
+        return
+    for one in found["targets"]:
+        yield f"{_code(one['target'])}: **{one['outcome']}**. {one['wording']}"
+        yield ""
+        rows = [(_code(f["field"]), f["verdict"], f["why"]) for f in one["fields"]]
+        if rows:
+            yield from _table(("field", "verdict", "why"), rows)
+
+
+def _at(place: Mapping[str, Any] | None) -> str:
+    return f"{place['file']}:{place['line']}" if place else "-"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    for row in rows:
+        yield f"| {' | '.join(_cell(one) for one in row)} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    """Return a text of a source that cannot end its cell."""
+    return "".join(c if c.isprintable() else " " for c in text).replace("|", "\\|") or " "
+
+
+def _code(value: Any) -> str:
+    """Return a value as code, whatever marks it holds."""
+    text = value if isinstance(value, str) else _shown(value)
+    text = text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+    return f"`{text.replace('`', chr(39))}`"
+
+
+def _shown(value: Any) -> str:
+    from crosscast.lift.written import scalar
+
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items())
+    return scalar(value)

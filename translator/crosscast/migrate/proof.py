@@ -1,0 +1,82 @@
+"""The proof at the end of a migration across frameworks: the harness runs what was emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.migrate.across import Across
+
+if TYPE_CHECKING:
+    from crosscast_parity.migration import Proof
+
+FOLDER = "verification"
+
+
+def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> dict[str, Any]:
+    """Run the scripts of all targets and return what `report.json` has as `verification`.
+
+    Args:
+        across: the migration.
+        root: its folder; the comparisons go below it.
+        on_progress: called whenever a run begins or ends.
+
+    Raises:
+        DiagnosticError: CC401 if the harness is not installed, CC708 for the folder.
+    """
+    from crosscast.cli_parity import compile_for_parity
+
+    try:
+        from crosscast_parity.migration import prove
+    except ModuleNotFoundError as error:
+        raise DiagnosticError(
+            Diagnostic(
+                code="CC401",
+                message=f"the parity harness needs {error.name}",
+                hint='pip install "crosscast[parity]"',
+            )
+        ) from None
+    proofs = [
+        prove(
+            across.recipe,
+            one.compiled.target.name,
+            root / FOLDER / one.compiled.target.folder,
+            compile_to=compile_for_parity,
+            corrected=_corrected(across),
+            unknown=across.fill_in,
+            on_progress=on_progress,
+        )
+        for one in across.arrived
+    ]
+    return {"targets": [_plain(one) for one in proofs]}
+
+
+def _plain(proof: Proof) -> dict[str, Any]:
+    data = asdict(proof)
+    executed = proof.outcome != "cannot be verified here"
+    return {**data, "executed": executed, "checks": list(proof.checks), "fields": data["fields"]}
+
+
+def _corrected(across: Across) -> Mapping[str, str]:
+    """Return the fields that are others on purpose, with the mistake of the source."""
+    return {
+        one.path: f"{one.rule}: {one.message}; {one.instead}"
+        for one in across.fates
+        if one.path and one.became in ("changed on purpose", "cannot be kept")
+    }
+
+
+def diagnostics_of(verification: Mapping[str, Any]) -> list[Diagnostic]:
+    """Return what a user must know of a proof: that there is none, or that it failed."""
+    found = []
+    for one in verification["targets"]:
+        if one["outcome"] == "cannot be verified here":
+            message = f"{one['target']} cannot be verified here: {one['wording']}"
+            found.append(Diagnostic(code="CC976", severity=Severity.WARNING, message=message))
+        elif one["outcome"] == "different":
+            message = f"{one['target']} does not do what the recipe says: {one['wording']}"
+            found.append(Diagnostic(code="CC977", message=message))
+    return found

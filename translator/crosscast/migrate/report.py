@@ -1,0 +1,289 @@
+"""The report of a migration: every line of the source beside what became of it, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crosscast import __version__
+from crosscast.capability import Judgement
+from crosscast.diagnostics import Diagnostic, Span
+from crosscast.facts.fact import Fact
+from crosscast.lift.beside import COLUMNS, FIELDS_OF_OPERATIONS, beside
+from crosscast.lift.report import place
+from crosscast.migrate.across import Across, Arrived
+from crosscast.migrate.bugs import Fate
+from crosscast.migrate.carried import OF_EVENTS, field_of, reason_for
+from crosscast.migrate.probing import Line
+
+SCHEMA = 1
+_SHAPE = 3
+"""A field with more lines than these decides about operations: their lines say more."""
+_UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904", "CC911", "CC918", "CC920", "CC921"})
+"""Diagnostics about what was not read or what a recipe cannot say."""
+
+
+def report(across: Across, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a migration as `schema/migrate-v1.json` describes it."""
+    return {
+        "version": SCHEMA,
+        "crosscast": __version__,
+        "name": across.recipe.name,
+        "sources": [one.name for one in across.sources],
+        "targets": [_target(across, one) for one in across.arrived],
+        "lines": lines(across),
+        "bugs": [_bug(one) for one in across.fates],
+        "fill_in": [_fill_in(across, path) for path in across.fill_in],
+        "not_carried": list(_not_carried(across)),
+        "files": sorted(across.files),
+        "verification": dict(verification) if verification is not None else None,
+        "diagnostics": [one.to_json() for one in across.diagnostics],
+    }
+
+
+def _target(across: Across, arrived: Arrived) -> dict[str, Any]:
+    compiled = arrived.compiled
+    return {
+        "target": compiled.target.name,
+        "folder": compiled.target.folder,
+        "fields": [_field(across, arrived, one) for one in compiled.judgements],
+        "steps": [
+            {
+                "function": step.function,
+                "rows": [
+                    {
+                        **dict(zip(COLUMNS, row, strict=True)),
+                        "emitted": [_line(one) for one in arrived.operations.get(row[1], ())],
+                    }
+                    for row in beside(step, compiled.plan, across.lifted.fields)
+                ],
+            }
+            for step in across.lifted.analysis.subject.steps
+        ],
+    }
+
+
+def _field(across: Across, arrived: Arrived, judged: Judgement) -> dict[str, Any]:
+    filled = across.fields.get(judged.path)
+    value = filled.value if filled is not None else judged.value
+    return {
+        "field": judged.path,
+        "value": _plain(value),
+        "became": became(across, judged.path),
+        "places": [_place(across, one) for one in filled.places] if filled else [],
+        "note": filled.note if filled else "",
+        "verdict": str(judged.row.verdict),
+        "code": judged.row.code,
+        "how": judged.row.how,
+        "emitted": [_line(one) for one in emitted(arrived, judged.path)],
+    }
+
+
+def became(across: Across, path: str) -> str:
+    """Return in words what became of a field on its way."""
+    for one in across.fates:
+        if path in _paths(one) and one.became in ("changed on purpose", "kept"):
+            return one.became
+    filled = across.fields.get(path)
+    if filled is None:
+        parts = [one for name, one in across.fields.items() if name.startswith(f"{path}.")]
+        if not parts:
+            return "default of the recipe"
+        filled = parts[0]
+    return {
+        "source": "carried",
+        "default": "default made explicit",
+        "absent": "not in the source",
+        "derived": "derived",
+        "stand_in": "fill in",
+    }[filled.how]
+
+
+def _paths(fate: Fate) -> Iterator[str]:
+    """Yield the fields that a mistake is about."""
+    yield fate.path
+    for path, one in fate.changes.items():
+        yield path
+        if isinstance(one, Mapping):
+            yield from (f"{path}.{name}" for name in one)
+
+
+def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
+    """Return the lines that carry a field; of one that decides about operations, their first."""
+    found = arrived.carriers.get(path, ())
+    if len(found) <= _SHAPE:
+        return found
+    section = f"{path.partition('.')[0]}."
+    of = {kind: field for kind, field in FIELDS_OF_OPERATIONS.items() if kind in arrived.operations}
+    kinds = [kind for kind, field in of.items() if field == path]
+    kinds = kinds or [kind for kind, field in of.items() if field.startswith(section)]
+    return [_telling(arrived.operations[kind]) for kind in kinds][:_SHAPE] or found[:_SHAPE]
+
+
+def _telling(operation: Sequence[Line]) -> Line:
+    """Return the first line of an operation that is no comment."""
+    code = (line for line in operation if not line.text.lstrip().startswith("#"))
+    return next(code, operation[0])
+
+
+def lines(across: Across) -> list[dict[str, Any]]:
+    """Return every line of the sources that says something, and what carries it."""
+    said: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    events = list(_events(across))
+    told = {(file, line) for operation, _, file, line in events if operation}
+    for fact in across.lifted.analysis.subject.profile:
+        path = field_of(fact, _known(across))
+        entry = {"says": fact.field, "value": _value(fact), "field": path, "operation": ""}
+        for span in fact.places:
+            place_ = (span.file, span.line)
+            if fact.field not in OF_EVENTS or place_ not in told:
+                said.setdefault(place_, {}).setdefault(path or fact.field, entry)
+    for path, filled in across.fields.items():
+        entry = {"says": path, "value": _plain(filled.value), "field": path, "operation": ""}
+        for span in filled.places:
+            said.setdefault((span.file, span.line), {}).setdefault(path, entry)
+    for operation, event, file, line in events:
+        path = FIELDS_OF_OPERATIONS.get(operation, "")
+        entry = {"says": event, "value": None, "field": path, "operation": operation}
+        said.setdefault((file, line), {}).setdefault(f"{operation} {event}", entry)
+    texts = {one.name: one.text.splitlines() for one in across.sources}
+    return [
+        {
+            "file": file,
+            "line": line,
+            "text": _text(texts, file, line),
+            "says": [_said(across, one) for one in said[file, line].values()],
+        }
+        for file, line in sorted(said)
+    ]
+
+
+def _events(across: Across) -> Iterator[tuple[str, str, str, int]]:
+    """Yield operation, event, file and line of what the training loops of the source do."""
+    for step in across.lifted.analysis.subject.steps:
+        for _, operation, event, at, _ in beside(step, across.arrived[0].compiled.plan):
+            file, _, line = at.rpartition(":")
+            if file and line.isdigit():
+                yield operation.strip("-"), event, file, int(line)
+
+
+def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
+    path, operation = str(entry["field"]), str(entry["operation"])
+    carried = {}
+    for arrived in across.arrived:
+        judged = _judged(arrived, path)
+        found = emitted(arrived, judged.path) if judged else ()
+        if operation in arrived.operations:
+            found = [_telling(arrived.operations[operation])]
+        carried[arrived.compiled.target.name] = {
+            "verdict": str(judged.row.verdict) if judged else "not carried",
+            "emitted": [_line(one) for one in found],
+        }
+    end = became(across, path) if path else "not carried"
+    if operation and end not in ("changed on purpose", "kept"):
+        end = "carried"
+    return {**entry, "became": end, "targets": carried}
+
+
+def _judged(arrived: Arrived, path: str) -> Judgement | None:
+    """Return the judgement of a field, or of the tuple or mapping that it is a part of."""
+    for one in arrived.compiled.judgements:
+        if path and (one.path == path or path.startswith(f"{one.path}.")):
+            return one
+    derived = {"schedule.warmup_ratio": "schedule.warmup_steps"}.get(path, "")
+    return _judged(arrived, derived) if derived else None
+
+
+def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
+    """Yield facts without a field, what is said of the source's own parts, what was not read."""
+    subject = across.lifted.analysis.subject
+    for fact in subject.profile:
+        if not field_of(fact, _known(across)) or (not fact.known and _is_open(across, fact)):
+            where = [_place(across, one) for one in fact.places]
+            yield {"what": fact.field, "places": where, "why": reason_for(fact)}
+    yield from _lost_flags(across)
+    if across.recipe.model.kind == "custom":
+        why = "the model stays yours; the emitted loss is the cross-entropy of its logits"
+        yield {"what": "model and loss", "places": [], "why": why}
+    for one in across.lifted.diagnostics:
+        if one.code in _UNREAD:
+            yield {"what": one.code, "places": _places(across, one), "why": one.message}
+
+
+def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
+    """Yield the flags of a launch that only a program which was not given could explain."""
+    subject = across.lifted.analysis.subject
+    if subject.program is not None:
+        return
+    used = {(p.file, p.line, p.column) for one in across.fields.values() for p in one.places}
+    for command in subject.commands:
+        for flag in command.flags:
+            places = [one for one in flag.places if (one.file, one.line, one.column) not in used]
+            if places and len(places) == len(flag.places):
+                why = f"what it means stands in {command.program}, which was not given"
+                where = [_place(across, one) for one in places]
+                yield {"what": flag.expression, "places": where, "why": why}
+
+
+def _is_open(across: Across, fact: Fact) -> bool:
+    filled = across.fields.get(field_of(fact, _known(across)))
+    return filled is None or filled.how == "stand_in"
+
+
+def _known(across: Across) -> set[str]:
+    """Return the fields that the recipe has, said or not."""
+    judged = across.arrived[0].compiled.judgements if across.arrived else ()
+    return {*across.fields, *(one.path for one in judged)}
+
+
+def _places(across: Across, one: Diagnostic) -> list[dict[str, Any]]:
+    return [_place(across, one.span)] if one.span else []
+
+
+def _fill_in(across: Across, path: str) -> dict[str, Any]:
+    filled = across.fields[path]
+    return {
+        "field": path,
+        "value": _plain(filled.value),
+        "note": filled.note,
+        "places": [_place(across, one) for one in filled.places],
+    }
+
+
+def _bug(fate: Fate) -> dict[str, Any]:
+    return {
+        "rule": fate.rule,
+        "name": fate.name,
+        "message": fate.message,
+        "place": place(fate.span) if fate.span else None,
+        "field": fate.path,
+        "became": fate.became,
+        "instead": fate.instead,
+        "changes": {path: _plain(value) for path, value in fate.changes.items()},
+    }
+
+
+def _place(across: Across, span: Span) -> dict[str, Any]:
+    texts = {one.name: one.text.splitlines() for one in across.sources}
+    return {**place(span), "text": _text(texts, span.file, span.line)}
+
+
+def _text(texts: Mapping[str, Sequence[str]], file: str, line: int) -> str:
+    found = texts.get(file, ())
+    return found[line - 1].strip() if 0 < line <= len(found) else ""
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {"file": line.file, "line": line.line, "text": line.text.strip()}
+
+
+def _value(fact: Fact) -> Any:
+    return _plain(fact.value) if fact.known else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
