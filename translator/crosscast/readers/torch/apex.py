@@ -101,7 +101,7 @@ def _scale(told: Told, calls: Sequence[Call]) -> None:
             unscaled = _level(call) in ("O0", "O3") and not _flag(call.argument("opt_level"))
             told.say("loss_scaling.mode", "none" if unscaled else "framework_default", place)
             continue
-        _mode(told, scale, call.bound()["loss_scale"], call)
+        _mode(told, scale, call.bound().get("loss_scale", call.node), call)
 
 
 def _mode(told: Told, scale: Value, node: ast.expr, call: Call) -> None:

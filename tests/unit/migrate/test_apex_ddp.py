@@ -1,0 +1,94 @@
+"""CM104: data parallelism of apex."""
+
+from __future__ import annotations
+
+import pytest
+
+from unit.migrate.migrating import changed, migrate, refused, stays
+
+HEAD = "import torch\nfrom apex.parallel import DistributedDataParallel as DDP\n\n"
+NEW = "torch.nn.parallel.DistributedDataParallel"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("DDP(model)", f"{NEW}(model, broadcast_buffers=False)"),
+        ("DDP(model, delay_allreduce=True)", f"{NEW}(model, broadcast_buffers=False)"),
+        ("DDP(module=model)", f"{NEW}(module=model, broadcast_buffers=False)"),
+        ("DDP(model, gradient_average=True)", f"{NEW}(model, broadcast_buffers=False)"),
+        ("isinstance(model, DDP)", f"isinstance(model, {NEW})"),
+    ],
+)
+def test_data_parallelism_of_torch(before: str, after: str) -> None:
+    assert changed("CM104", f"{HEAD}model = {before}\n") == f"import torch\n\nmodel = {after}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("torch.cuda.set_device(args.local_rank)", "device_ids=[args.local_rank], "),
+        ("torch.cuda.set_device(rank)", "device_ids=[rank], "),
+        ("torch.cuda.set_device(rank % torch.cuda.device_count())", ""),
+        ("torch.cuda.set_device(device)", ""),
+        ("set_device(rank)", ""),
+    ],
+)
+def test_the_device_is_named_where_it_is_known(line: str, device: str) -> None:
+    text = changed("CM104", f"{HEAD}{line}\nmodel = DDP(model)\n")
+    assert text.endswith(f"model = {NEW}(model, {device}broadcast_buffers=False)\n")
+
+
+def test_a_device_of_another_function_is_not_named() -> None:
+    text = f"{HEAD}def setup(rank):\n    torch.cuda.set_device(rank)\n\nmodel = DDP(model)\n"
+    assert "device_ids" not in changed("CM104", text)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("DDP(model, gradient_average=False)", "gradient_average"),
+        ("DDP(model, allreduce_always_fp32=True)", "allreduce_always_fp32"),
+        ("DDP(model, gradient_predivide_factor=8)", "gradient_predivide_factor"),
+        ("DDP(model, delay_allreduce=args.delay)", "delay_allreduce"),
+        ("DDP(model, 1e7)", "not all arguments"),
+        ("DDP(**options)", "not all arguments"),
+    ],
+)
+def test_what_has_no_exact_form(before: str, said: str) -> None:
+    assert said in refused("CM104", f"{HEAD}model = {before}\n")
+
+
+def test_batch_norm() -> None:
+    head = "import torch\nimport apex\n"
+    text = changed("CM104", f"{head}m = apex.parallel.convert_syncbn_model(m, process_group=g)\n")
+    assert "m = torch.nn.SyncBatchNorm.convert_sync_batchnorm(m, process_group=g)\n" in text
+    assert "channel_last" in refused(
+        "CM104", f"{head}m = apex.parallel.convert_syncbn_model(m, channel_last=True)\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["LARC", "Reducer", "create_syncbn_process_group"])
+def test_what_torch_has_not(name: str) -> None:
+    assert "no stock form" in refused("CM104", f"from apex.parallel import {name}\nx = {name}(m)\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from torch.nn.parallel import DistributedDataParallel as DDP\nm = DDP(m)\n",
+        "try:\n    from apex.parallel import DistributedDataParallel as DDP\nexcept ImportError:\n"
+        "    from torch.nn.parallel import DistributedDataParallel as DDP\nm = DDP(m)\n",
+        "from ours.apex.parallel import DistributedDataParallel as DDP\nm = DDP(m)\n",
+        "if old:\n    from apex.parallel import DistributedDataParallel as DDP\nelse:\n"
+        "    from torch.nn.parallel import DistributedDataParallel as DDP\nm = DDP(m)\n",
+        "# DDP = apex.parallel.DistributedDataParallel(m)\n",
+    ],
+)
+def test_programs_that_stay(text: str) -> None:
+    stays("CM104", text)
+
+
+def test_the_note_tells_of_weights_without_gradients() -> None:
+    [change] = migrate("CM104", f"{HEAD}model = DDP(model, delay_allreduce=True)\n").changes
+    assert "find_unused_parameters=True" in change.hint

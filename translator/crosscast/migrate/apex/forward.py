@@ -1,0 +1,227 @@
+"""Which statements belong into autocast: the forward pass and the loss, never the backward pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.apex.uses import Site, Stops
+from crosscast.migrate.layout import block_of, has_long_text, is_alone
+from crosscast.pysource.nodes import walk
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+    from crosscast.trainstep.events import TrainingStep
+
+_LIGHT = frozenset(
+    {
+        *("to", "cuda", "cpu", "size", "view", "item", "long", "int", "float", "bool", "detach"),
+        *("squeeze", "unsqueeze", "contiguous", "type", "next", "items", "keys", "values", "get"),
+        *("append", "update", "extend", "format", "tuple", "list", "dict", "len", "range", "zip"),
+        *("enumerate", "isinstance", "hasattr", "getattr", "str", "print", "map", "train", "eval"),
+        *("zero_grad", "clone", "numel", "permute", "transpose", "reshape", "set", "sorted", "min"),
+        *("max", "copy", "requires_grad_", "fill_", "resize_", "copy_", "info", "set_postfix"),
+        *("debug", "time", "split", "pop", "tolist", "numpy", "pin_memory", "sum", "mean"),
+    }
+)
+"""Calls that move or name data."""
+_GROWING = frozenset({"append", "extend", "update", "insert", "add_", "add"})
+_LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """Statements of one block that run under autocast: from `first` to `last`, both included."""
+
+    module: Module
+    block: list[ast.stmt]
+    first: int
+    last: int
+    site: Site
+
+    @property
+    def statements(self) -> list[ast.stmt]:
+        """The statements, in order."""
+        return self.block[self.first : self.last + 1]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What of one block the loss depends on."""
+
+    block: list[ast.stmt]
+    places: list[int]
+    forward: int | None
+    computing: int | None
+
+
+def regions_of(sites: Iterable[Site], steps: Iterable[TrainingStep], stops: Stops) -> list[Region]:
+    """Return what has to run under autocast for the losses of sites, regions of a block joined."""
+    forwards = {id(event.node) for step in steps for event in step.of("forward")}
+    found: list[Region] = []
+    for site in sites:
+        own = list(_of_site(site, forwards))
+        if not own:
+            stops.add(
+                site.module,
+                site.call.node,
+                f"the forward pass that gives {site.module.text(site.loss)} is not in this "
+                "function, so it cannot be put into autocast",
+                "compute the loss where amp.scale_loss is, or put the call of the model into "
+                'torch.amp.autocast("cuda", dtype=torch.float16) by hand',
+            )
+        found += own
+    joined = _joined(found)
+    for region in joined:
+        _check(region, stops)
+    return joined
+
+
+def _of_site(site: Site, forwards: set[int]) -> Iterator[Region]:
+    module = site.module
+    needed = _loads(site.loss, module)
+    blocks: list[_Found] = []
+    here: ast.stmt = site.node
+    while True:
+        block = block_of(module, here)
+        one = _look(block, block.index(here), needed, forwards, module)
+        if one.places:
+            blocks.append(one)
+        parent = module.parent(here)
+        while parent is not None and not isinstance(parent, ast.stmt | ast.Module):
+            parent = module.parent(parent)  # the handler of an exception
+        if isinstance(parent, _LOOPS) or not isinstance(parent, ast.stmt):
+            break
+        here = parent
+    known = [number for number, one in enumerate(blocks) if one.forward is not None]
+    for number, one in enumerate(blocks):
+        outer = bool(known) and number >= max(known)
+        first = one.forward if outer else _least(one.forward, one.computing)
+        if known and number > max(known):
+            continue
+        if first is not None:
+            yield Region(module, one.block, first, max(one.places), site)
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    found = [place for place in (one, other) if place is not None]
+    return min(found) if found else None
+
+
+def _look(
+    block: list[ast.stmt], end: int, needed: set[str], forwards: set[int], module: Module
+) -> _Found:
+    """Follow what is needed upwards through a block; `needed` grows."""
+    found = _Found(block, [], None, None)
+    for place in range(end - 1, -1, -1):
+        statement = block[place]
+        if ends_region(statement):
+            if found.computing is not None or found.forward is not None:
+                break
+            continue
+        if not _gives(statement, needed, module):
+            continue
+        needed |= _loads(statement, module)
+        if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+            continue
+        found.places.append(place)
+        calls = [one for one in walk(statement) if isinstance(one, ast.Call)]
+        if any(id(one) in forwards for one in calls):
+            found.forward = place
+        if any(_computes(one) for one in calls):
+            found.computing = place
+    if found.computing is None and found.forward is None:
+        found.places = []
+    return found
+
+
+def ends_region(statement: ast.stmt) -> bool:
+    """Whether a statement must not run under autocast: it goes backwards, or moves weights."""
+    return any(
+        (isinstance(one, ast.Attribute) and one.attr in ("backward", "scale_loss"))
+        or (
+            isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Attribute)
+            and one.func.attr == "step"
+        )
+        or isinstance(one, ast.Yield | ast.YieldFrom)
+        for one in walk(statement)
+    )
+
+
+def _gives(statement: ast.stmt, needed: set[str], module: Module) -> bool:
+    """Whether a statement gives anything that is needed its value."""
+    for one in walk(statement):
+        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
+            if isinstance(one.ctx, ast.Store) and _target(one, module) in needed:
+                return True
+        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
+            grows = one.func.attr in _GROWING
+            if grows and _target(one.func.value, module) in needed:
+                return True
+    return False
+
+
+def _target(node: ast.expr, module: Module) -> str:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return module.text(node)
+
+
+def _loads(node: ast.AST, module: Module) -> set[str]:
+    found: set[str] = set()
+    for one in walk(node):
+        if isinstance(one, ast.Name) and one.id not in ("self", "cls"):
+            found.add(one.id)
+        elif isinstance(one, ast.Attribute):
+            found.add(module.text(one))
+    return found
+
+
+def _computes(call: ast.Call) -> bool:
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "call")
+    return name not in _LIGHT
+
+
+def _joined(regions: list[Region]) -> list[Region]:
+    """Return regions with those of one block joined that nothing stands between."""
+    joined: list[Region] = []
+    for one in sorted(regions, key=lambda r: (r.block[0].lineno, r.first)):
+        before = next((r for r in joined if r.block is one.block), None)
+        if before is not None:
+            between = one.block[before.last + 1 : one.first]
+            if one.first <= before.last or not any(map(ends_region, between)):
+                joined.remove(before)
+                last = max(before.last, one.last)
+                one = Region(one.module, one.block, before.first, last, before.site)
+        joined.append(one)
+    return [one for one in joined if not any(_within(one, other) for other in joined)]
+
+
+def _within(one: Region, other: Region) -> bool:
+    """Whether a region stands in a statement of another one."""
+    if one is other or one.block is other.block:
+        return False
+    first, last = other.statements[0], other.statements[-1]
+    return first.lineno <= one.statements[0].lineno <= (last.end_lineno or last.lineno)
+
+
+def _check(region: Region, stops: Stops) -> None:
+    module, statements = region.module, region.statements
+    first, last = statements[0], statements[-1]
+    if any(ends_region(one) for one in statements):
+        stops.add(
+            module,
+            first,
+            "a backward pass or a step stands between the forward pass and the loss",
+            "put the forward passes into autocast by hand, the backward passes outside of it",
+        )
+    elif not all(is_alone(module, one) for one in statements):
+        message = "several statements share a line that has to be indented"
+        stops.add(module, first, message, "put each on a line of its own")
+    elif has_long_text(module, first.lineno, last.end_lineno or last.lineno):
+        message = "a text over several lines stands between the forward pass and the loss"
+        stops.add(module, first, message, "move it out of the loop: indenting would change it")

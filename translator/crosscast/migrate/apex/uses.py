@@ -1,0 +1,265 @@
+"""What a program does with apex.amp, and what of it nobody can write anew with certainty."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.codemod import Refusal
+from crosscast.pysource.nodes import walk
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+
+HOME = "apex.amp."
+KNOWN = ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict")
+_PATCHES = frozenset(
+    {
+        *("half_function", "float_function", "promote_function", "register_half_function"),
+        *("register_float_function", "register_promote_function"),
+    }
+)
+_WITH = ("loss", "optimizers", "loss_id", "delay_unscale")
+
+
+@dataclass(slots=True)
+class Stops:
+    """Why a loop stays as it is; empty if nothing is in the way."""
+
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def add(self, module: Module, node: ast.AST, message: str, hint: str) -> None:
+        """Say what is in the way."""
+        one = Refusal(span=module.span(node), message=message, hint=hint)
+        if one not in self.refusals:
+            self.refusals.append(one)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Test:
+    """The condition under which a loss is scaled: `args.fp16`."""
+
+    node: ast.If
+    text: str
+    holds: bool
+    """False: scaled in the else branch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One `with amp.scale_loss(...)`."""
+
+    call: Call
+    node: ast.With
+    loss: ast.expr
+    optimizers: tuple[str, ...]
+    """As the source writes them."""
+    backward: ast.Call
+    test: Test | None
+
+    @property
+    def module(self) -> Module:
+        """Where it stands."""
+        return self.call.module
+
+    @property
+    def function(self) -> Function | None:
+        """The function it stands in."""
+        return self.module.function_of(self.node)
+
+
+@dataclass(slots=True)
+class Uses:
+    """All calls of apex.amp in a program."""
+
+    calls: dict[str, list[Call]] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list)
+
+    def of(self, word: str) -> list[Call]:
+        """Return the calls of one function of apex.amp."""
+        return self.calls.get(word, [])
+
+    def modules(self) -> list[Module]:
+        """Return the modules that call anything of it."""
+        return list(dict.fromkeys(call.module for calls in self.calls.values() for call in calls))
+
+
+def uses_of(program: Program, stops: Stops) -> Uses:
+    """Return what a program calls of apex.amp."""
+    uses = Uses()
+    for module in program.modules:
+        for call in module.calls:
+            names = [name for name in call.names if name.startswith(HOME)]
+            if not names:
+                continue
+            word, _, rest = names[0].removeprefix(HOME).partition(".")
+            if rest:
+                continue  # a method of what one of them returned
+            uses.calls.setdefault(word, []).append(call)
+            if len(names) != len(call.names):
+                others = ", ".join(name for name in call.names if name not in names)
+                stops.add(
+                    module,
+                    call.node,
+                    f"{module.text(call.node.func)} is apex's or {others}, as it is installed",
+                    "keep the branch of torch.amp and take the one of apex out",
+                )
+            elif word not in (*KNOWN, "disable_casts"):
+                _unknown(module, call, word, stops)
+    uses.sites = [site for call in uses.of("scale_loss") for site in _site(call, uses, stops)]
+    return uses
+
+
+def _unknown(module: Module, call: Call, word: str, stops: Stops) -> None:
+    if word in _PATCHES:
+        stops.add(
+            module,
+            call.node,
+            f"amp.{word} adds a function to the lists of apex, torch.amp has no such lists",
+            "decorate the function with torch.amp.custom_fwd(cast_inputs=...), "
+            "or cast its arguments in it",
+        )
+        return
+    near = difflib.get_close_matches(word, KNOWN, n=1)
+    hint = f"did you mean amp.{near[0]}?" if near else "write it for torch.amp by hand"
+    what = "apex.amp has no" if near and word not in ("init", "handle") else "no successor of amp's"
+    stops.add(module, call.node, f"{what} {word}", hint)
+
+
+def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
+    """Yield the `with` block that a call of `scale_loss` stands in, if it has the usual form."""
+    module = call.module
+    node = module.statement_of(call.node)
+    bound = call.bound()
+    hint = "write `with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`"
+    name = ""
+    if isinstance(node, ast.With) and len(node.items) == 1:
+        target = node.items[0].optional_vars
+        if node.items[0].context_expr is call.node and isinstance(target, ast.Name):
+            name = target.id
+    if not name or not {"loss", "optimizers"} <= set(bound) or call.has_star:
+        stops.add(module, call.node, "amp.scale_loss is not used in the usual form", hint)
+        return
+    assert isinstance(node, ast.With)
+    if odd := [one for one in bound if one not in _WITH]:
+        message = f"amp.scale_loss is given {', '.join(odd)}, which GradScaler does not know"
+        stops.add(module, call.node, message, "decide what becomes of it")
+        return
+    backward = _backward(node, name)
+    if backward is None:
+        stops.add(
+            module,
+            node,
+            f"more than {name}.backward() happens within amp.scale_loss, where gradients are "
+            "still scaled",
+            "move everything else behind the block, if it is not meant for scaled gradients",
+        )
+        return
+    loss = bound["loss"]
+    if any(isinstance(one, ast.Call) and not _is_light(one) for one in walk(loss)):
+        message = "the loss is computed in the call of amp.scale_loss"
+        stops.add(module, call.node, message, "assign it to a name before")
+        return
+    optimizers = _parts(module, bound["optimizers"])
+    if not optimizers:
+        message = f"which optimizers {module.text(bound['optimizers'])} means is not written here"
+        stops.add(module, call.node, message, "name the optimizers in the call")
+        return
+    if _named_elsewhere(module, node, name):
+        message = f"{name} is used behind its block"
+        stops.add(module, node, message, "use the loss itself: only that has its right size")
+        return
+    yield Site(call, node, loss, optimizers, backward, test_of(module, node, uses))
+
+
+def _backward(node: ast.With, name: str) -> ast.Call | None:
+    match node.body:
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=who))) as call)]:
+            plain = not call.args and all(k.arg and k.arg != "gradient" for k in call.keywords)
+            method = call.func.attr  # type: ignore[attr-defined]
+            return call if who == name and method == "backward" and plain else None
+    return None
+
+
+def _is_light(call: ast.Call) -> bool:
+    """Whether a call only takes a mean or a sum."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("mean", "sum", "float")
+
+
+def _parts(module: Module, node: ast.expr) -> tuple[str, ...]:
+    """Return the optimizers of an argument as texts; none if they cannot be told apart."""
+    found = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+    plain = all(isinstance(one, ast.Name | ast.Attribute | ast.Subscript) for one in found)
+    return tuple(module.text(one) for one in found) if plain else ()
+
+
+def _named_elsewhere(module: Module, node: ast.With, name: str) -> bool:
+    """Whether the scaled loss is read outside of blocks that make it."""
+    home = module.function_of(node) or module.tree
+    for one in walk(home):
+        if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load):
+            here = module.enclosing(one, ast.With)
+            while here is not None and not _makes(here, name):
+                here = module.enclosing(here, ast.With)
+            if here is None:
+                return True
+    return False
+
+
+def _makes(node: ast.With, name: str) -> bool:
+    return any(
+        isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == name
+        for item in node.items
+    )
+
+
+def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
+    """Return the condition that chooses between a scaled and a plain backward pass."""
+    started = {
+        module.text(one.test)
+        for call in uses.of("initialize")
+        for one in ifs_around(call.module, call.node)
+    }
+    child: ast.AST = node
+    here = module.parent(node)
+    while here is not None and not isinstance(
+        here, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
+    ):
+        if isinstance(here, ast.If):
+            holds = child in here.body
+            other = here.orelse if holds else here.body
+            plain = any(
+                isinstance(one, ast.Attribute)
+                and one.attr == "backward"
+                and not _is_scaled(module, one)
+                for statement in other
+                for one in walk(statement)
+            )
+            text = module.text(here.test)
+            if plain or text in started:
+                return Test(here, text, holds)
+        child, here = here, module.parent(here)
+    return None
+
+
+def _is_scaled(module: Module, node: ast.Attribute) -> bool:
+    around = module.enclosing(node, ast.With)
+    return around is not None and any(
+        isinstance(one, ast.Attribute | ast.Name) and "scale_loss" in module.text(one)
+        for item in around.items
+        for one in walk(item.context_expr)
+    )
+
+
+def ifs_around(module: Module, node: ast.AST) -> Iterator[ast.If]:
+    """Yield the `if` statements around a node in its function, innermost first."""
+    here = module.parent(node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.If):
+            yield here
+        here = module.parent(here)

@@ -1,0 +1,72 @@
+"""CM102: apex.amp to torch.amp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.apex.examples import AMP
+from crosscast.migrate.apex.forward import regions_of
+from crosscast.migrate.apex.notes import notes_of
+from crosscast.migrate.apex.reach import reach_of
+from crosscast.migrate.apex.starting import start_of
+from crosscast.migrate.apex.states import check_calls
+from crosscast.migrate.apex.stepping import steps_of
+from crosscast.migrate.apex.uses import Stops, uses_of
+from crosscast.migrate.apex.writing import Loop, write
+from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.migrate.layout import every_edit
+
+if TYPE_CHECKING:
+    from crosscast.lint.subject import Subject
+
+
+def run(subject: Subject) -> Iterable[Outcome]:
+    """Turn everything that a program does with apex.amp, or say what is in the way."""
+    program = subject.program
+    if program is None:
+        return []
+    stops = Stops()
+    uses = uses_of(program, stops)
+    if not uses.calls:
+        return []
+    start = start_of(uses, stops)
+    if start is None or stops.refusals:
+        return stops.refusals
+    regions = regions_of(uses.sites, subject.steps, stops) if not start.off else []
+    steps = steps_of(uses.sites, stops)
+    check_calls(program, uses, start, steps, stops)
+    calls = [site.call for site in uses.sites if not start.off]
+    calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
+    needs = [(one.module, one.module.function_of(one.node), one.node) for one in calls]
+    reach = reach_of(program, start, needs, stops)
+    if stops.refusals:
+        return stops.refusals
+    drafts = write(Loop(uses, start, regions, steps, reach, stops))
+    if stops.refusals:
+        return stops.refusals
+    return [
+        Change(
+            span=start.module.span(start.statement),
+            message=_message(start.off),
+            edits=every_edit(drafts.values()),
+            note=notes_of(uses, start, subject.steps),
+        )
+    ]
+
+
+def _message(off: bool) -> str:
+    if off:
+        return "apex.amp at level O0 does nothing: taken out"
+    return "apex.amp becomes torch.amp: autocast around forward pass and loss, GradScaler"
+
+
+CODEMOD = Codemod(
+    code="CM102",
+    name="apex-amp",
+    api="torch.amp",
+    title="apex.amp becomes torch.amp: autocast around forward pass and loss, a GradScaler",
+    hints=("apex",),
+    examples=AMP,
+    run=run,
+)

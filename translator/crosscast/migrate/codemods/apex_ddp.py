@@ -1,0 +1,144 @@
+"""CM104: apex.parallel to torch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.apex.examples_fused import PARALLEL
+from crosscast.migrate.apex.moved import (
+    Name,
+    change_arguments,
+    is_constant,
+    keywords_of,
+    names_of,
+    removable,
+    remove_names,
+)
+from crosscast.migrate.apex.starting import is_plain
+from crosscast.migrate.apex.writing import torch_in
+from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
+from crosscast.migrate.layout import Draft
+
+if TYPE_CHECKING:
+    from crosscast.lint.subject import Subject
+    from crosscast.pysource.module import Module
+
+_NEW = {
+    "DistributedDataParallel": ".nn.parallel.DistributedDataParallel",
+    "convert_syncbn_model": ".nn.SyncBatchNorm.convert_sync_batchnorm",
+    "SyncBatchNorm": ".nn.SyncBatchNorm",
+}
+_HINTS = {
+    "LARC": "LARC is not in torch: keep apex for it, or write the rates of layers by hand",
+    "Reducer": "use torch.distributed.all_reduce on the gradients",
+    "create_syncbn_process_group": "make the groups with torch.distributed.new_subgroups",
+}
+_DROPPED = {"delay_allreduce": (True, False), "gradient_average": (True,)}
+_KEPT = {
+    "DistributedDataParallel": {"module"},
+    "convert_syncbn_model": {"module", "process_group"},
+    "SyncBatchNorm": {
+        *("num_features", "eps", "momentum", "affine", "track_running_stats", "process_group"),
+    },
+}
+_NOTE = (
+    "torch reduces gradients while the backward pass runs: if some weights take no part in a loss, "
+    "add find_unused_parameters=True (apex allowed it with delay_allreduce=True). "
+    "broadcast_buffers=False keeps what apex did: statistics of batch norm stay those of each "
+    "process."
+)
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Turn data parallelism and synchronized batch norm of apex."""
+    for module in subject.program.modules if subject.program is not None else ():
+        draft, done = Draft(module), []
+        for name in names_of(module, "parallel"):
+            refusal = _wrong(name)
+            if refusal is not None:
+                yield refusal
+                continue
+            _turn(name, draft)
+            done.append(name)
+        if done:
+            remove_names(draft, done)
+            parallel = any(one.what == "DistributedDataParallel" for one in done)
+            said = ", ".join(
+                f"apex.parallel.{one.what} becomes torch{_NEW[one.what]}" for one in done
+            )
+            yield Change(
+                span=module.span(done[0].uses[0]),
+                message=said,
+                edits=tuple(draft.finish()),
+                note=_NOTE if parallel else "",
+            )
+
+
+def _wrong(name: Name) -> Refusal | None:
+    """Return what keeps a name of apex.parallel from being replaced."""
+    module = name.module
+    if name.what not in _NEW:
+        hint = _HINTS.get(name.what, "write it for torch by hand")
+        message = f"apex.parallel.{name.what} has no stock form in torch"
+        return Refusal(span=module.span(name.uses[0]), message=message, hint=hint)
+    if not removable([name]):
+        message = f"the import of {name.what} shares its line with something else"
+        hint = "put it on a line of its own"
+        return Refusal(span=module.span(name.imports[0][0]), message=message, hint=hint)
+    for call in name.calls():
+        given = keywords_of(call)
+        most = len(_KEPT[name.what])
+        if given is None or len(call.args) > most or not (call.args or given):
+            message = f"not all arguments of {name.what} are written here by name"
+            hint = "write them out by name"
+            return Refusal(span=module.span(call), message=message, hint=hint)
+        for word, value in given.items():
+            dropped = name.what == "DistributedDataParallel" and any(
+                is_constant(value, one) for one in _DROPPED.get(word, ())
+            )
+            if word in _KEPT[name.what] or dropped:
+                continue
+            return Refusal(
+                span=module.span(value),
+                message=f"{name.what} with {word}={module.text(value)} has no exact form in torch",
+                hint="decide whether the training needs it; then leave it out",
+            )
+    return None
+
+
+def _turn(name: Name, draft: Draft) -> None:
+    new = torch_in(draft) + _NEW[name.what]
+    for use in name.uses:
+        draft.replace(use, new)
+    if name.what != "DistributedDataParallel":
+        return
+    for call in name.calls():
+        device = _device(name.module, call)
+        ids = f"device_ids=[{device}], " if device else ""
+        change_arguments(draft, call, _DROPPED, f"{ids}broadcast_buffers=False")
+
+
+def _device(module: Module, call: ast.Call) -> str:
+    """Return the device that `torch.cuda.set_device` was told in the same function."""
+    for one in module.calls:
+        if one.name != "torch.cuda.set_device" or len(one.node.args) != 1:
+            continue
+        given = one.node.args[0]
+        same = module.function_of(one.node) is module.function_of(call)
+        index = not isinstance(given, ast.Name) or "device" not in given.id
+        if same and is_plain(given) and index and one.node.lineno < call.lineno:
+            return module.text(given)
+    return ""
+
+
+CODEMOD = Codemod(
+    code="CM104",
+    name="apex-ddp",
+    api="torch.amp",
+    title="data parallelism and synchronized batch norm of apex become those of torch",
+    hints=("apex",),
+    examples=PARALLEL,
+    run=run,
+)

@@ -1,0 +1,151 @@
+"""CM103: fused optimizers and layers of apex to those of torch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.apex.examples_fused import FUSED
+from crosscast.migrate.apex.moved import (
+    Name,
+    change_arguments,
+    is_constant,
+    keywords_of,
+    names_of,
+    removable,
+    remove_names,
+)
+from crosscast.migrate.apex.writing import torch_in
+from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
+from crosscast.migrate.layout import Draft
+
+if TYPE_CHECKING:
+    from crosscast.lint.subject import Subject
+
+_NO_FORM = {
+    "FusedLAMB": "LAMB is not in torch: a recipe with optimizer `lamb` compiles to one",
+    "FusedMixedPrecisionLamb": "LAMB is not in torch: see the recipe's optimizer `lamb`",
+    "FusedNovoGrad": "NovoGrad is not in torch",
+    "FusedAdagrad": "torch.optim.Adagrad is near; compare lr, eps and the decay by hand",
+    "FusedRMSNorm": "torch.nn.RMSNorm has another default of eps: write eps=1e-5",
+}
+_KEPT: dict[str, frozenset[str]] = {
+    "FusedAdam": frozenset({"params", "lr", "betas", "eps", "weight_decay"}),
+    "FusedSGD": frozenset({"params", "lr", "momentum", "dampening", "weight_decay", "nesterov"}),
+    "FusedLayerNorm": frozenset({"normalized_shape", "eps", "elementwise_affine"}),
+}
+_USUAL: dict[str, dict[str, tuple[bool, ...]]] = {
+    "FusedAdam": {
+        "bias_correction": (True,),
+        "amsgrad": (False,),
+        "adam_w_mode": (True, False),
+        "set_grad_none": (True,),
+    },
+    "FusedSGD": {"wd_after_momentum": (False,)},
+    "FusedLayerNorm": {},
+}
+"""Arguments that torch's do not have or name otherwise, and the values that it always has."""
+_BY_PLACE = {"FusedAdam": 2, "FusedSGD": 2, "FusedLayerNorm": 3}
+_NOTE = (
+    "Apex's fused optimizers do the same updates as torch's; with fused=True torch's are as fast. "
+    "Their saved states have other keys: older checkpoints of FusedAdam do not hold the step of "
+    "every weight."
+)
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Turn what has an exact form in torch; refuse the rest."""
+    for module in subject.program.modules if subject.program is not None else ():
+        draft, done = Draft(module), []
+        for family in ("optimizers", "normalization"):
+            for name in names_of(module, family):
+                refusal = _turn(name, draft)
+                if refusal is None:
+                    done.append(name)
+                else:
+                    yield refusal
+        if done:
+            remove_names(draft, done)
+            first = done[0].uses[0]
+            said = ", ".join(dict.fromkeys(f"{one.what} becomes {_new(one)}" for one in done))
+            optimizers = any(one.family == "optimizers" for one in done)
+            yield Change(
+                span=module.span(first),
+                message=said,
+                edits=tuple(draft.finish()),
+                note=_NOTE if optimizers else "",
+            )
+
+
+def _new(name: Name) -> str:
+    if name.what == "FusedAdam":
+        coupled = any(_is_coupled(one) for one in name.calls())
+        return "torch.optim.Adam" if coupled else "torch.optim.AdamW"
+    return "torch.optim.SGD" if name.what == "FusedSGD" else "torch.nn.LayerNorm"
+
+
+def _is_coupled(call: ast.Call) -> bool:
+    return is_constant((keywords_of(call) or {}).get("adam_w_mode"), False)
+
+
+def _refuse(name: Name, node: ast.AST, message: str, hint: str) -> Refusal:
+    return Refusal(span=name.module.span(node), message=message, hint=hint)
+
+
+def _turn(name: Name, draft: Draft) -> Refusal | None:
+    if name.what in _NO_FORM:
+        message = f"{name.what} has no stock form in torch"
+        return _refuse(name, name.uses[0], message, _NO_FORM[name.what])
+    if name.what not in ("FusedAdam", "FusedSGD", "FusedLayerNorm"):
+        message = f"apex.{name.family}.{name.what} is not known here"
+        return _refuse(name, name.uses[0], message, "write it for torch by hand")
+    if name.others():
+        message = f"{name.what} is used as a value, so its arguments are not known"
+        return _refuse(name, name.others()[0], message, "make it where its arguments are written")
+    if not removable([name]):
+        message = f"the import of {name.what} shares its line with something else"
+        return _refuse(name, name.imports[0][0], message, "put it on a line of its own")
+    found = [_wrong(name, call) for call in name.calls()]
+    if wrong := next((one for one in found if one is not None), None):
+        return wrong
+    if name.what == "FusedAdam" and len({_is_coupled(call) for call in name.calls()}) > 1:
+        message = "adam_w_mode differs between the calls of FusedAdam"
+        return _refuse(name, name.uses[0], message, "write Adam and AdamW by hand")
+    torch = torch_in(draft)
+    new = torch + _new(name).removeprefix("torch")
+    for call in name.calls():
+        draft.replace(call.func, new)
+        given = keywords_of(call) or {}
+        decay = name.what == "FusedAdam" and "weight_decay" not in given and not _is_coupled(call)
+        change_arguments(draft, call, _USUAL[name.what], "weight_decay=0.0" if decay else "")
+    return None
+
+
+def _wrong(name: Name, call: ast.Call) -> Refusal | None:
+    """Return what keeps a call from having an exact form."""
+    given = keywords_of(call)
+    if given is None or len(call.args) > _BY_PLACE[name.what] or not (call.args or given):
+        message = f"not all arguments of {name.what} are written here by name"
+        return _refuse(name, call, message, "write them out by name")
+    allowed = _KEPT[name.what]
+    usual = _USUAL[name.what]
+    for word, value in given.items():
+        if word in allowed or any(is_constant(value, one) for one in usual.get(word, ())):
+            continue
+        message = f"{name.what} with {word}={name.module.text(value)} has no exact form in torch"
+        return _refuse(
+            name, value, message, "decide whether the training needs it; then leave it out"
+        )
+    return None
+
+
+CODEMOD = Codemod(
+    code="CM103",
+    name="apex-optimizers",
+    api="torch.amp",
+    title="FusedAdam, FusedSGD and FusedLayerNorm of apex become those of torch",
+    hints=("apex",),
+    examples=FUSED,
+    run=run,
+)

@@ -1,0 +1,162 @@
+"""CM105: half precision by hand to torch.amp."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from crosscast.migrate.apex.forward import Region, regions_of
+from crosscast.migrate.apex.starting import NEVER
+from crosscast.migrate.apex.uses import Site, Stops
+from crosscast.migrate.apex.writing import torch_in
+from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
+from crosscast.migrate.layout import Draft, block_of
+from crosscast.migrate.manual.examples import MANUAL
+from crosscast.migrate.manual.masters import Masters, masters_in, understand
+
+if TYPE_CHECKING:
+    from crosscast.lint.subject import Subject
+    from crosscast.pysource.module import Module
+
+_HELPERS = {
+    "FP16_Optimizer": "it holds float32 copies and a loss scale",
+    "network_to_half": "it makes the weights half",
+    "prep_param_lists": "it makes float32 copies of the weights",
+    "master_params_to_model_params": "it copies float32 weights back",
+    "model_grads_to_master_grads": "it copies gradients to float32",
+}
+_HOMES = ("apex.fp16_utils.", "apex.optimizers.", "apex.contrib.optimizers.")
+_NOTE = (
+    "The weights are float32 now and are cast where they are used: the same updates, and saved "
+    "weights are float32. A gradient that overflows skips the step and halves the scale for good; "
+    "by hand it went into the weights."
+)
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Turn loops with float32 copies and a constant scale; refuse other forms."""
+    for module in subject.program.modules if subject.program is not None else ():
+        yield from _helpers(module)
+        if not any(call.method == "half" for call in module.calls):
+            continue
+        for found in masters_in(module):
+            stops = Stops()
+            understand(found, stops)
+            regions = _regions(found, subject, stops) if not stops.refusals else []
+            if stops.refusals:
+                yield from stops.refusals
+                continue
+            yield Change(
+                span=module.span(found.statement),
+                message=f"{found.name}, copies of half weights, become autocast and a GradScaler",
+                edits=tuple(_write(found, regions).finish()),
+                note=_NOTE,
+            )
+
+
+def _helpers(module: Module) -> Iterator[Refusal]:
+    """Yield what uses the old helpers of apex."""
+    seen: set[str] = set()
+    for call in module.calls:
+        word = call.name.rpartition(".")[2]
+        if word in _HELPERS and call.name.startswith(_HOMES) and word not in seen:
+            seen.add(word)
+            yield Refusal(
+                span=module.span(call.node),
+                message=f"{word} of apex: {_HELPERS[word]}; what else depends on it is not certain",
+                hint="take model.half() and it out, put the forward pass into "
+                'torch.amp.autocast("cuda", dtype=torch.float16), and let a GradScaler scale the '
+                "loss and step",
+            )
+
+
+def _regions(found: Masters, subject: Subject, stops: Stops) -> list[Region]:
+    module = found.module
+    assert found.loss is not None
+    assert found.backward is not None
+    anchor = cast(ast.With, found.scaled[0])
+    record = module.call(found.backward)
+    site = Site(record, anchor, found.loss, (found.optimizer_name,), found.backward, None)
+    regions = regions_of([site], subject.steps, stops)
+    assert found.step is not None
+    for clip in found.clips:
+        statement = module.statement_of(clip)
+        if statement is None or statement not in block_of(module, found.step):
+            stops.add(
+                module,
+                clip,
+                "gradients are clipped elsewhere than where the optimizer steps",
+                "clip once, right before the step",
+            )
+    if _is_taken(module):
+        stops.add(module, found.statement, "something is called scaler already", "rename it")
+    return regions
+
+
+def _is_taken(module: Module) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "scaler" for one in module.nodes)
+
+
+def _write(found: Masters, regions: list[Region]) -> Draft:
+    module, draft = found.module, Draft(found.module)
+    torch = torch_in(draft)
+    assert found.optimizer is not None
+    assert found.given is not None
+    assert found.loss is not None
+    assert found.scale is not None
+    assert found.backward is not None
+    assert found.step is not None
+    scale = module.text(found.scale)
+    for half in found.halves:
+        assert isinstance(half.func, ast.Attribute)
+        statement = module.statement_of(half)
+        if isinstance(statement, ast.Expr) and statement.value is half:
+            draft.remove(statement)
+        elif _is_self(statement, half, module):
+            draft.remove(cast(ast.stmt, statement))
+        else:
+            draft.replace(half, module.text(half.func.value))
+    draft.remove(found.statement, *found.gone)
+    draft.replace(found.given, found.parameters)
+    draft.after(
+        found.optimizer,
+        f'scaler = {torch}.amp.GradScaler("cuda", init_scale={scale}, growth_interval={NEVER})',
+    )
+    for region in regions:
+        head = f'with {torch}.amp.autocast("cuda", dtype={torch}.float16):'
+        draft.enclose(region.statements[0], region.statements[-1], head)
+    draft.remove(*found.scaled[:-1])
+    given = ", ".join(module.text(one) for one in found.backward.keywords)
+    loss = module.text(found.loss)
+    draft.replace(found.scaled[-1], f"scaler.scale({loss}).backward({given})")
+    for number, clip in enumerate(found.clips):
+        if not number:
+            statement = cast(ast.stmt, module.statement_of(clip))
+            draft.before(statement, f"scaler.unscale_({found.optimizer_name})")
+        draft.replace(clip, found.parameters)
+    draft.replace(found.step, f"scaler.step({found.optimizer_name})")
+    draft.after(found.step, "scaler.update()")
+    return draft
+
+
+def _is_self(statement: ast.stmt | None, half: ast.Call, module: Module) -> bool:
+    """Whether a statement is `model = model.half()`."""
+    assert isinstance(half.func, ast.Attribute)
+    return (
+        isinstance(statement, ast.Assign)
+        and statement.value is half
+        and len(statement.targets) == 1
+        and module.text(statement.targets[0]) == module.text(half.func.value)
+    )
+
+
+CODEMOD = Codemod(
+    code="CM105",
+    name="manual-fp16",
+    api="torch.amp",
+    title="half weights with float32 copies and a constant scale become autocast and GradScaler",
+    hints=(".half()", *_HELPERS),
+    examples=MANUAL,
+    run=run,
+)

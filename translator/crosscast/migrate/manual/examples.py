@@ -1,0 +1,77 @@
+"""Examples of the codemod for half precision by hand."""
+
+from __future__ import annotations
+
+from crosscast.migrate.codemod import Example
+
+_LOOP = """\
+import torch
+
+SCALE = 1024.0
+model = torch.nn.Linear(4, 2).cuda().half()
+masters = [p.detach().clone().float() for p in model.parameters()]
+for master in masters:
+    master.requires_grad = True
+optimizer = torch.optim.SGD(masters, lr=0.1, momentum=0.9)
+for inputs, targets in loader:
+    model.zero_grad()
+    outputs = model(inputs.cuda().half())
+    loss = torch.nn.functional.cross_entropy(outputs.float(), targets)
+    (loss * SCALE).backward()
+    # float32 copies of the gradients
+    for master, p in zip(masters, model.parameters()):
+        if p.grad is not None:
+            master.grad = p.grad.detach().float() / SCALE
+    torch.nn.utils.clip_grad_norm_(masters, 1.0)
+    optimizer.step()
+    with torch.no_grad():
+        for master, p in zip(masters, model.parameters()):
+            p.copy_(master)
+"""
+_LOOP_NEW = """\
+import torch
+
+SCALE = 1024.0
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+scaler = torch.amp.GradScaler("cuda", init_scale=SCALE, growth_interval=2**31 - 1)
+for inputs, targets in loader:
+    model.zero_grad()
+    with torch.amp.autocast("cuda", dtype=torch.float16):
+        outputs = model(inputs.cuda())
+        loss = torch.nn.functional.cross_entropy(outputs.float(), targets)
+    scaler.scale(loss).backward()
+    # float32 copies of the gradients
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+"""
+_DYNAMIC = _LOOP.replace(
+    "    optimizer.step()\n",
+    "    if not all(torch.isfinite(m.grad).all() for m in masters):\n"
+    "        SCALE /= 2\n"
+    "        continue\n"
+    "    optimizer.step()\n",
+)
+_INFERENCE = """\
+import torch
+
+model = torch.nn.Linear(4, 2).cuda().half()
+with torch.no_grad():
+    outputs = model(inputs.half())
+"""
+_WRAPPED = """\
+from apex.fp16_utils import FP16_Optimizer
+
+model = model.half()
+optimizer = FP16_Optimizer(optimizer, static_loss_scale=128.0)
+optimizer.backward(loss)
+optimizer.step()
+"""
+MANUAL = (
+    Example(before=_LOOP, after=_LOOP_NEW),
+    Example(before=_INFERENCE, after=_INFERENCE),
+    Example(before=_DYNAMIC, after=_DYNAMIC, refused="SCALE is a constant is not certain"),
+    Example(before=_WRAPPED, after=_WRAPPED, refused="FP16_Optimizer of apex"),
+)

@@ -1,0 +1,306 @@
+"""Finds float32 copies of half weights, and everything that is done with them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.apex.uses import Stops
+from crosscast.pysource.nodes import walk
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+_COPIES = frozenset({"clone", "detach", "float", "to", "type", "requires_grad_", "cuda"})
+_MOVES = frozenset(
+    {
+        *("copy_", "float", "half", "div_", "mul_", "div", "mul", "detach", "clone", "zeros_like"),
+        *("empty_like", "new", "size", "to", "zero_", "type_as", "zip", "parameters"),
+    }
+)
+"""Calls that only carry gradients and weights between the copies."""
+
+
+@dataclass(slots=True)
+class Masters:
+    """The copies of one model, and the statements that keep them."""
+
+    module: Module
+    home: ast.AST
+    """The function or module that holds the loop."""
+    statement: ast.Assign
+    name: str
+    model: str
+    parameters: str
+    """The weights themselves, as text."""
+    optimizer: ast.Assign | None = None
+    given: ast.expr | None = None
+    """The argument of the optimizer."""
+    scale: ast.expr | None = None
+    loss: ast.expr | None = None
+    scaled: list[ast.stmt] = field(default_factory=list)
+    """The statements that scale the loss and go backwards."""
+    backward: ast.Call | None = None
+    step: ast.Expr | None = None
+    clips: list[ast.expr] = field(default_factory=list)
+    """Mentions of the copies in calls that clip."""
+    gone: list[ast.stmt] = field(default_factory=list)
+    halves: list[ast.Call] = field(default_factory=list)
+
+    @property
+    def optimizer_name(self) -> str:
+        """The optimizer, as text."""
+        return self.module.text(self.optimizer.targets[0]) if self.optimizer is not None else ""
+
+
+def masters_in(module: Module) -> Iterator[Masters]:
+    """Yield the float32 copies of weights that a module makes."""
+    for statement in module.every(ast.Assign):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as made):
+                model = _copied(made)
+                if model is None:
+                    continue
+                home = module.function_of(statement) or module.tree
+                only = made.generators[0]
+                weights = module.text(only.iter)
+                if only.ifs:
+                    target = module.text(only.target)
+                    tests = "".join(f" if {module.text(one)}" for one in only.ifs)
+                    weights = f"[{target} for {target} in {weights}{tests}]"
+                yield Masters(module, home, statement, name, module.text(model), weights)
+
+
+def _copied(made: ast.ListComp) -> ast.expr | None:
+    """Return the model of `[p.detach().clone().float() for p in model.parameters()]`."""
+    if len(made.generators) != 1 or not isinstance(made.generators[0].target, ast.Name):
+        return None
+    only = made.generators[0]
+    match only.iter:
+        case ast.Call(func=ast.Attribute(value=model, attr="parameters"), args=[]):
+            pass
+        case _:
+            return None
+    words: list[str] = []
+    node: ast.expr = made.elt
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr not in _COPIES:
+                return None
+            words.append(node.func.attr)
+            if any("float" in word or "Float" in word for word in _words(node.args)):
+                words.append("float")
+            node = node.func.value
+        elif isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        else:
+            return None
+    assert isinstance(only.target, ast.Name)
+    return model if node.id == only.target.id and "float" in words else None
+
+
+def _words(nodes: list[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        for one in walk(node):
+            if isinstance(one, ast.Attribute):
+                yield one.attr
+
+
+def understand(found: Masters, stops: Stops) -> None:
+    """Find what a loop does with the copies; say what is more than carrying them."""
+    module = found.module
+    _halves(found, stops)
+    _backward(found, stops)
+    for node in module.every(ast.Name):
+        if node.id != found.name or not isinstance(node.ctx, ast.Load):
+            continue
+        _use(found, node, stops)
+    if stops.refusals:
+        return
+    if found.optimizer is None:
+        _stop(found, stops, found.statement, "no optimizer here is given the copies")
+        return
+    _step(found, stops)
+    if not stops.refusals:
+        _carried(found, stops)
+
+
+def _stop(found: Masters, stops: Stops, node: ast.AST, message: str) -> None:
+    stops.add(
+        found.module,
+        node,
+        f"half precision by hand: {message}",
+        "put the forward pass into torch.amp.autocast, use a GradScaler, and give the optimizer "
+        "the weights themselves",
+    )
+
+
+def _halves(found: Masters, stops: Stops) -> None:
+    module = found.module
+    for call in module.calls:
+        node = call.node
+        if call.method != "half" or node.args or call.receiver is None:
+            continue
+        if (module.function_of(node) or module.tree) is not found.home:
+            _stop(found, stops, node, f"{module.text(node)} stands in another function")
+        found.halves.append(node)
+
+
+def _backward(found: Masters, stops: Stops) -> None:
+    """Find `(loss * scale).backward()`, or `scaled = loss * scale` and `scaled.backward()`."""
+    module = found.module
+    calls = [
+        one
+        for one in walk(found.home)
+        if isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr == "backward"
+    ]
+    if len(calls) != 1:
+        _stop(found, stops, found.statement, "not exactly one backward pass stands here")
+        return
+    call = calls[0]
+    statement = module.statement_of(call)
+    assert isinstance(call.func, ast.Attribute)
+    product: ast.expr = call.func.value
+    if isinstance(product, ast.Name) and statement is not None:
+        made = [
+            one
+            for one in walk(found.home)
+            if isinstance(one, ast.Assign) and module.text(one.targets[0]) == product.id
+        ]
+        uses = [one for one in module.every(ast.Name) if one.id == product.id]
+        if len(made) == 1 and len(uses) == 2:
+            found.scaled.append(made[0])
+            product = made[0].value
+    if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
+        _stop(found, stops, call, "the loss is not multiplied where the backward pass begins")
+        return
+    loss, scale = product.left, product.right
+    if _is_scale(found, loss):
+        loss, scale = scale, loss
+    if not _is_scale(found, scale) or not isinstance(statement, ast.Expr):
+        _stop(found, stops, call, f"whether {module.text(scale)} is a constant is not certain")
+        return
+    found.loss, found.scale, found.backward = loss, scale, call
+    found.scaled.append(statement)
+
+
+def _is_scale(found: Masters, node: ast.expr) -> bool:
+    """Whether an expression is a constant number, or a name for one that nothing changes."""
+    module = found.module
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float)
+    if isinstance(node, ast.Attribute):
+        text = module.text(node)
+        return "scale" in node.attr.lower() and not any(
+            isinstance(one.ctx, ast.Store) and module.text(one) == text
+            for one in module.every(ast.Attribute)
+        )
+    if not isinstance(node, ast.Name):
+        return False
+    stores = [
+        one
+        for one in module.every(ast.Name)
+        if one.id == node.id and isinstance(one.ctx, ast.Store)
+    ]
+    if len(stores) != 1:
+        return False
+    made = module.parent(stores[0])
+    return (
+        isinstance(made, ast.Assign)
+        and isinstance(made.value, ast.Constant)
+        and isinstance(made.value.value, int | float)
+    )
+
+
+def _use(found: Masters, node: ast.Name, stops: Stops) -> None:
+    module, parent = found.module, found.module.parent(node)
+    loop = module.enclosing(node, ast.For)
+    if loop is not None and any(one is node for one in walk(loop.iter)):
+        if _carries(found, loop):
+            found.gone.append(loop)
+            return
+    elif isinstance(parent, ast.Call) and parent.args[:1] == [node]:
+        name = module.call(parent).name
+        if name.startswith("torch.nn.utils.clip_grad"):
+            found.clips.append(node)
+            return
+        statement = module.statement_of(parent)
+        made = isinstance(statement, ast.Assign) and statement.value is parent
+        if made and name.startswith(("torch.optim.", "transformers.")) and found.optimizer is None:
+            assert isinstance(statement, ast.Assign)
+            found.optimizer, found.given = statement, node
+            return
+    _stop(found, stops, node, f"{found.name} is used here for something else")
+
+
+def _carries(found: Masters, loop: ast.For) -> bool:
+    """Whether a loop only prepares the copies, or carries gradients or weights."""
+    names = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
+    names |= {found.name, found.model.partition(".")[0], "torch", "zip", "self"}
+    if isinstance(found.scale, ast.Name | ast.Attribute):
+        names |= {one.id for one in walk(found.scale) if isinstance(one, ast.Name)}
+    for one in walk(loop):
+        if isinstance(one, ast.Name) and one.id not in names:
+            return False
+        if isinstance(one, ast.Call):
+            word = one.func.attr if isinstance(one.func, ast.Attribute) else ""
+            word = word or getattr(one.func, "id", "")
+            if word not in _MOVES and word != "requires_grad_":
+                return False
+        leaves = isinstance(one, ast.Break | ast.Continue | ast.Return | ast.AugAssign | ast.For)
+        if leaves and one is not loop:
+            return False
+    return not loop.orelse
+
+
+def _step(found: Masters, stops: Stops) -> None:
+    module = found.module
+    steps = [
+        one
+        for one in walk(found.home)
+        if isinstance(one, ast.Expr)
+        and isinstance(one.value, ast.Call)
+        and module.text(one.value) == f"{found.optimizer_name}.step()"
+    ]
+    if len(steps) != 1:
+        _stop(found, stops, found.statement, "not exactly one step of the optimizer stands here")
+        return
+    found.step = steps[0]
+
+
+def _carried(found: Masters, stops: Stops) -> None:
+    """Make sure that gradients go to the copies once and undivided by anything but the scale."""
+    assert found.scale is not None
+    assert found.step is not None
+    module, scale = found.module, found.module.text(found.scale)
+    before = [one for one in found.gone if one.lineno < found.step.lineno]
+    grads = [one for one in before if ".grad" in module.text(one)]
+    back = [
+        one for one in found.gone if one.lineno > found.step.lineno and "copy_" in module.text(one)
+    ]
+    divided = sum(
+        module.text(node) == scale
+        for one in grads
+        for node in walk(one)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
+    )
+    numbers = [
+        node
+        for one in grads
+        for node in walk(one)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+        and node.value != 1
+        and module.text(node) != scale
+    ]
+    if not grads or not back:
+        message = "gradients are not copied to the float32 weights and these back in plain loops"
+        _stop(found, stops, found.statement, message)
+    elif divided != 1 or numbers:
+        message = f"gradients are not divided by {scale} once, and by nothing else"
+        _stop(found, stops, grads[0], message)
