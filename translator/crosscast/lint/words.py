@@ -11,6 +11,7 @@ _PYTHON = (
     *("TrainingArguments", "Trainer", "accelerat", "Accelerator", "deepspeed", "mixed_precision"),
     *("DistributedStrategy", "auto_cast", "train_batch", "lr_scheduler", "loss_scal", "fp16"),
     *("GradientMerge", "gradient_accumulation", "accumulate_grad", "OptimWrapper"),
+    *("AmpScaler", "amp_guard", "amp_decorate"),
     *("AUTO_MIXED_PRECISION", "auto_mixed_precision", "train_on_batch", "dtype_policy"),
 )
 _SHELL = ("python", "torchrun", "deepspeed", "accelerate", "paddle", "horovodrun", "mpirun", "srun")

@@ -1,0 +1,239 @@
+"""CM301: what becomes paddle.amp, what stays, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.migrate.inplace import Migrated, migrate_in_place
+from crosscast.migrate.registry import codemods_to
+from crosscast.source import Source
+
+LOOP = """\
+with {guard}:
+    loss = model(inputs)
+scaled = scaler.scale(loss)
+scaled.backward()
+scaler.minimize(optimizer, scaled)
+"""
+ADDED = "init_loss_scaling=2.0**15, incr_every_n_steps=1000"
+
+
+def migrated(text: str, *others: Source) -> Migrated:
+    found = migrate_in_place([Source("train.py", text), *others], codemods_to("paddle3"))
+    assert not found.problems
+    return found
+
+
+def changed(text: str) -> str:
+    found = migrated(text)
+    assert not found.refusals, [one.message for one in found.refusals]
+    return found.texts["train.py"]
+
+
+def refused(text: str, *others: Source) -> str:
+    found = migrated(text, *others)
+    assert not found.texts
+    return " ".join(one.message for one in found.refusals)
+
+
+@pytest.mark.parametrize(
+    ("imports", "new_imports", "old", "new"),
+    [
+        ("import paddle.fluid as fluid\n", "import paddle\n", "fluid.dygraph.", "paddle.amp."),
+        ("from paddle import fluid\n", "import paddle\n", "fluid.dygraph.amp.", "paddle.amp."),
+        ("import paddle\n", "import paddle\n", "paddle.fluid.dygraph.", "paddle.amp."),
+        ("import paddle.fluid\n", "import paddle\n", "paddle.fluid.dygraph.", "paddle.amp."),
+        (
+            "import paddle as pp\nimport paddle.fluid as F\n",
+            "import paddle as pp\n",
+            "F.dygraph.",
+            "pp.amp.",
+        ),
+        ("import paddle.fluid.dygraph as dg\n", "import paddle\n", "dg.", "paddle.amp."),
+        ("from paddle.fluid import dygraph\n", "import paddle\n", "dygraph.amp.", "paddle.amp."),
+        (
+            "from paddle.fluid.dygraph import AmpScaler, amp_guard\n",
+            "from paddle.amp import GradScaler, auto_cast\n",
+            "",
+            "",
+        ),
+        (
+            "from paddle.fluid.dygraph.amp.loss_scaler import AmpScaler\n"
+            "from paddle.fluid.dygraph.amp.auto_cast import amp_guard\n",
+            "from paddle.amp import GradScaler\nfrom paddle.amp import auto_cast\n",
+            "",
+            "",
+        ),
+    ],
+)
+def test_every_way_to_import(imports: str, new_imports: str, old: str, new: str) -> None:
+    before = f"{imports}scaler = {old}AmpScaler()\n" + LOOP.format(guard=f"{old}amp_guard()")
+    after = f"{new_imports}scaler = {new}GradScaler({ADDED})\n"
+    assert changed(before) == after + LOOP.format(guard=f"{new}auto_cast()")
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("", ADDED),
+        ("False", f"False, {ADDED}"),
+        ("True, 8.0", "True, 8.0, incr_every_n_steps=1000"),
+        ("True, 8.0, 4.0, 0.25, 7", "True, 8.0, 4.0, 0.25, 7"),
+        ("init_loss_scaling=(8.0)", "init_loss_scaling=(8.0), incr_every_n_steps=1000"),
+        ("enable=use, ", f"enable=use, {ADDED}, "),
+        ("(True)", f"(True), {ADDED}"),
+        ("True,", f"True,{ADDED}"),
+        (
+            "\n    enable=True,  # half\n    decr_ratio=0.25,\n",
+            f"\n    enable=True,  # half\n    decr_ratio=0.25, {ADDED},\n",
+        ),
+    ],
+)
+def test_defaults_that_changed_are_written(given: str, written: str) -> None:
+    text = (
+        "import paddle\nscaler = paddle.fluid.dygraph.AmpScaler({})\n"
+        "with paddle.amp.auto_cast(use):\n    pass\n"
+    )
+    new = text.replace("fluid.dygraph.AmpScaler", "amp.GradScaler")
+    assert changed(text.format(given)) == new.format(written)
+
+
+def test_other_names_of_imports_stay() -> None:
+    text = "from paddle.fluid.dygraph import amp_guard as half\nwith half():\n    pass\n"
+    assert changed(text) == "from paddle.amp import auto_cast as half\nwith half():\n    pass\n"
+
+
+def test_a_name_that_is_taken_is_not_given_twice() -> None:
+    text = (
+        "from paddle.fluid.dygraph import amp_guard\nauto_cast = True\n"
+        "with amp_guard(auto_cast):\n    pass\n"
+    )
+    new = text.replace(
+        "paddle.fluid.dygraph import amp_guard", "paddle.amp import auto_cast as amp_guard"
+    )
+    assert changed(text) == new
+
+
+def test_classes_and_methods() -> None:
+    text = (
+        "import paddle\nimport paddle.fluid as fluid  # old\n\nclass Trainer:\n"
+        "    def __init__(self):\n        self.scaler = fluid.dygraph.AmpScaler()\n\n"
+        "    def step(self, x):\n        with fluid.dygraph.amp_guard(self.half):\n"
+        "            loss = self.model(x)\n        return self.scaler.scale(loss)\n"
+    )
+    new = (
+        text.replace("import paddle.fluid as fluid  # old", "import paddle  # old")
+        .replace("fluid.dygraph.AmpScaler()", f"paddle.amp.GradScaler({ADDED})")
+        .replace("fluid.dygraph.amp_guard", "paddle.amp.auto_cast")
+    )
+    assert changed(text) == new
+
+
+def test_what_is_left_of_fluid_is_told_and_keeps_its_import() -> None:
+    text = (
+        "import paddle.fluid as fluid\nwith fluid.dygraph.amp_guard():\n    fluid.layers.mean(x)\n"
+    )
+    found = migrated(text)
+    assert found.texts["train.py"] == (
+        "import paddle\nimport paddle.fluid as fluid\nwith paddle.amp.auto_cast():\n"
+        "    fluid.layers.mean(x)\n"
+    )
+    assert [one.code for one in found.refusals] == ["CM301"]
+    assert "paddle.fluid.layers.mean" in found.refusals[0].message
+
+
+def test_line_ends_and_letters_stay() -> None:
+    text = 'import paddle\r\nname = "é"; guard = paddle.fluid.dygraph.amp_guard(True)  # ü\r\n'
+    assert changed(text) == text.replace("fluid.dygraph.amp_guard", "amp.auto_cast")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The present form, and names that only look alike.
+        "import paddle\nscaler = paddle.amp.GradScaler()\n"
+        + LOOP.format(guard="paddle.amp.auto_cast()"),
+        "import paddle\nscaler = paddle.amp.AmpScaler()\nwith paddle.amp.amp_guard():\n    pass\n",
+        "from utils.amp import AmpScaler, amp_guard  # fluid\nscaler = AmpScaler()\n",
+        "import torch\n\nclass AmpScaler:\n    pass\n\nfluid = AmpScaler()\n",
+        "import fluid\nscaler = fluid.dygraph.AmpScaler()\n",
+        "from mine.paddle import fluid\nscaler = fluid.dygraph.AmpScaler()\n",
+        # Texts, comments, code that never runs.
+        'import paddle\n"""scaler = paddle.fluid.dygraph.AmpScaler()"""\n',
+        "import paddle\n# with fluid.dygraph.amp_guard():\ntext = 'fluid.dygraph.amp_guard()'\n",
+        "import paddle\nif False:\n    scaler = paddle.fluid.dygraph.AmpScaler()\n",
+        # Prepared for both.
+        "try:\n    from paddle.amp import GradScaler, auto_cast\nexcept ImportError:\n"
+        "    from paddle.fluid.dygraph import AmpScaler as GradScaler\n"
+        "    from paddle.fluid.dygraph import amp_guard as auto_cast\n"
+        "scaler = GradScaler()\nwith auto_cast():\n    pass\n",
+        "try:\n    from paddle.fluid.dygraph import amp_guard\nexcept ImportError:\n"
+        "    from paddle.amp import auto_cast as amp_guard\nwith amp_guard():\n    pass\n",
+        # Part of a library that has its own fluid.
+        "def fluid():\n    pass\nfluid().dygraph.amp_guard()\n",
+        "scaler = None\nif scaler:\n    scaler.minimize(fluid)\n",
+    ],
+)
+def test_what_needs_no_change_stays(text: str) -> None:
+    found = migrated(text)
+    assert not found.texts
+    assert not found.refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "scaler = paddle.fluid.dygraph.AmpScaler()\nloss = scaler.scale(loss)\n",
+            "enters auto_cast",
+        ),
+        ("with paddle.fluid.dygraph.amp_guard(level='O2'):\n    pass\n", "levels other than O1"),
+        ("with paddle.fluid.dygraph.amp_guard(True, None, None, level):\n    pass\n", "levels"),
+        ("with paddle.fluid.dygraph.amp_guard(*given):\n    pass\n", "cannot be seen"),
+        ("with paddle.fluid.dygraph.amp_guard(**given):\n    pass\n", "cannot be seen"),
+        ("with paddle.fluid.dygraph.amp_guard(mode='L1'):\n    pass\n", "no release had"),
+        ("model = paddle.fluid.dygraph.amp_decorate(model, level='O2')\n", "decided anew"),
+        ("guard = paddle.fluid.dygraph.amp_guard\n", "more than called"),
+        (
+            "class Mine(paddle.fluid.dygraph.AmpScaler):\n    pass\n",
+            "more than called",
+        ),
+        (
+            "from paddle.fluid.dygraph import AmpScaler\nclass Mine(AmpScaler):\n    pass\n",
+            "AmpScaler is more than called",
+        ),
+        (
+            "from paddle.fluid.dygraph import Linear, amp_guard\nwith amp_guard():\n    pass\n",
+            "this and other names",
+        ),
+        (
+            "from paddle.fluid.dygraph import *\nwith amp_guard():\n    pass\n",
+            "not imported under this name",
+        ),
+        (
+            "def run():\n    import paddle.fluid as fluid\n    with fluid.dygraph.amp_guard():\n"
+            "        pass\n",
+            "not imported once, at the top",
+        ),
+        (
+            "scaler = paddle.fluid.dygraph.AmpScaler(\n    True,\n)\n"
+            "with paddle.amp.auto_cast():\n    pass\n",
+            "in several lines",
+        ),
+    ],
+)
+def test_what_is_not_certain_is_refused_with_a_reason(text: str, reason: str) -> None:
+    assert reason in refused(f"import paddle\n{text}")
+
+
+def test_auto_cast_may_be_entered_in_another_file() -> None:
+    model = Source("model.py", "import paddle\nwith paddle.amp.auto_cast():\n    pass\n")
+    text = "import paddle\nimport model\nscaler = paddle.fluid.dygraph.AmpScaler()\n"
+    assert migrated(text, model).texts.keys() == {"train.py"}
+
+
+def test_a_constant_scale_does_not_need_auto_cast() -> None:
+    text = (
+        "import paddle\nscaler = paddle.fluid.dygraph.AmpScaler(use_dynamic_loss_scaling=False)\n"
+    )
+    assert "GradScaler(use_dynamic_loss_scaling=False, init" in changed(text)

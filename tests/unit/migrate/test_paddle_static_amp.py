@@ -1,0 +1,290 @@
+"""CM302: static programs that become the form of Paddle 3, that stay, and that are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.migrate.inplace import Migrated, migrate_in_place
+from crosscast.migrate.registry import codemods_to
+from crosscast.source import Source
+
+IMPORTS = "import paddle\nfrom paddle.static import amp\n\npaddle.enable_static()\n"
+DATA = 'images = paddle.static.data("images", [8, 4])\n'
+LOSS = "loss = paddle.mean(network(images))\n"
+ADAM = "optimizer = paddle.optimizer.Adam(0.1)\n"
+DECORATE = "optimizer = amp.decorate(optimizer, use_bf16=False)\n"
+REST = "optimizer.minimize(loss)\nexecutor.run(fetch_list=[loss])\n"
+
+
+def migrated(text: str, *others: Source) -> Migrated:
+    found = migrate_in_place([Source("train.py", text), *others], codemods_to("paddle3"))
+    assert not found.problems
+    return found
+
+
+def changed(text: str) -> str:
+    found = migrated(text)
+    assert not found.refusals, [one.message for one in found.refusals]
+    again = migrated(found.texts["train.py"])
+    assert not again.texts
+    assert not again.refusals
+    return found.texts["train.py"]
+
+
+def refused(text: str, *others: Source) -> str:
+    found = migrated(text, *others)
+    assert not found.texts
+    return " ".join(one.message for one in found.refusals)
+
+
+def scaling_of(text: str) -> list[str]:
+    """Return the arguments of the scaler that a program is given."""
+    return [
+        one.strip() for one in text.partition("GradScaler(\n")[2].partition("\n)")[0].split(",\n")
+    ]
+
+
+OLDER = ["2.0**15", "2.0", "0.8", "1000", "2"]
+NEWER = ["2.0**16", "2.0", "0.5", "2000", "1"]
+
+
+@pytest.mark.parametrize(
+    ("call", "values"),
+    [
+        ("optimizer, use_bf16=False", OLDER),
+        ("optimizer=optimizer, amp_lists=None, use_pure_fp16=False", OLDER),
+        ("optimizer, None, 8.0", ["8.0", *OLDER[1:]]),
+        ("optimizer, None, 8.0, 5, 1, 3.0, 0.25, True", ["8.0", "3.0", "0.25", "5", "1"]),
+        ("optimizer, level='O1'", NEWER),
+        ("optimizer, None, 'O1', 'float16'", NEWER),
+        (
+            "optimizer, dtype='float16', use_dynamic_loss_scaling=None, decr_ratio=r",
+            [*NEWER[:2], "r", *NEWER[3:]],
+        ),
+    ],
+)
+def test_defaults_of_the_signature_that_holds(call: str, values: list[str]) -> None:
+    new = changed(f"{IMPORTS}{DATA}{LOSS}{ADAM}optimizer = amp.decorate({call})\n{REST}")
+    names = ["init_loss_scaling", "incr_ratio", "decr_ratio"]
+    names += ["incr_every_n_steps", "decr_every_n_nan_or_inf"]
+    assert [one.rstrip(",") for one in scaling_of(new)] == [
+        f"{name}={value}" for name, value in zip(names, values, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "values"), [("2.3.2", OLDER), ("2.5", NEWER), ("3.0.0", NEWER)]
+)
+def test_the_version_decides_where_the_call_does_not(version: str, values: list[str]) -> None:
+    text = f"{IMPORTS}{DATA}{LOSS}{ADAM}optimizer = amp.decorate(optimizer)\n{REST}"
+    wanted = Source("requirements.txt", f"paddlepaddle=={version}\n")
+    found = migrated(text, wanted)
+    assert [
+        one.rpartition("=")[2].rstrip(",") for one in scaling_of(found.texts["train.py"])
+    ] == values
+    assert "changed in Paddle 2.5" in refused(text)
+
+
+def test_a_program_in_a_function() -> None:
+    before = """\
+import paddle as pp
+
+
+def build(rate):
+    '''Builds.'''
+    with pp.static.program_guard(main, startup):
+        images = pp.static.data("images", [8, 4])  # é
+
+        # twice
+        for _ in range(2):
+            images = block(
+                images,
+            )
+        loss = pp.mean(images)  # mean
+        accuracy = measure(images)
+        optimizer = pp.static.amp.decorate(pp.optimizer.SGD(rate), None, 8.0)  # half
+        _, gradients = optimizer.minimize(loss)
+        return loss, optimizer.get_loss_scaling(), optimizer.get_scaled_loss()
+"""
+    assert (
+        changed(before)
+        == """\
+import paddle as pp
+
+
+def build(rate):
+    '''Builds.'''
+    with pp.static.program_guard(main, startup):
+        with pp.amp.auto_cast(level="O1", dtype="float16"):
+            images = pp.static.data("images", [8, 4])  # é
+
+            # twice
+            for _ in range(2):
+                images = block(
+                    images,
+                )
+            loss = pp.mean(images)  # mean
+        accuracy = measure(images)
+        optimizer = pp.static.amp.decorate(pp.optimizer.SGD(rate), level="O1", dtype="float16", \
+master_weight=False)  # half
+        scaler = pp.amp.GradScaler(
+            init_loss_scaling=8.0,
+            incr_ratio=2.0,
+            decr_ratio=0.8,
+            incr_every_n_steps=1000,
+            decr_every_n_nan_or_inf=2,
+        )
+        _, gradients = scaler.minimize(optimizer, scaler.scale(loss))
+        return loss, optimizer.get_loss_scaling(), optimizer.get_scaled_loss()
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    "place", ["paddle.static.amp", "amp", "paddle.fluid.contrib.mixed_precision"]
+)
+@pytest.mark.parametrize("apart", [False, True])
+def test_lists_of_operations_go_with_the_network(place: str, apart: bool) -> None:
+    kind = "AutoMixedPrecisionLists" if "fluid" in place else "CustomOpLists"
+    made = f'{place}.{kind}(custom_white_list={{"gelu"}}, custom_black_list=["softmax"])'
+    lists, given = (f"# lists\nlists = {made}\n", "lists") if apart else ("", made)
+    text = f"{IMPORTS}{DATA}{LOSS}{ADAM}{lists}optimizer = amp.decorate(optimizer, {given}, 8.0)\n"
+    new = changed(text + REST)
+    assert 'auto_cast(custom_white_list={"gelu"}, custom_black_list=["softmax"], level="O1"' in new
+    assert "Lists" not in new
+    assert ("# lists\n" in new) == apart
+
+
+def test_another_name_where_scaler_is_taken() -> None:
+    new = changed(f"{IMPORTS}scaler = 1\n{DATA}{LOSS}{ADAM}{DECORATE}{REST}")
+    assert "loss_scaler.minimize(optimizer, loss_scaler.scale(loss))" in new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{IMPORTS}{DATA}{LOSS}{ADAM}{REST}",
+        # The form of Paddle 3, and a representation that was chosen.
+        f"{IMPORTS}{DATA}{LOSS}{ADAM}optimizer = amp.decorate(optimizer, level='O1')\n"
+        "scaler = paddle.amp.GradScaler()\nscaler.minimize(optimizer, scaler.scale(loss))\n",
+        'import os\nos.environ["FLAGS_enable_pir_api"] = "0"\n'
+        f"{IMPORTS}{DATA}{LOSS}{ADAM}{DECORATE}{REST}",
+        # Dynamic graphs.
+        "import paddle\nmodel, optimizer = paddle.amp.decorate(model, optimizer, level='O2')\n",
+        "import paddle.distributed.fleet as fleet\nstrategy = fleet.DistributedStrategy()\n"
+        "strategy.amp = True\nmodel = fleet.distributed_model(model)\n",
+        # Others of the same name.
+        f"from mine import amp\n{DATA}{LOSS}{ADAM}{DECORATE}{REST}",
+        "import tensorflow as tf\noptimizer = tf.contrib.mixed_precision.decorate(optimizer)\n",
+        "from paddle_helpers.static.amp import decorate\noptimizer = decorate(optimizer)\n",
+        "import torch\nfrom utils.fp16 import create_master_params_grads\n"
+        "create_master_params_grads(optimizer)\n",
+        "def decorate(optimizer):\n    return optimizer\noptimizer = decorate(optimizer)\n",
+        # Texts, comments, dead code, both ways.
+        f'"""{DECORATE}"""\nimport paddle\noptimizer.minimize(loss)\n',
+        f"import paddle\n# {DECORATE}optimizer.minimize(loss)\n",
+        "import paddle\nif 0:\n    optimizer = paddle.static.amp.decorate(optimizer, None, 8.0)\n",
+        "try:\n    from paddle.static.amp import decorate\nexcept ImportError:\n"
+        "    from paddle.fluid.contrib.mixed_precision import decorate\n"
+        "optimizer = decorate(optimizer)\n",
+    ],
+)
+def test_what_needs_no_change_stays(text: str) -> None:
+    found = migrated(text)
+    assert not found.texts
+    assert not found.refusals
+
+
+@pytest.mark.parametrize(
+    ("decorate", "reason"),
+    [
+        (
+            "optimizer, init_loss_scaling=8.0, use_dynamic_loss_scaling=False, use_bf16=False",
+            "never changes",
+        ),
+        ("optimizer, use_dynamic_loss_scaling=flag, use_bf16=False", "never changes"),
+        ("optimizer, use_dynamic_loss_scaling=None, use_bf16=False", "never changes"),
+        ("optimizer, use_pure_fp16=True", "use_pure_fp16"),
+        ("optimizer, use_pure_fp16=args.pure", "use_pure_fp16"),
+        ("optimizer, use_bf16=True", "bfloat16"),
+        ("optimizer, dtype='bfloat16'", "bfloat16"),
+        ("optimizer, level='O2'", "levels"),
+        ("optimizer, level='O1', master_weight=True", "weights in half"),
+        ("optimizer, level='O1', use_amp_guard=True", "use_amp_guard has no counterpart"),
+        ("optimizer, use_fp16_guard=True", "use_fp16_guard"),
+        ("optimizer, **settings", "cannot be seen"),
+        ("*settings", "cannot be seen"),
+        ("optimizer, lists, 8.0", "lists is made elsewhere"),
+        ("optimizer, amp.CustomOpLists(None, None, {'x'}), 8.0", "no custom_black_varnames"),
+        ("optimizer, amp.CustomOpLists(black), 8.0", "list of operations is made elsewhere"),
+        ("other, None, 8.0", "which optimizer"),
+        ("optimizer, None, 8.0  # much\n", "comments"),
+    ],
+)
+def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
+    text = f"{IMPORTS}{DATA}{LOSS}{ADAM}optimizer = amp.decorate({decorate})\n{REST}"
+    assert reason in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}", "under a condition"),
+        (f"{DATA}{LOSS}{ADAM}for _ in range(2):\n    {DECORATE}{REST}", "in a loop"),
+        (f"{LOSS}{ADAM}{DECORATE}{REST}", "in the same block"),
+        (f"{DATA}{ADAM}{DECORATE}{REST}", "in the same block"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}{LOSS}{REST}", "changed before minimize"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}loss = loss + 1\n{REST}", "changed before minimize"),
+        (f"{DATA}{LOSS}loss += 1\n{ADAM}{DECORATE}{REST}", "not made by an assignment"),
+        (
+            f"{DATA}{LOSS}{ADAM}{DECORATE}optimizer.minimize(paddle.mean(loss))\n",
+            "more than a name",
+        ),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}optimizer.minimize(loss, startup)\n", "more than a name"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}if ready:\n    {REST}", "not called once"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}{REST}", "not called once"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}train(optimizer)\n{REST}", "handed on"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}optimizer.backward(loss)\n{REST}", "optimizer.backward"),
+        (
+            f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}optimizer.amp_init(place, test_program=p)\n",
+            "amp_init",
+        ),
+        (f"{DATA}{LOSS}test = main.clone(for_test=True)\n{ADAM}{DECORATE}{REST}", "cloned"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}def other():\n    {DATA}", "other programs"),
+        (f'{DATA}text = """\nx"""\n{LOSS}{ADAM}{DECORATE}{REST}', "texts of several lines"),
+        (f"{DATA}{LOSS[:-1]}; step = 0\n{ADAM}{DECORATE}{REST}", "texts of several lines"),
+        (f"a = 1; {DATA}{LOSS}{ADAM}{DECORATE}{REST}", "texts of several lines"),
+        (
+            f"{DATA}{LOSS}{ADAM}self.optimizer = amp.decorate(optimizer, None, 8.0)\n",
+            "no name of its own",
+        ),
+        (f"scaler = loss_scaler = 1\n{DATA}{LOSS}{ADAM}{DECORATE}{REST}", "scalers already"),
+        (
+            f"{DATA}{LOSS}import paddle.fluid as fluid\n"
+            f"optimizer = amp.decorate(fluid.optimizer.Adam(), None, 8.0)\n{REST}",
+            "the program needs paddle.fluid.optimizer.Adam too",
+        ),
+    ],
+)
+def test_a_program_that_is_not_all_in_one_place(text: str, reason: str) -> None:
+    assert reason in refused(IMPORTS + text)
+
+
+@pytest.mark.parametrize("name", ["amp", "use_amp"])
+def test_strategies_of_static_programs(name: str) -> None:
+    text = (
+        f"import paddle.distributed.fleet as fleet\n{IMPORTS}{DATA}{LOSS}{ADAM}"
+        f"strategy = fleet.DistributedStrategy()\nstrategy.{name} = True\n"
+        f"optimizer = fleet.distributed_optimizer(optimizer, strategy=strategy)\n{REST}"
+    )
+    assert "fleet of Paddle 3 does not build" in refused(text)
+
+
+def test_fp16_code_of_the_program_itself() -> None:
+    text = (
+        "import paddle\nfrom utils.fp16 import create_master_params_grads\n"
+        "grads = create_master_params_grads(optimizer.backward(loss), main, startup, 8.0)\n"
+    )
+    found = migrated(text)
+    assert "float32 copies of half weights" in found.refusals[0].message
+    assert "--to paddle -o DIR" in found.refusals[0].hint

@@ -1,0 +1,250 @@
+"""CM301: the mixed precision of paddle.fluid's dynamic graphs to paddle.amp."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.lint.rule import Edit
+from crosscast.lint.subject import Subject
+from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.migrate.paddle_fluid import (
+    CannotError,
+    Renaming,
+    guarded,
+    left_of_fluid,
+    more_arguments,
+)
+from crosscast.pysource.calls import Call
+from crosscast.pysource.module import Module
+from crosscast.pysource.project import Program
+
+_PLACES = (
+    "paddle.fluid.dygraph",
+    "paddle.fluid.dygraph.amp",
+    "paddle.fluid.dygraph.amp.auto_cast",
+    "paddle.fluid.dygraph.amp.loss_scaler",
+)
+_NEW = {
+    "AmpScaler": "paddle.amp.GradScaler",
+    "amp_guard": "paddle.amp.auto_cast",
+    "amp_decorate": "paddle.amp.decorate",
+}
+_IMPORTED = {f"{place}.{old}": new for place in _PLACES for old, new in _NEW.items()}
+_OLD = re.compile(r"paddle\.fluid\.dygraph\.(amp\.)?((auto_cast|loss_scaler)\.)?(?P<what>\w+)")
+_STATIC = re.compile(r"paddle\.fluid\.(contrib\.mixed_precision|incubate\.fleet)\b")
+_SCALER = (
+    "enable",
+    "init_loss_scaling",
+    "incr_ratio",
+    "decr_ratio",
+    "incr_every_n_steps",
+    "decr_every_n_nan_or_inf",
+    "use_dynamic_loss_scaling",
+)
+_GUARD = ("enable", "custom_white_list", "custom_black_list", "level", "dtype")
+_WRITTEN = {"init_loss_scaling": "2.0**15", "incr_every_n_steps": "1000"}
+"""Defaults of AmpScaler that GradScaler does not have."""
+_AUTOCASTS = ("paddle.amp.auto_cast", "paddle.amp.amp_guard", "paddle.amp.autocast")
+_NOTE = (
+    "which operations compute in half follows the lists of the installed Paddle, which grew since "
+    "paddle.fluid; its names of operations are still understood in custom lists"
+)
+_REST = (
+    "write it with paddle.nn, paddle.optimizer, paddle.static and paddle.io, or let "
+    "`crosscast migrate SOURCE --to paddle -o DIR` make a new script"
+)
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Change the calls of each module together, and tell what else of fluid there is."""
+    program = subject.program
+    if program is None:
+        return
+    for module in program.modules:
+        if guarded(module, _PLACES):
+            continue
+        calls = [(call, what) for call in module.calls if (what := _what(call))]
+        try:
+            yield from _changed(module, calls, program)
+        except CannotError as error:
+            yield Refusal(
+                span=module.span(error.node),
+                message=f"mixed precision of paddle.fluid stays: {error.reason}",
+                hint="write paddle.amp.auto_cast for amp_guard and paddle.amp.GradScaler for "
+                "AmpScaler, with init_loss_scaling=2.0**15 and incr_every_n_steps=1000 where "
+                "nothing else is said",
+            )
+        yield from _rest(module)
+
+
+def _what(call: Call) -> str:
+    """Return which of the old names a call means for certain; empty: none of them."""
+    found = {m["what"] for name in call.names if (m := _OLD.fullmatch(name))}
+    one = found.pop() if len(found) == 1 and len(call.names) == 1 else ""
+    return one if one in _NEW else ""
+
+
+def _changed(module: Module, calls: list[tuple[Call, str]], program: Program) -> Iterator[Outcome]:
+    edits: list[Edit] = []
+    for call, what in calls:
+        edits += _arguments(call, what, program)
+    named = [(call.node.func, _NEW[what]) for call, what in calls]
+    _only_called(module, {id(function) for function, _ in named})
+    edits += Renaming(module, named, _IMPORTED).run()
+    if not edits:
+        return
+    where = calls[0][0].node if calls else _first_import(module)
+    words = dict.fromkeys(f"{what} is {_NEW[what]}" for _, what in calls)
+    said = ", ".join(words) or "imports from paddle.amp"
+    yield Change(
+        span=module.span(where),
+        message=f"{said}; defaults that changed are written out",
+        edits=tuple(edits),
+        note=_NOTE,
+    )
+
+
+def _arguments(call: Call, what: str, program: Program) -> list[Edit]:
+    """Return the edits of the arguments of a call."""
+    node = call.node
+    known = _SCALER if what == "AmpScaler" else _GUARD
+    starred = any(isinstance(one, ast.Starred) for one in node.args)
+    if starred or any(one.arg is None for one in node.keywords):
+        raise CannotError(node, f"what {what} is given cannot be seen")
+    if what == "amp_decorate":
+        raise CannotError(node, "which weights and optimizers of O2 are half is decided anew")
+    given = {one.arg: one.value for one in node.keywords}
+    if len(node.args) > len(known) or not set(given) <= set(known):
+        raise CannotError(node, f"{what} has an argument that no release had")
+    given |= dict(zip(known, node.args, strict=False))
+    if what == "amp_guard":
+        level = given.get("level")
+        if level is not None and not (isinstance(level, ast.Constant) and level.value == "O1"):
+            raise CannotError(node, "levels other than O1 compute differently since Paddle 2.5")
+        return []
+    dynamic = given.get("use_dynamic_loss_scaling")
+    if not (isinstance(dynamic, ast.Constant) and dynamic.value is False) and not _casts(program):
+        raise CannotError(
+            node,
+            "nothing here enters auto_cast, and GradScaler of Paddle 3 switches itself off when "
+            "scale() is called without it",
+        )
+    missing = [f"{name}={value}" for name, value in _WRITTEN.items() if name not in given]
+    return [more_arguments(call.module, node, ", ".join(missing))] if missing else []
+
+
+def _casts(program: Program) -> bool:
+    """Whether the program enters a region of mixed precision somewhere."""
+    return any(
+        _what(call) == "amp_guard" or call.name in _AUTOCASTS
+        for module in program.modules
+        for call in module.calls
+    )
+
+
+def _only_called(module: Module, called: set[int]) -> None:
+    """Refuse classes that are inherited from, handed on or asked for."""
+    for node in module.every(ast.Attribute):
+        if node.attr in _NEW and id(node) not in called and not module.is_dead(node):
+            match = _OLD.fullmatch(module.resolve(node))
+            if match and match["what"] in _NEW:
+                raise CannotError(node, f"{node.attr} is more than called")
+
+
+def _first_import(module: Module) -> ast.AST:
+    return next(
+        one
+        for one in module.every(ast.ImportFrom)
+        if any(f"{one.module}.{alias.name}" in _IMPORTED for alias in one.names)
+    )
+
+
+def _rest(module: Module) -> Iterator[Refusal]:
+    found = [
+        (name, span)
+        for name, span in left_of_fluid(module, _STATIC)
+        if not ((m := _OLD.fullmatch(name)) and m["what"] in _NEW)
+    ]
+    if found:
+        names = ", ".join(name for name, _ in found[:3]) + ", ..." * (len(found) > 3)
+        yield Refusal(
+            span=found[0][1],
+            message=f"Paddle 3 has no paddle.fluid, and this uses more of it: {names}",
+            hint=_REST,
+        )
+
+
+_LOOP = """\
+for images, labels in loader:
+    with {guard}:
+        loss = paddle.nn.functional.cross_entropy(model(images), labels)
+    scaled = scaler.scale(loss)
+    scaled.backward()
+    scaler.minimize(optimizer, scaled)
+    optimizer.clear_grad()
+"""
+_MODEL = """\
+model = paddle.nn.Linear(4, 2)
+optimizer = paddle.optimizer.Adam(parameters=model.parameters())
+"""
+_BEFORE = f"""\
+import paddle
+import paddle.fluid as fluid
+
+{_MODEL}scaler = fluid.dygraph.AmpScaler(decr_ratio=0.25)  # careful
+{_LOOP.format(guard='fluid.dygraph.amp_guard(True, custom_black_list={"softmax"})')}"""
+_AFTER = f"""\
+import paddle
+
+{_MODEL}scaler = paddle.amp.GradScaler(decr_ratio=0.25, init_loss_scaling=2.0**15, \
+incr_every_n_steps=1000)  # careful
+{_LOOP.format(guard='paddle.amp.auto_cast(True, custom_black_list={"softmax"})')}"""
+_NAMED = f"""\
+import paddle
+from paddle.fluid.dygraph.amp import AmpScaler, amp_guard  # mixed precision
+
+{_MODEL}scaler = AmpScaler(True, 1024)
+{_LOOP.format(guard="amp_guard()")}"""
+_NAMED_AFTER = f"""\
+import paddle
+from paddle.amp import GradScaler, auto_cast  # mixed precision
+
+{_MODEL}scaler = GradScaler(True, 1024, incr_every_n_steps=1000)
+{_LOOP.format(guard="auto_cast()")}"""
+_PRESENT = f"""\
+import paddle
+
+{_MODEL}scaler = paddle.amp.GradScaler(init_loss_scaling=1024)
+{_LOOP.format(guard="paddle.amp.auto_cast()")}"""
+_LEVEL = f"""\
+import paddle
+import paddle.fluid as fluid
+
+{_MODEL}scaler = fluid.dygraph.AmpScaler()
+{_LOOP.format(guard='fluid.dygraph.amp_guard(level="O2")')}"""
+_LAYERS = """\
+import paddle.fluid as fluid
+
+with fluid.dygraph.guard():
+    model = fluid.dygraph.Linear(4, 2)
+    optimizer = fluid.optimizer.Adam(parameter_list=model.parameters())
+"""
+
+CODEMOD = Codemod(
+    code="CM301",
+    name="paddle-fluid-amp",
+    api="paddle3",
+    title="AmpScaler and amp_guard of paddle.fluid.dygraph become paddle.amp.GradScaler and "
+    "auto_cast, with the old defaults written out",
+    hints=("fluid",),
+    examples=(
+        Example(before=_BEFORE, after=_AFTER),
+        Example(before=_NAMED, after=_NAMED_AFTER),
+        Example(before=_PRESENT, after=_PRESENT),
+        Example(before=_LEVEL, after=_LEVEL, refused="levels other than O1"),
+        Example(before=_LAYERS, after=_LAYERS, refused="Paddle 3 has no paddle.fluid"),
+    ),
+    run=run,
+)

@@ -1,0 +1,268 @@
+"""CM302: the mixed precision of static graphs to the form that works in Paddle 3."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.lint.edits import insert, replace_node
+from crosscast.lint.rule import Edit
+from crosscast.lint.subject import Subject
+from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.migrate.paddle_decorate import DECORATE, SCALING, given_of
+from crosscast.migrate.paddle_fluid import (
+    CannotError,
+    Renaming,
+    drop_lines,
+    exact,
+    guarded,
+    left_of_fluid,
+)
+from crosscast.migrate.paddle_graph import (
+    Graph,
+    can_be_indented,
+    decorated_plainly,
+    graph_of,
+    name_of_paddle,
+    put_under,
+)
+from crosscast.pysource.calls import Call
+from crosscast.pysource.module import Module
+from crosscast.pysource.project import Program
+from crosscast.readers.paddle.static import is_static
+
+_FLUID = "paddle.fluid.contrib.mixed_precision"
+_NAMES = (f"{_FLUID}.decorate", DECORATE, "paddle.static.amp.bf16.decorate_bf16")
+_IMPORTED = {f"{_FLUID}.decorate": DECORATE, f"{_FLUID}.decorator.decorate": DECORATE}
+_LISTS = (
+    f"{_FLUID}.AutoMixedPrecisionLists",
+    "paddle.static.amp.AutoMixedPrecisionLists",
+    "paddle.static.amp.CustomOpLists",
+)
+_MASTERS = ("create_master_params_grads", "master_param_to_train_param")
+_STATE = (
+    "in Paddle 3 it neither casts nor scales by itself",
+    f"it is gone and {DECORATE} of Paddle 3 neither casts nor scales by itself",
+)
+_HINT = (
+    "build the network under paddle.amp.auto_cast(...), keep decorate(optimizer) for the "
+    "optimizer, and let paddle.amp.GradScaler(...).minimize(optimizer, scaler.scale(loss)) scale, "
+    "inside of the program; or let `crosscast migrate SOURCE --to paddle -o DIR` make a new script"
+)
+_SCRIPT = "let `crosscast migrate SOURCE --to paddle -o DIR` make a new script with dynamic graphs"
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Change each decorated optimizer with its program, or say what stands against it."""
+    program = subject.program
+    if program is None or any("FLAGS_enable_pir_api" in one.text for one in subject.sources):
+        return  # who chooses the representation of programs knows what works in it
+    scalers = any(call.name == "paddle.amp.GradScaler" for call in _calls(program))
+    for call in _calls(program):
+        name = call.name
+        if name not in _NAMES or len(call.names) != 1 or guarded(call.module, [_FLUID]):
+            continue
+        if scalers and name == DECORATE:
+            continue  # it is the form of Paddle 3
+        try:
+            yield _change(call, program)
+        except CannotError as error:
+            yield Refusal(
+                span=call.module.span(error.node),
+                message=f"{name} stays, though {_STATE[name != DECORATE]}: {error.reason}",
+                hint=_HINT,
+            )
+    yield from _fleet(program)
+    yield from _masters(program)
+
+
+def _calls(program: Program) -> Iterator[Call]:
+    for module in program.modules:
+        yield from module.calls
+
+
+def _change(call: Call, program: Program) -> Change:
+    module, node = call.module, call.node
+    for other in program.modules:
+        if found := next(left_of_fluid(other, re.compile(re.escape(_FLUID))), None):
+            raise CannotError(node, f"the program needs {found[0]} too, which is gone")
+    given, newer = given_of(call, program)
+    graph = graph_of(module, node)
+    lists, edits = _lists(module, given.get("amp_lists"), graph)
+    if "#" in module.text(node) or not can_be_indented(module, graph):
+        raise CannotError(node, "comments or texts of several lines stand within")
+    indent = " " * graph.decorated.col_offset
+    scaling = "".join(
+        f"{indent}    {name}={exact(module, given[name]) if name in given else defaults[newer]},\n"
+        for name, defaults in SCALING.items()
+    )
+    if not module.resolve(given["optimizer"]).startswith("paddle.optimizer."):
+        raise CannotError(node, "which optimizer is decorated is not seen")
+    if call.name != DECORATE:
+        gone = frozenset(map(id, (*node.args, *node.keywords)))
+        edits += Renaming(module, [(node.func, DECORATE)], _IMPORTED, gone=gone).run()
+    edits.append(decorated_plainly(module, node, exact(module, given["optimizer"])))
+    edits += put_under(module, graph, lists)
+    paddle = name_of_paddle(module)
+    end = len(module.lines[(graph.decorated.end_lineno or 1) - 1]) + 1
+    made = f"\n{indent}{graph.scaler} = {paddle}.amp.GradScaler(\n{scaling}{indent})"
+    edits.append(insert(module, graph.decorated.end_lineno or 1, end, made))
+    member = graph.minimize.func
+    assert isinstance(member, ast.Attribute)
+    edits.append(replace_node(module, member.value, graph.scaler))
+    text = f"{graph.optimizer}, {graph.scaler}.scale({graph.loss.id})"
+    edits.append(replace_node(module, graph.loss, text))
+    return Change(
+        span=module.span(node),
+        message=f"the network is built under auto_cast and {graph.scaler} scales "
+        f"{graph.loss.id}, as programs of Paddle 3 need it; defaults are written out",
+        edits=tuple(edits),
+        note="which operations compute in half follows the lists of the installed Paddle; Adam "
+        "skips an overflow, which before Paddle 2 it stepped through with zero gradients",
+    )
+
+
+def _lists(module: Module, node: ast.expr | None, graph: Graph) -> tuple[str, list[Edit]]:
+    """Return the arguments of auto_cast for the lists of operations, and edits that drop theirs."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return "", []
+    edits: list[Edit] = []
+    if isinstance(node, ast.Name):
+        made = graph.made_once(module, node)
+        node = made.value
+        edits.append(drop_lines(module, made))
+    call = module.call(node) if isinstance(node, ast.Call) else None
+    if call is None or call.name not in _LISTS or call.has_star:
+        raise CannotError(node, "its lists of operations are made elsewhere")
+    said = []
+    for name, value in call.bound().items():
+        if name not in ("custom_white_list", "custom_black_list"):
+            raise CannotError(node, f"auto_cast has no {name}")
+        try:
+            ast.literal_eval(value)
+        except ValueError:
+            raise CannotError(value, "a list of operations is made elsewhere") from None
+        said.append(f"{name}={exact(module, value)}, ")
+    return "".join(said), edits
+
+
+def _fleet(program: Program) -> Iterator[Refusal]:
+    """Refuse strategies of fleet for static programs: Paddle 3 builds none of them."""
+    if not is_static(program):
+        return
+    for module in program.modules:
+        for node in module.every(ast.Assign):
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and target.attr in ("amp", "use_amp"):
+                made = module.resolve(target.value)
+                if made.startswith("paddle.") and made.endswith("DistributedStrategy"):
+                    yield Refusal(
+                        span=module.span(node),
+                        message=f"{module.text(target)}: fleet of Paddle 3 does not build static "
+                        "programs with mixed precision",
+                        hint=_SCRIPT,
+                    )
+
+
+def _masters(program: Program) -> Iterator[Refusal]:
+    """Refuse fp16 code of the program's own: float32 copies made and cast back in the program."""
+    for call in _calls(program):
+        if call.method == _MASTERS[0] and "paddle" in call.module.source.text:
+            yield Refusal(
+                span=call.module.span(call.node),
+                message="float32 copies of half weights that the program makes itself have no "
+                "counterpart in paddle.amp",
+                hint=_SCRIPT,
+            )
+
+
+def _program(build: str, optimize: str, imports: str = "") -> str:
+    return f"""\
+import paddle
+{imports}
+paddle.enable_static()
+images = paddle.static.data("images", [8, 4])  # pixels
+{build}optimizer = paddle.optimizer.Momentum(0.1)
+{optimize}\
+executor = paddle.static.Executor()
+executor.run(paddle.static.default_startup_program())
+for batch in batches:
+    executor.run(feed={{"images": batch}}, fetch_list=[loss])
+"""
+
+
+_BEFORE = _program(
+    """\
+# the network
+hidden = paddle.nn.Linear(4, 2)(images)
+loss = paddle.mean(
+    hidden,
+)
+""",
+    """\
+optimizer = mixed_precision.decorate(
+    optimizer, init_loss_scaling=1024.0
+)
+optimizer.minimize(loss)
+""",
+    "from paddle.fluid.contrib import mixed_precision\n",
+)
+_AFTER = """\
+import paddle
+
+paddle.enable_static()
+with paddle.amp.auto_cast(level="O1", dtype="float16"):
+    images = paddle.static.data("images", [8, 4])  # pixels
+    # the network
+    hidden = paddle.nn.Linear(4, 2)(images)
+    loss = paddle.mean(
+        hidden,
+    )
+optimizer = paddle.optimizer.Momentum(0.1)
+optimizer = paddle.static.amp.decorate(optimizer, level="O1", dtype="float16", master_weight=False)
+scaler = paddle.amp.GradScaler(
+    init_loss_scaling=1024.0,
+    incr_ratio=2.0,
+    decr_ratio=0.8,
+    incr_every_n_steps=1000,
+    decr_every_n_nan_or_inf=2,
+)
+scaler.minimize(optimizer, scaler.scale(loss))
+executor = paddle.static.Executor()
+executor.run(paddle.static.default_startup_program())
+for batch in batches:
+    executor.run(feed={"images": batch}, fetch_list=[loss])
+"""
+_CONSTANT = _program(
+    "loss = paddle.mean(paddle.nn.Linear(4, 2)(images))\n",
+    """\
+optimizer = paddle.static.amp.decorate(
+    optimizer, init_loss_scaling=128.0, use_dynamic_loss_scaling=False, use_pure_fp16=False
+)
+optimizer.minimize(loss)
+""",
+)
+_MASTERS_OLD = """\
+import paddle.fluid as fluid
+from utils.fp16 import create_master_params_grads
+
+params_grads = optimizer.backward(loss * loss_scaling)
+master_params_grads = create_master_params_grads(params_grads, program, startup, loss_scaling)
+"""
+
+CODEMOD = Codemod(
+    code="CM302",
+    name="paddle-static-amp",
+    api="paddle3",
+    title="decorate of static graphs becomes auto_cast around the network and a GradScaler that "
+    "minimizes, with the old defaults written out",
+    hints=("mixed_precision", "static.amp", "decorate", "DistributedStrategy", _MASTERS[0]),
+    examples=(
+        Example(before=_BEFORE, after=_AFTER),
+        Example(before=_AFTER, after=_AFTER),
+        Example(before=_CONSTANT, after=_CONSTANT, refused="a scale that never changes"),
+        Example(before=_MASTERS_OLD, after=_MASTERS_OLD, refused="float32 copies of half weights"),
+    ),
+    run=run,
+)

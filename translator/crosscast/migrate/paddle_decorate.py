@@ -1,0 +1,82 @@
+"""The two signatures of Paddle's `decorate` for static graphs, and what their arguments mean."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from crosscast.lint.outdated import older
+from crosscast.migrate.paddle_fluid import CannotError
+from crosscast.pysource.calls import Call
+from crosscast.pysource.project import Program
+
+DECORATE = "paddle.static.amp.decorate"
+SCALING = {
+    "init_loss_scaling": ("2.0**15", "2.0**16"),
+    "incr_ratio": ("2.0", "2.0"),
+    "decr_ratio": ("0.8", "0.5"),
+    "incr_every_n_steps": ("1000", "2000"),
+    "decr_every_n_nan_or_inf": ("2", "1"),
+}
+"""Defaults of the two signatures of decorate: of fluid and the older one, and of the newer one."""
+_OLDER = {"use_pure_fp16", "use_fp16_guard", "use_bf16"}
+_NEWER = {"level", "dtype", "master_weight", "master_grad", "use_amp_guard"}
+_POSITIONS = {
+    False: (
+        *("optimizer", "amp_lists", "init_loss_scaling", "incr_every_n_steps"),
+        *("decr_every_n_nan_or_inf", "incr_ratio", "decr_ratio", "use_dynamic_loss_scaling"),
+    ),
+    True: ("optimizer", "amp_lists", "level", "dtype", "master_weight", "master_grad"),
+}
+
+
+def given_of(call: Call, program: Program) -> tuple[Mapping[str, ast.expr], bool]:
+    """Return the arguments by name, and whether the newer of the two signatures holds."""
+    node = call.node
+    keywords = {one.arg: one.value for one in node.keywords if one.arg is not None}
+    if len(keywords) < len(node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
+        raise CannotError(node, "what it is given cannot be seen")
+    fluid, third = call.name != DECORATE, node.args[2] if len(node.args) > 2 else None
+    newer = not fluid and bool(_NEWER & set(keywords))
+    older_one = fluid or bool(_OLDER & set(keywords))
+    if isinstance(third, ast.Constant):
+        newer, older_one = newer or isinstance(third.value, str), not isinstance(third.value, str)
+    if not newer and not older_one:
+        if older(program, "paddlepaddle", "2.5"):
+            older_one = True
+        elif program.versions.get("paddlepaddle") or not set(SCALING) - set(keywords):
+            newer = True
+        else:
+            raise CannotError(node, "its defaults changed in Paddle 2.5, and no version is named")
+    if len(node.args) > len(_POSITIONS[newer]):
+        raise CannotError(node, "it has more arguments by position than are known")
+    given = keywords | dict(zip(_POSITIONS[newer], node.args, strict=False))
+    known = {*_POSITIONS[newer], *SCALING, "use_dynamic_loss_scaling"}
+    if unknown := sorted(set(given) - known - {"use_pure_fp16", "use_bf16", "use_fp16_guard"}):
+        raise CannotError(node, f"{unknown[0]} has no counterpart")
+    if "optimizer" not in given or call.name.endswith("decorate_bf16"):
+        raise CannotError(node, "bfloat16 of static graphs has other lists")
+    _wanted(node, given, newer)
+    return given, newer
+
+
+def _wanted(node: ast.Call, given: Mapping[str, ast.expr], newer: bool) -> None:
+    """Refuse what is not float16 with lists of operations and a scale that adjusts."""
+    for name, plain, reason in (
+        ("use_pure_fp16", (False,), "weights in half (use_pure_fp16) are decided by the user"),
+        ("use_bf16", (False,), "bfloat16 of static graphs has other lists"),
+        ("use_fp16_guard", (False, None), "use_fp16_guard has no counterpart"),
+        ("level", ("O1",), "levels other than O1 are decided by the user"),
+        ("dtype", ("float16",), "bfloat16 of static graphs has other lists"),
+        ("master_weight", (None, False), "weights in half are decided by the user"),
+        ("master_grad", (False,), "weights in half are decided by the user"),
+        (
+            "use_dynamic_loss_scaling",
+            (True, None) if newer else (True,),
+            "a scale that never changes: GradScaler of Paddle 3 divides the gradients of a "
+            "program by it without having multiplied the loss",
+        ),
+    ):
+        value = given.get(name)
+        if value is not None and not (isinstance(value, ast.Constant) and value.value in plain):
+            raise CannotError(node, reason)

@@ -1,0 +1,300 @@
+"""What codemods about `paddle.fluid` share: how old names are written, imported and replaced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crosscast.diagnostics import Span
+from crosscast.lint.edits import column_at, insert, insert_before, replace_node
+from crosscast.lint.outdated import within_try
+from crosscast.lint.rule import Edit
+from crosscast.pysource.module import Module
+
+_FLUID = re.compile(r"paddle\.fluid(\..*)?")
+
+
+class CannotError(Exception):
+    """Why the names of a module cannot be replaced with certainty."""
+
+    def __init__(self, node: ast.AST, reason: str) -> None:
+        super().__init__(reason)
+        self.node = node
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Renaming:
+    """The edits that make the calls of a module reach new places.
+
+    Attributes:
+        module: whose names.
+        calls: the expressions that are called, with the new qualified name, as `paddle.amp.x`.
+        imported: what `from ... import` brings: old qualified name to new one.
+        gone: ids of expressions whose text goes away with the edits of others.
+    """
+
+    module: Module
+    calls: Sequence[tuple[ast.expr, str]]
+    imported: Mapping[str, str]
+    gone: frozenset[int] = frozenset()
+    edits: list[Edit] = field(default_factory=list)
+
+    def run(self) -> list[Edit]:
+        """Return the edits; raise `CannotError` if something is not certain."""
+        renamed = self._imports()
+        ids = {id(function) for function, _ in self.calls}
+        for node in self.module.every(ast.Name):
+            if node.id in renamed and isinstance(node.ctx, ast.Load):
+                if id(node) not in ids:
+                    raise CannotError(node, f"{node.id} is more than called")
+                if new := renamed[node.id]:
+                    self.edits.append(replace_node(self.module, node, new))
+        chains = [(one, new) for one, new in self.calls if isinstance(one, ast.Attribute)]
+        for function, _ in self.calls:
+            if isinstance(function, ast.Name) and function.id not in renamed:
+                raise CannotError(function, f"{function.id} is not imported under this name")
+        if chains:
+            self._chains(chains)
+        return self.edits
+
+    def _imports(self) -> dict[str, str]:
+        """Edit the imports of single names; return local names and what they are called now."""
+        renamed: dict[str, str] = {}
+        for statement in self.module.every(ast.ImportFrom):
+            ours = [one for one in statement.names if _whole(statement, one) in self.imported]
+            if not ours:
+                continue
+            if len(ours) < len(statement.names):
+                raise CannotError(statement, "one import brings this and other names")
+            for alias in ours:
+                new = self.imported[_whole(statement, alias)].rpartition(".")[2]
+                if alias.asname is None and alias.name in renamed:
+                    raise CannotError(statement, f"{alias.name} is imported twice")
+                taken = alias.asname is None and alias.name != new and is_bound(self.module, new)
+                same = alias.asname is not None or taken or alias.name == new
+                renamed[alias.asname or alias.name] = "" if same else new
+                self.edits.append(_name_edit(self.module, alias, new, keep=taken))
+            places = {self.imported[_whole(statement, one)].rpartition(".")[0] for one in ours}
+            self.edits.append(_place_edit(self.module, statement, places.pop()))
+            if places:
+                raise CannotError(statement, "one import brings names of several new places")
+        return renamed
+
+    def _chains(self, chains: Sequence[tuple[ast.Attribute, str]]) -> None:
+        roots: dict[str, list[ast.Name]] = {}
+        for function, _ in chains:
+            root = _root(function)
+            if root is None:
+                raise CannotError(function, "it is reached through something else than a name")
+            roots.setdefault(root.id, []).append(root)
+        local = self._paddle(roots)
+        for function, new in chains:
+            text = new.replace("paddle.", f"{local}.", 1)
+            self.edits.append(replace_node(self.module, function, text))
+
+    def _paddle(self, roots: Mapping[str, list[ast.Name]]) -> str:
+        """Return the name of paddle in the module; import it, and drop imports not used now."""
+        body = [
+            one for one in self.module.tree.body if isinstance(one, ast.Import | ast.ImportFrom)
+        ]
+        named = [
+            alias.asname or "paddle"
+            for one in body
+            if isinstance(one, ast.Import)
+            for alias in one.names
+            if alias.name == "paddle"
+        ]
+        local = named[0] if named else "paddle"
+        known = bool(named)
+        for root in roots:
+            statement = _single_import(self.module, root)
+            if statement is None:
+                if root in named:
+                    continue  # `import paddle`, and then paddle.fluid
+                raise CannotError(roots[root][0], f"{root} is not imported once, at the top")
+            stale = self._uses(root) == len(roots[root])
+            if stale and known and _alone(self.module, statement):
+                self.edits.append(drop_lines(self.module, statement))
+            elif stale:
+                self.edits.append(replace_node(self.module, statement, "import paddle"))
+                known = True
+            elif not known and root != "paddle":
+                self.edits.append(insert_before(self.module, statement, "import paddle\n"))
+                known = True
+        if local == "paddle" and not named and is_bound(self.module, "paddle", imports=False):
+            raise CannotError(self.module.tree.body[0], "paddle is the name of something else")
+        return local
+
+    def _uses(self, local: str) -> int:
+        return sum(
+            node.id == local and not self._goes(node) for node in self.module.every(ast.Name)
+        )
+
+    def _goes(self, node: ast.AST) -> bool:
+        here: ast.AST | None = node
+        while here is not None and id(here) not in self.gone:
+            here = self.module.parent(here)
+        return here is not None
+
+
+def guarded(module: Module, names: Iterable[str]) -> bool:
+    """Whether a module expects that old names may be missing: their import is in a `try`."""
+    places = tuple(names)
+    for statement in module.nodes:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        whole = [_whole(statement, alias) for alias in statement.names]
+        if any(one.startswith(places) for one in whole) and _in_try(module, statement):
+            return True
+    return False
+
+
+def _in_try(module: Module, node: ast.AST) -> bool:
+    return within_try(module, node) or module.enclosing(node, ast.ExceptHandler) is not None
+
+
+def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
+    """Yield what a module uses of paddle.fluid for certain, each name once, with its first place.
+
+    Args:
+        module: to look through.
+        done: names that are dealt with elsewhere.
+    """
+    seen: set[str] = set()
+    for call in module.calls:
+        if not call.names or not all(map(_FLUID.fullmatch, call.names)):
+            continue
+        plain = _root(call.node.func) is not None  # not a method of what another call returns
+        if not plain or done.match(call.name) or _in_try(module, call.node):
+            continue
+        if call.name not in seen:
+            seen.add(call.name)
+            yield call.name, module.span(call.node.func)
+
+
+def _whole(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    if isinstance(statement, ast.Import):
+        return alias.name
+    return f"{statement.module or ''}.{alias.name}" if not statement.level else ""
+
+
+def _root(node: ast.expr) -> ast.Name | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _single_import(module: Module, local: str) -> ast.Import | ast.ImportFrom | None:
+    """Return the import of fluid, alone in its statement at the top, that makes a local name."""
+    found: list[ast.Import | ast.ImportFrom] = []
+    for one in module.nodes:
+        if isinstance(one, ast.Import | ast.ImportFrom) and any(
+            (alias.asname or alias.name.partition(".")[0]) == local
+            and _FLUID.fullmatch(_whole(one, alias))
+            for alias in one.names
+        ):
+            found.append(one)
+    if len(found) != 1 or len(found[0].names) != 1 or found[0] not in module.tree.body:
+        return None
+    return found[0]
+
+
+def is_bound(module: Module, name: str, *, imports: bool = True) -> bool:
+    """Whether a name means something in a module already, or is asked for.
+
+    Args:
+        module: to look through.
+        name: without dots.
+        imports: whether imports and reading count too.
+    """
+    for node in module.nodes:
+        if isinstance(node, ast.Name):
+            found = node.id == name and (imports or isinstance(node.ctx, ast.Store))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found = node.name == name
+        elif isinstance(node, ast.arg):
+            found = node.arg == name
+        else:
+            found = imports and isinstance(node, ast.alias) and (node.asname or node.name) == name
+        if found:
+            return True
+    return False
+
+
+def _name_edit(module: Module, alias: ast.alias, new: str, *, keep: bool) -> Edit:
+    column = column_at(module, alias.lineno, alias.col_offset)
+    return Edit(
+        file=module.source.name,
+        line=alias.lineno,
+        column=column,
+        end_line=alias.lineno,
+        end_column=column + len(alias.name),
+        text=f"{new} as {alias.name}" if keep else new,
+    )
+
+
+def _place_edit(module: Module, statement: ast.ImportFrom, new: str) -> Edit:
+    """Return the edit of the module in `from paddle.fluid.dygraph import ...`."""
+    row = module.lines[statement.lineno - 1]
+    place = statement.module or ""
+    start = row.find(place, column_at(module, statement.lineno, statement.col_offset) - 1)
+    if start < 0:
+        raise CannotError(statement, "the import is written over several lines")
+    return Edit(
+        file=module.source.name,
+        line=statement.lineno,
+        column=start + 1,
+        end_line=statement.lineno,
+        end_column=start + 1 + len(place),
+        text=new,
+    )
+
+
+def _alone(module: Module, statement: ast.stmt) -> bool:
+    """Whether nothing else stands in the lines of a statement, no comment either."""
+    last = statement.end_lineno or statement.lineno
+    rows = module.lines[statement.lineno - 1 : last]
+    whole = " ".join(" ".join(rows).split())
+    return last < len(module.lines) and whole == module.text(statement) and "#" not in whole
+
+
+def drop_lines(module: Module, statement: ast.stmt) -> Edit:
+    """Return the edit that takes a statement away with its lines."""
+    if not _alone(module, statement):
+        raise CannotError(statement, "something else stands in its lines")
+    return Edit(
+        file=module.source.name,
+        line=statement.lineno,
+        column=1,
+        end_line=(statement.end_lineno or statement.lineno) + 1,
+        end_column=1,
+        text="",
+    )
+
+
+def exact(module: Module, node: ast.expr) -> str:
+    """Return the text of an expression as it is written, over several lines if it is."""
+    found = ast.get_source_segment("\n".join(module.lines), node)
+    assert found is not None
+    return found
+
+
+def more_arguments(module: Module, node: ast.Call, text: str) -> Edit:
+    """Return the edit that writes more arguments, by name, behind those that a call has."""
+    if node.keywords:
+        last = node.keywords[-1]
+        assert last.end_lineno is not None
+        assert last.end_col_offset is not None
+        column = column_at(module, last.end_lineno, last.end_col_offset)
+        return insert(module, last.end_lineno, column, f", {text}")
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    column = column_at(module, node.end_lineno, node.end_col_offset) - 1
+    if node.args and (node.lineno != node.end_lineno):
+        raise CannotError(node, "its arguments stand by position in several lines")
+    before = module.lines[node.end_lineno - 1][: column - 1].rstrip()
+    comma = "" if not node.args or before.endswith(",") else ", "
+    return insert(module, node.end_lineno, column, f"{comma}{text}")

@@ -1,0 +1,206 @@
+"""What a static program with a decorated optimizer consists of, where all of it is in one place.
+
+In Paddle 3 `paddle.static.amp.decorate` casts nothing and scales nothing by itself (3.0.0, 3.3.1):
+the network must be built under `auto_cast`, and a `GradScaler` minimizes. That form can be written
+where data, network, loss, optimizer and `minimize` stand in one block.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from crosscast.lint.edits import column_at, insert, insert_before, replace_node
+from crosscast.lint.rule import Edit
+from crosscast.migrate.paddle_fluid import CannotError, is_bound
+from crosscast.pysource.module import Module
+from crosscast.pysource.nodes import walk
+
+_DATA = ("paddle.static.data", "paddle.static.InputSpec", "paddle.fluid.data")
+_HARMLESS = ("get_loss_scaling", "get_scaled_loss", "amp_init")
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The parts of a static program, statements of one block in this order."""
+
+    network: Sequence[ast.stmt]
+    """From the first data to the loss."""
+    loss: ast.Name
+    """As `minimize` is given it."""
+    decorated: ast.Assign
+    minimize: ast.Call
+    optimizer: str
+    """Name of the decorated optimizer."""
+    scaler: str
+    """A free name for the scaler."""
+    block: Sequence[ast.stmt]
+    """Where all of them stand."""
+
+    def made_once(self, module: Module, name: ast.Name) -> ast.Assign:
+        """Return the statement of the block that makes what a name means only once, for one use."""
+        uses = [one for one in module.every(ast.Name) if one.id == name.id]
+        for one in self.block[: self.block.index(self.decorated)]:
+            if (
+                isinstance(one, ast.Assign)
+                and one not in self.network
+                and len(uses) == 2
+                and len(one.targets) == 1
+                and one.targets[0] in uses
+            ):
+                return one
+        raise CannotError(name, f"{name.id} is made elsewhere, or used for more")
+
+
+def graph_of(module: Module, decorate: ast.Call) -> Graph:
+    """Return the program around a `decorate`; raise `CannotError` if it is not all in one block."""
+    decorated = module.parent(decorate)
+    if (
+        not isinstance(decorated, ast.Assign)
+        or len(decorated.targets) != 1
+        or not isinstance(decorated.targets[0], ast.Name)
+    ):
+        raise CannotError(decorate, "its result has no name of its own")
+    optimizer = decorated.targets[0].id
+    block = _block_of(module, decorated)
+    minimize, at = _minimize(module, block, decorated, optimizer)
+    if len(minimize.args) != 1 or minimize.keywords or not isinstance(minimize.args[0], ast.Name):
+        raise CannotError(minimize, "minimize is given more than a name for the loss")
+    loss = minimize.args[0]
+    before = block[: block.index(decorated)]
+    network = _network(module, before, loss.id, decorate)
+    for one in block[block.index(network[-1]) + 1 : at]:
+        if any(isinstance(node, ast.Name) and node.id == loss.id for node in _stored(one)):
+            raise CannotError(one, f"{loss.id} is changed before minimize")
+    _one_program(module)
+    names = [name for name in ("scaler", "loss_scaler") if not is_bound(module, name)]
+    if not names:
+        raise CannotError(decorate, "there are scalers already")
+    return Graph(network, loss, decorated, minimize, optimizer, names[0], block)
+
+
+def _block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
+    parent = module.parent(statement)
+    body = getattr(parent, "body", [])
+    if not isinstance(parent, ast.Module | ast.FunctionDef | ast.With) or statement not in body:
+        raise CannotError(statement, "it stands under a condition or in a loop")
+    found: list[ast.stmt] = body
+    return found
+
+
+def _minimize(
+    module: Module, block: list[ast.stmt], decorated: ast.stmt, optimizer: str
+) -> tuple[ast.Call, int]:
+    """Return the only `minimize` of the optimizer, and the index of its statement."""
+    found: list[tuple[ast.Call, int]] = []
+    for node in module.every(ast.Name):
+        if node.id != optimizer or not _after(node, decorated):
+            continue
+        member = module.parent(node)
+        call = module.parent(member) if isinstance(member, ast.Attribute) else None
+        if not isinstance(call, ast.Call) or call.func is not member:
+            raise CannotError(node, f"{optimizer} is handed on")
+        assert isinstance(member, ast.Attribute)
+        statement = module.statement_of(call)
+        if member.attr == "minimize" and statement in block:
+            assert statement is not None
+            found.append((call, block.index(statement)))
+        elif member.attr == "minimize":
+            raise CannotError(call, f"{optimizer}.minimize is not called once, in the same block")
+        elif member.attr not in _HARMLESS or len(call.args) > 1 or call.keywords:
+            raise CannotError(call, f"what {optimizer}.{member.attr} does is another in Paddle 3")
+    if len(found) != 1:
+        raise CannotError(decorated, f"{optimizer}.minimize is not called once, in the same block")
+    return found[0]
+
+
+def _network(
+    module: Module, before: list[ast.stmt], loss: str, decorate: ast.Call
+) -> Sequence[ast.stmt]:
+    """Return the statements from the first data to the loss."""
+    data = [call.node for call in module.calls if call.name in _DATA]
+    first = next((n for n, one in enumerate(before) if _holds(one, data)), None)
+    made = [n for n, one in enumerate(before) if any(x.id == loss for x in _stored(one))]
+    if first is None or not made or made[-1] < first:
+        raise CannotError(decorate, "data, network and loss are not made in the same block")
+    last = made[-1]
+    inside = [one for one in data if any(_holds(s, [one]) for s in before[first : last + 1])]
+    if len(inside) < len(data):
+        raise CannotError(decorate, "there are data for other programs")
+    if not isinstance(before[last], ast.Assign):
+        raise CannotError(before[last], f"{loss} is not made by an assignment")
+    return before[first : last + 1]
+
+
+def _one_program(module: Module) -> None:
+    for call in module.calls:
+        if call.method == "clone":
+            raise CannotError(
+                call.node, "a program is cloned: in Paddle 3 the clone computes in half as well"
+            )
+
+
+def _holds(statement: ast.stmt, nodes: Sequence[ast.AST]) -> bool:
+    wanted = {id(one) for one in nodes}
+    return any(id(node) in wanted for node in walk(statement))
+
+
+def _stored(statement: ast.stmt) -> list[ast.Name]:
+    return [
+        node
+        for node in walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+
+
+def _after(node: ast.Name, statement: ast.stmt) -> bool:
+    end = (statement.end_lineno or 0, statement.end_col_offset or 0)
+    return (node.lineno, node.col_offset) >= end
+
+
+def decorated_plainly(module: Module, node: ast.Call, optimizer: str) -> Edit:
+    """Return the edit that leaves decorate the optimizer, and says what the old form meant."""
+    assert node.func.end_lineno is not None
+    assert node.func.end_col_offset is not None
+    whole = replace_node(
+        module, node, f'({optimizer}, level="O1", dtype="float16", master_weight=False)'
+    )
+    column = column_at(module, node.func.end_lineno, node.func.end_col_offset)
+    return replace(whole, line=node.func.end_lineno, column=column)
+
+
+def put_under(module: Module, graph: Graph, lists: str) -> list[Edit]:
+    """Return the edits that put the network under auto_cast."""
+    first, last = graph.network[0], graph.network[-1]
+    indent = " " * first.col_offset
+    head = f'with {name_of_paddle(module)}.amp.auto_cast({lists}level="O1", dtype="float16"):'
+    edits = [insert_before(module, first, f"{head}\n{indent}    ")]
+    for line in range(first.lineno + 1, (last.end_lineno or last.lineno) + 1):
+        if module.lines[line - 1].strip():
+            edits.append(insert(module, line, 1, "    "))
+    return edits
+
+
+def can_be_indented(module: Module, graph: Graph) -> bool:
+    """Whether the lines of the network can be indented: spaces, one statement a line, no texts."""
+    first, last = graph.network[0], graph.network[-1]
+    rows = module.lines[first.lineno - 1 : last.end_lineno]
+    if any("\t" in row or row.rstrip().endswith("\\") for row in rows):
+        return False
+    if rows[0][: first.col_offset].strip() or '"""' in "".join(rows) or "'''" in "".join(rows):
+        return False
+    behind = rows[-1][last.end_col_offset or 0 :].strip()
+    decorated = module.lines[(graph.decorated.end_lineno or 1) - 1]
+    after = decorated[graph.decorated.end_col_offset or 0 :].strip()
+    return all(not one or one.startswith("#") for one in (behind, after))
+
+
+def name_of_paddle(module: Module) -> str:
+    """Return what paddle is called in a module."""
+    for one in module.tree.body:
+        if isinstance(one, ast.Import):
+            for alias in one.names:
+                if alias.name == "paddle":
+                    return alias.asname or "paddle"
+    raise CannotError(module.tree.body[0], "there is no import of paddle at the top")
