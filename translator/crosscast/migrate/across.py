@@ -17,6 +17,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result
 from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
 from crosscast.migrate.carried import set_by
+from crosscast.migrate.encoders import Encoder, encoder_of
 from crosscast.migrate.op_lines import operation_lines
 from crosscast.migrate.own_model import FACTORY, FILE, stub
 from crosscast.migrate.probing import Line, carriers
@@ -59,6 +60,8 @@ class Across:
     fields: Mapping[str, Filled]
     """Fields of the recipe that is compiled: those of the source, mistakes corrected or kept."""
     recipe: Recipe
+    weights: str
+    """Name of published weights that the source begins with; empty for none."""
     text: str
     """The recipe as YAML, with the place of every field."""
     findings: tuple[Result, ...]
@@ -103,8 +106,9 @@ def migrate_across(
             *lifted.diagnostics,
             Diagnostic(code="CC971", message="there is no training to migrate", hint=hint),
         )
+    encoder = encoder_of(lifted.analysis.subject.program)
     findings = [one for one in lint_sources(sources) if one.is_finding]
-    fields, fates = fates_of(_with_unknown(lifted), findings, keep=keep_bugs)
+    fields, fates = fates_of(_with_model(_with_unknown(lifted), encoder), findings, keep=keep_bugs)
     fields = _for_targets(_said(fields, settings or {}), targets)
     text = recipe_yaml(fields, [one.name for one in sources])
     try:
@@ -123,6 +127,7 @@ def migrate_across(
         sources=tuple(sources),
         lifted=lifted,
         fields=fields,
+        weights=encoder.weights if encoder is not None and recipe.model.kind == "bert" else "",
         recipe=recipe,
         text=text,
         findings=tuple(findings),
@@ -155,6 +160,14 @@ def _with_unknown(lifted: Lifted) -> dict[str, Filled]:
             value = filled.value if filled is not None else usual[path]
             fields[path] = Filled(value=value, how="stand_in", places=fact.places, note=note)
     return fields
+
+
+def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[str, Filled]:
+    """Return the fields with the encoder that the source makes, unless a file says another."""
+    if encoder is None or fields["model.kind"].how != "stand_in":
+        return dict(fields)
+    rest = {path: one for path, one in fields.items() if not path.startswith("model.")}
+    return {**rest, **encoder.fields}
 
 
 def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[str, Filled]:

@@ -205,6 +205,9 @@ def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
     if across.recipe.model.kind == "custom":
         why = "the model stays yours; the emitted loss is the cross-entropy of its logits"
         yield {"what": "model and loss", "places": [], "why": why}
+    if across.weights:
+        why = "give them as safetensors: train.py --weights FILE"
+        yield {"what": f"weights of {across.weights}", "places": [], "why": why}
     for one in across.lifted.diagnostics:
         if one.code in _UNREAD:
             yield {"what": one.code, "places": _places(across, one), "why": one.message}

@@ -1,0 +1,224 @@
+"""BERT classifiers of known libraries that are the shipped encoder; every other model is asked for.
+
+Only what the source itself says counts: a name whose published sizes everybody knows, or a
+configuration whose every argument can be read.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.lift.filled import Filled
+from crosscast.pysource.evaluate import evaluate
+from crosscast.pysource.values import Known
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.project import Program
+
+_PACKAGES = ("transformers.", "paddlenlp.transformers.", "paddleformers.transformers.")
+_CLASSIFIERS = frozenset(
+    f"{framework}{name}ForSequenceClassification"
+    for framework in ("", "TF")
+    for name in ("Bert", "AutoModel")
+)
+_LIBRARY_OF_PADDLE = ("paddlenlp.", "paddleformers.")
+_PUBLISHED = re.compile(
+    r"(?:google-bert/)?bert-(?P<size>base|large)-(?P<words>uncased|cased|chinese"
+    r"|multilingual-cased|multilingual-uncased|uncased-whole-word-masking"
+    r"|cased-whole-word-masking)"
+)
+_SMALL = re.compile(r"google/bert_uncased_L-(\d+)_H-(\d+)_A-(\d+)")
+_WORDS = {
+    "uncased": 30522,
+    "cased": 28996,
+    "chinese": 21128,
+    "multilingual-cased": 119547,
+    "multilingual-uncased": 105879,
+    "uncased-whole-word-masking": 30522,
+    "cased-whole-word-masking": 28996,
+}
+_SIZES = {"base": (12, 768, 12, 3072), "large": (24, 1024, 16, 4096)}
+_FIELDS = {
+    "num_hidden_layers": "layers",
+    "hidden_size": "hidden_size",
+    "num_attention_heads": "attention_heads",
+    "intermediate_size": "intermediate_size",
+    "vocab_size": "vocab_size",
+    "max_position_embeddings": "max_positions",
+    "type_vocab_size": "type_vocab_size",
+    "hidden_dropout_prob": "dropout",
+    "layer_norm_eps": "layer_norm_eps",
+    "initializer_range": "init_std",
+    "num_labels": "labels",
+    "num_classes": "labels",
+}
+"""Arguments of a configuration and fields of the model."""
+_USUAL: Mapping[str, float] = {
+    "layers": 12,
+    "hidden_size": 768,
+    "attention_heads": 12,
+    "intermediate_size": 3072,
+    "vocab_size": 30522,
+    "max_positions": 512,
+    "type_vocab_size": 2,
+    "dropout": 0.1,
+    "layer_norm_eps": 1e-12,
+    "init_std": 0.02,
+    "labels": 2,
+}
+"""Defaults of a BertConfig, which are BERT-base."""
+_ALIKE = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
+"""Arguments that must say what the shipped encoder does."""
+_HARMLESS = frozenset(
+    {"pad_token_id", "return_dict", "output_attentions", "output_hidden_states", "cache_dir"}
+    | {"id2label", "label2id", "use_cache", "torch_dtype", "local_files_only", "revision"}
+)
+_FLOATS = ("dropout", "layer_norm_eps", "init_std")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """A model that the shipped encoder is."""
+
+    fields: Mapping[str, Filled]
+    """Fields of the recipe's model, by their whole path."""
+    weights: str = ""
+    """Name of the published weights that the source begins with."""
+
+
+def encoder_of(program: Program | None) -> Encoder | None:
+    """Return the encoder of a program; None where there is another model, or it is not certain."""
+    if program is None:
+        return None
+    calls = [call for call in program.calls() if _is_classifier(call)]
+    if len(calls) != 1:
+        return None
+    call = calls[0]
+    if call.has_star:
+        return None
+    if call.method == "from_pretrained":
+        return _published(call)
+    return _configured(call, program)
+
+
+def _is_classifier(call: Call) -> bool:
+    name = call.name.removesuffix(".from_pretrained")
+    return name.startswith(_PACKAGES) and name.rpartition(".")[2] in _CLASSIFIERS
+
+
+def _published(call: Call) -> Encoder | None:
+    """Return the encoder that a name stands for."""
+    named = call.node.args[0] if call.node.args else None
+    for keyword in call.node.keywords:
+        if keyword.arg == "pretrained_model_name_or_path":
+            named = keyword.value
+    value = evaluate(named, call.module) if named is not None else None
+    if not isinstance(value, Known) or not isinstance(value.value, str):
+        return None
+    if "config" in call.bound():
+        return None  # another configuration than the published one
+    sizes = _sizes(value.value)
+    said = _arguments(call)
+    if sizes is None or said is None:
+        return None
+    span = call.module.span(call.node)
+    note = f"published configuration of {value.value}"
+    fields = {path: Filled(value=one, places=(span,), note=note) for path, one in sizes.items()}
+    return _encoder({**fields, **said}, weights=value.value)
+
+
+def _sizes(name: str) -> dict[str, float] | None:
+    if found := _PUBLISHED.fullmatch(name):
+        layers, hidden, heads, wide = _SIZES[found["size"]]
+        words = _WORDS[found["words"]]
+    elif found := _SMALL.fullmatch(name):
+        layers, hidden, heads = (int(one) for one in found.groups())
+        wide, words = 4 * hidden, _WORDS["uncased"]
+    else:
+        return None
+    given = {"layers": layers, "hidden_size": hidden, "attention_heads": heads}
+    sizes = {**_USUAL, **given, "intermediate_size": wide, "vocab_size": words}
+    del sizes["labels"]
+    return sizes
+
+
+def _configured(call: Call, program: Program) -> Encoder | None:
+    """Return the encoder of a configuration that the program makes itself."""
+    made = [one for one in program.calls() if one.name.rpartition(".")[2] == "BertConfig"]
+    if len(made) != 1 or not made[0].name.startswith(_PACKAGES) or made[0].node.args:
+        return None
+    said = _arguments(made[0])
+    if said is None or not _is_given(call, made[0]):
+        return None
+    if made[0].name.startswith(_LIBRARY_OF_PADDLE) and "type_vocab_size" not in said:
+        return None  # other releases have other numbers of segments
+    span = made[0].module.span(made[0].node)
+    note = f"default of {made[0].name}"
+    usual = {
+        path: Filled(value=one, how="default", places=(span,), note=note)
+        for path, one in _USUAL.items()
+    }
+    return _encoder({**usual, **said})
+
+
+def _is_given(call: Call, config: Call) -> bool:
+    """Whether a model is made of a configuration, and nobody sets it otherwise in between."""
+    given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "config")]
+    if len(given) != 1 or call.module is not config.module:
+        return False
+    if given[0] is config.node:
+        return True
+    module, name = call.module, given[0]
+    statement = module.statement_of(config.node)
+    made = isinstance(statement, ast.Assign) and statement.value is config.node
+    if not made or not isinstance(name, ast.Name) or not isinstance(statement, ast.Assign):
+        return False
+    targets = [one.id for one in statement.targets if isinstance(one, ast.Name)]
+    uses = [one for one in module.every(ast.Name) if one.id == name.id]
+    # Its own line and the model; whatever else is done with it may change it.
+    return targets == [name.id] and len(uses) == 2
+
+
+def _arguments(call: Call) -> dict[str, Filled] | None:
+    """Return what arguments say of the model; None if one of them is not known or another model."""
+    if call.has_star:
+        return None
+    said: dict[str, Filled] = {}
+    span = call.module.span(call.node)
+    rates = set()
+    for name, node in call.bound().items():
+        value = evaluate(node, call.module)
+        if name in _HARMLESS or name == "pretrained_model_name_or_path":
+            continue
+        if not isinstance(value, Known):
+            return None
+        if name in _ALIKE:
+            if value.value != _ALIKE[name]:
+                return None
+        elif name == "attention_probs_dropout_prob":
+            rates.add(value.value)
+        elif name not in _FIELDS or isinstance(value.value, bool):
+            return None
+        elif isinstance(value.value, int | float):
+            field = _FIELDS[name]
+            number = float(value.value) if field in _FLOATS else value.value
+            said[field] = Filled(value=number, places=(span,), note=value.flag)
+            rates |= {number} if field == "dropout" else set()
+        else:
+            return None
+    if ("dropout" in said) != ("attention_probs_dropout_prob" in call.bound()):
+        rates.add(_USUAL["dropout"])
+    return said if len(rates) <= 1 else None
+
+
+def _encoder(parts: Mapping[str, Filled], weights: str = "") -> Encoder:
+    """Return an encoder; two labels are every library's default."""
+    labels = Filled(value=2, how="default", note="default of the library")
+    fields = {"labels": labels, **parts}
+    paths = {f"model.{name}": one for name, one in fields.items()}
+    return Encoder(fields={"model.kind": Filled(value="bert"), **paths}, weights=weights)
