@@ -67,7 +67,12 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
             for made in result.all_of(ours.name)
             if replaced_in(made.spec.variant, mine, recipe)
         }
-        return tuple(one for one in checks if one.level != "L0a" or one.run not in blind)
+        return tuple(
+            one
+            for one in checks
+            if (one.level != "L0a" or one.run not in blind)
+            and (same_loss(mine, recipe) or not one.name.startswith("first loss,"))
+        )
 
     court = Court(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
     other = result.recipes[theirs.name]
@@ -75,6 +80,15 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
     if mine != other and not any(failures(own)):
         return bisect_recipes(court, other)
     return bisect_script(court, list(_compared(pair.checks, result.stage.name)))
+
+
+def same_loss(recipe: Recipe, other: Recipe) -> bool:
+    """Whether the loss functions of two recipes return the same: sums over rows, or their means.
+
+    The first losses of two scripts cannot be compared otherwise; their gradients can.
+    """
+    means = [one.accumulation.normalize_by == "microbatch" for one in (recipe, other)]
+    return means[0] == means[1]
 
 
 def replaced_in(variant: str, recipe: Recipe, other: Recipe) -> bool:

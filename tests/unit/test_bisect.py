@@ -16,7 +16,7 @@ from crosscast_parity.bisect_court import Court
 from crosscast_parity.bisect_recipes import bisect_recipes, differences
 from crosscast_parity.bisect_script import bisect_script
 from crosscast_parity.bisect_sets import minimal
-from crosscast_parity.bisecting import replaced_in
+from crosscast_parity.bisecting import replaced_in, same_loss
 from crosscast_parity.checks import Check, Level
 from crosscast_parity.evidence import Sighting
 from crosscast_parity.evidence_replay import Replayed
@@ -376,3 +376,17 @@ def test_a_loss_of_the_claimed_kind_may_be_divided_as_the_other_one_is(
         check.result
         for check in Replayed(ours, replace(observation, windows=tuple(halved))).factors(theirs)
     ] == ["fail"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("sample", "microbatch", False),
+        ("microbatch", "token", False),
+        ("sample", "token", True),
+        ("microbatch", "microbatch", True),
+    ],
+)
+def test_losses_of_micro_batches_are_sums_or_means(one: str, other: str, same: bool) -> None:
+    ours, theirs = (changed(BASE, {"accumulation.normalize_by": unit}) for unit in (one, other))
+    assert same_loss(ours, theirs) is same
