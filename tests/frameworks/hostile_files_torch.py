@@ -38,8 +38,6 @@ def main(folder: Path) -> list[str]:
     for name, value in files.items():
         torch.save(value, folder / name)
     (folder / "pickle.pt").write_bytes(pickle.dumps(Bomb(proof)))
-    (folder / "text.pt").write_text("no torch file\n")
-    (folder / "empty.pt").write_bytes(b"")
     whole = (folder / "flat.pt").read_bytes()
     (folder / "cut.pt").write_bytes(whole[: len(whole) // 2])
     odd = {"model": {"w": torch.ones(2), "s": torch.eye(2).to_sparse()}, "optimizer": {}}

@@ -64,6 +64,21 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+# Forms of optimizers that not all frameworks have themselves. An epsilon that shows.
+FORMS: Mapping[str, Mapping[str, Any]] = {
+    "form-raw-epsilon": {
+        "optimizer": ADAMW | {"eps": 1e-3, "eps_placement": "before_correction"},
+    },
+    "form-no-correction": {"optimizer": ADAMW | {"bias_correction": False}},
+    "form-rate-inside": {"optimizer": SGD | {"rate_in_momentum": True, "nesterov": True}},
+}
+
+
+def windows_of(recipe: str) -> tuple[int, int]:
+    """How many windows the half of a run has, and the whole one."""
+    return (HALF, WHOLE) if recipe in RECIPES else (12, 24)
+
+
 @dataclass(frozen=True)
 class Job:
     """One run: its recipe's name, its folder below the framework's, and its options."""

@@ -14,22 +14,24 @@ import pytest
 from safetensors.numpy import load_file
 
 from crosscast.state.container import open_container
-from crosscast.state.convert import Outcome, Request, convert
+from crosscast.state.convert import Outcome, convert
 from crosscast.state.emitted import read_emitted
+from crosscast.state.sources import Request
 from crosscast.state.store import write_state
 from crosscast.state.training_state import TrainingState
 from crosscast_parity.weights import bert_weights, save
 from frameworks.own_state_models import SOURCES, write_maps
 from frameworks.state_runs import (
     ADAMW,
+    FORMS,
     FRAMEWORKS,
     HALF,
     PAIRS,
     RECIPES,
-    WHOLE,
     Job,
     Lab,
     make_lab,
+    windows_of,
 )
 from state_files import sections
 
@@ -39,7 +41,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pyt
 # differ by 4e-7 and 1.7e-4.
 LIMIT = {"float32": 1e-5, "float16": 2e-3}
 EXACT = ("window", "n_micro", "rows", "lr", "scale", "skipped", "updates")
-GO_ON = ("--resume", "--windows", WHOLE)
+SHIPPED = {**RECIPES, **FORMS}
 OWN: dict[str, dict[str, Any]] = {
     "own-adamw": {"optimizer": ADAMW, "ema": {"decay": 0.9}},
     "own-adafactor": {"optimizer": {"name": "adafactor", "learning_rate": 1e-2}},
@@ -51,8 +53,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     """Runs of every recipe: uninterrupted, half, and the halves gone on with elsewhere."""
     folder = tmp_path_factory.mktemp("lab")
     model = {"kind": "custom", "factory": dict.fromkeys(FRAMEWORKS, "net:build_model")}
-    made = make_lab(folder, {**RECIPES, **{n: {"model": model, **f} for n, f in OWN.items()}})
-    for name in RECIPES:
+    own = {name: {"model": model, **fields} for name, fields in OWN.items()}
+    made = make_lab(folder, {**SHIPPED, **own})
+    for name in SHIPPED:
         sizes: Any = made.recipes[name].model
         save(folder / f"{name}.safetensors", bert_weights(sizes, 3, 0.1))
     write_maps(folder)
@@ -62,7 +65,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     for framework in FRAMEWORKS:  # also tells what the weights are called there
         made.run(framework, *(Job(name, "start", ("--windows", 1)) for name in OWN))
     for framework in FRAMEWORKS:
-        jobs = [job for name in RECIPES for job in halves(name)]
+        jobs = [job for name in SHIPPED for job in halves(name)]
         jobs += [job for name in OWN for job in begin_as_torch(made, framework, name)]
         made.run(framework, *jobs)
     for framework in FRAMEWORKS:
@@ -74,8 +77,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 def halves(recipe: str) -> list[Job]:
     """The run that stops in the middle, and the one that does not."""
     return [
-        Job(recipe, "half", ("--windows", HALF)),
-        Job(recipe, "whole", ("--windows", WHOLE)),
+        Job(recipe, name, ("--windows", windows))
+        for name, windows in zip(("half", "whole"), windows_of(recipe), strict=True)
     ]
 
 
@@ -98,7 +101,8 @@ def carried(lab: Lab, framework: str, recipe: str) -> Iterator[Job]:
         if other != framework:
             output = lab.output(framework, recipe, f"from-{other}")
             take(lab, other, framework, recipe, "half", output)
-            yield Job(recipe, f"from-{other}", GO_ON)
+            options = ("--resume", "--windows", windows_of(recipe)[1])
+            yield Job(recipe, f"from-{other}", options)
 
 
 def take(lab: Lab, of: str, to: str, recipe: str, name: str, output: Path) -> Outcome:
@@ -126,20 +130,21 @@ def farthest(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> float
 
 def check_pair(lab: Lab, recipe: str, source: str, target: str, limit: float) -> None:
     found = lab.trace(target, recipe, f"from-{source}")
-    assert [row["window"] for row in found] == list(range(HALF, WHOLE))
+    begin, end = windows_of(recipe)
+    assert [row["window"] for row in found] == list(range(begin, end))
     for framework in (source, target):
-        whole = lab.trace(framework, recipe, "whole")[-(WHOLE - HALF) :]
+        whole = lab.trace(framework, recipe, "whole")[-(end - begin) :]
         for key in EXACT:
             assert [row[key] for row in found] == [row[key] for row in whole], (framework, key)
         assert farthest(found, whole) < limit, framework
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", SHIPPED)
 def test_shipped_bert_goes_on_in_another_framework(
     lab: Lab, recipe: str, pair: tuple[str, str]
 ) -> None:
-    check_pair(lab, recipe, *pair, LIMIT[recipe.rpartition("-")[2]])
+    check_pair(lab, recipe, *pair, LIMIT["float16" if "float16" in recipe else "float32"])
     source, target = pair
     found = weights(lab, target, recipe, f"from-{source}")
     whole = {one: weights(lab, one, recipe, "whole") for one in pair}
@@ -220,7 +225,7 @@ def test_what_would_be_lost_shows(lab: Lab, recipe: str) -> None:
 
 def test_nothing_of_a_checkpoint_is_lost(lab: Lab) -> None:
     """Every number of the source is in the target, but for what the report says was left out."""
-    for recipe, (source, target) in product((*RECIPES, *OWN), PAIRS):
+    for recipe, (source, target) in product((*SHIPPED, *OWN), PAIRS):
         output = lab.folder / "again" / f"{recipe}-{source}-{target}"
         outcome = take(lab, source, target, recipe, "half", output)
         found = read_emitted(open_container(output / "checkpoint.safetensors"))

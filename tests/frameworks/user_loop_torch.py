@@ -1,7 +1,8 @@
-"""A training script of a user, with what PyTorch brings: `user_loop_torch.py SCRIPTS OUTPUT STEPS`.
+"""A training script of a user: `user_loop_torch.py SCRIPTS OUTPUT STEPS whole|half`.
 
 Model and rows come from the emitted scripts below SCRIPTS, so that both train the same; the loop
-and everything in the file it saves are the usual ones. Prints the losses as JSON.
+and everything in the file it saves are the usual ones. It saves after STEPS and goes on for as many
+more. Prints the losses as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LEARNING_RATE, WARMUP, TOTAL = 2e-3, 10, 100
 
 
 def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
-    """Train, save model, optimizer, scaler and scheduler; return the losses."""
+    """Train, save model, optimizer, scaler and scheduler half way; return the losses."""
     sys.path.insert(0, str(folder))
     import model as modeling
     import train  # type: ignore[import-not-found]
@@ -47,7 +48,7 @@ def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7, enabled=half)
     losses = []
     windows = train.batches(train.read_rows(output.with_name("train.npz")))
-    for number, window in zip(range(steps), windows, strict=False):
+    for number, window in zip(range(2 * steps), windows, strict=False):
         rows, total = sum(len(one["labels"]) for one in window), 0.0
         for batch in window:
             inputs = {n: torch.tensor(a) for n, a in batch.items() if n != "labels"}
@@ -68,16 +69,14 @@ def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
         optimizer.zero_grad()
         if scaler.get_scale() >= before:
             scheduler.step()
-    saved = {
-        "epoch": 3,
-        "model": {f"module.{name}": parameter.detach() for name, parameter in parameters.items()},
-        "optimizer": optimizer.state_dict(),
-        "scheduler": scheduler.state_dict(),
-    }
-    if half:
-        saved["scaler"] = scaler.state_dict()
-    del saved["scheduler"]["lr_lambdas"]
-    torch.save(saved, output)
+        if number + 1 == steps:
+            saved = {
+                "epoch": 3,
+                "model": {f"module.{name}": one.detach() for name, one in parameters.items()},
+                "optimizer": optimizer.state_dict(),
+                "scheduler": scheduler.state_dict() | {"lr_lambdas": None},
+            }
+            torch.save(saved | ({"scaler": scaler.state_dict()} if half else {}), output)
     return losses
 
 

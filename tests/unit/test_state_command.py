@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -14,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
 from crosscast.cli_compile import recipe_text
+from crosscast.compiler import compile_recipe
 from crosscast.recipe import Recipe
 from crosscast.state.against import misfits
 from crosscast.state.naming import NAMINGS, is_shipped
@@ -221,6 +225,34 @@ def test_position_in_the_data(tail: str, shuffle: bool, windows: int, words: str
     )
     recipe = small_recipe(accumulation=f"{{steps: 2, tail: {tail}}}", data=data)
     assert words in str(data_position(recipe, 30, windows))
+
+
+def batches_of(recipe: Recipe) -> Any:
+    """The function of an emitted script that yields windows, alone."""
+    (compiled,) = compile_recipe(recipe, ["torch"])
+    tree = ast.parse(compiled.files["train.py"].text)
+    names = {"SEED", "MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "GLOBAL_BATCH_SIZE"}
+    tree.body = [
+        node
+        for node in tree.body
+        if (isinstance(node, ast.FunctionDef) and node.name in ("epoch_order", "batches"))
+        or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in names)
+    ]
+    scope: dict[str, Any] = {"np": np, "itertools": itertools, "lru_cache": functools.lru_cache}
+    exec("from __future__ import annotations\n" + ast.unparse(tree), scope)
+    return scope["batches"]
+
+
+@pytest.mark.parametrize("tail", ["flush_renormalized", "flush", "drop", "carry"])
+def test_positions_are_those_of_emitted_scripts(tail: str) -> None:
+    recipe = small_recipe(accumulation=f"{{steps: 2, tail: {tail}}}")
+    rows = {"labels": np.arange(21)}
+    for windows in range(9):
+        (first, *_) = next(batches_of(recipe)(rows, windows))
+        at = data_position(recipe, 21, windows)
+        assert at is not None
+        order = np.random.default_rng([recipe.seed, at.epoch]).permutation(21)
+        assert first["labels"][0] == order[at.row], windows
 
 
 def test_the_page_has_the_tables_facts() -> None:

@@ -116,6 +116,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "more keys": (WHOLE | {"fc.bias": {"to": "b", "scale": 2}}, "nothing else"),
     "number": (WHOLE | {"fc.bias": {"to": 7}}, "neither a name nor null"),
     "empty name": (WHOLE | {"fc.bias": {"to": ""}}, "neither a name nor null"),
+    "path": (WHOLE | {"fc.bias": {"to": "../fc/bias"}}, "neither a name nor null"),
     "control character": (WHOLE | {"fc.bias": {"to": "a\nb"}}, "neither a name nor null"),
     "layout": (WHOLE | {"fc.bias": {"to": "b", "layout": "flip"}}, "neither"),
     "axes twice": (WHOLE | {"fc.weight": {"to": "b", "layout": [0, 0]}}, "neither"),

@@ -113,6 +113,19 @@ def test_a_usual_file(prefix: str) -> None:
     }
 
 
+def test_a_file_of_lightning() -> None:
+    tree = tree_of(small_recipe(), "model.")
+    lightning = {
+        "state_dict": tree["model"],
+        "optimizer_states": [tree["optimizer"]],
+        "lr_schedulers": [tree["scheduler"]],
+        "pytorch-lightning_version": "2.5",
+    }
+    state, collect, _ = read(lightning)
+    assert [one.code for one in collect.found] == ["CC965"]
+    assert (state.windows, state.updates) == (6, 6)
+
+
 def test_one_group_and_names_in_the_file() -> None:
     recipe = small_recipe(
         optimizer="{name: adamw, learning_rate: 1e-3, weight_decay: 0.01, no_decay: []}"
@@ -249,6 +262,11 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "two models": (top(state_dict={}), "CC961", "are both weights"),
     "two optimizers": (top(optimizer=[{}, {}]), "CC961", "2 states of optimizer"),
     "object": (lambda t: t["model"].update(w=Foreign("Linear")), "CC961", "'w' is no tensor"),
+    "one name twice": (
+        lambda t: t["model"].update({"bert.embeddings.LayerNorm.gamma": tensor([1.0] * 4)}),
+        "CC961",
+        "several become 'bert.embeddings.LayerNorm.weight'",
+    ),
     "scaler of text": (top(scaler={"scale": "x"}), "CC961", "loss scale None"),
     "nan scale": (top(scaler=SCALER | {"scale": float("nan")}), "CC961", "loss scale None"),
     "zero scale": (top(scaler=SCALER | {"scale": 0.0}), "CC961", "loss scale 0.0"),

@@ -65,7 +65,8 @@ def convert_command(
     json: JsonOption = False,
 ) -> int:
     """Carry a training state to another framework: weights, moments, loss scale, position."""
-    from crosscast.state.convert import Request, as_json, convert
+    from crosscast.state.convert import as_json, convert
+    from crosscast.state.sources import Request
 
     request = Request(
         source=checkpoint,
@@ -100,7 +101,8 @@ def show_command(
     json: JsonOption = False,
 ) -> int:
     """Print what a training state holds, after checking it."""
-    from crosscast.state.convert import Request, as_json, keys_of, show
+    from crosscast.state.convert import as_json, show
+    from crosscast.state.sources import Request, keys_of
 
     request = Request(checkpoint, of, recipe=recipe, windows=windows, updates=updates, rows=rows)
     keys = keys_of(request)

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosscast.diagnostics import Collector, Diagnostic
 from crosscast.state.container import Container
-from crosscast.state.problems import DamagedError, fail, listed, several, strict_json
+from crosscast.state.problems import DamagedError, fail, leads_away, listed, several, strict_json
 from crosscast.state.slots import FAMILIES, slot_shape
 from crosscast.state.training_state import Arrays, Scale, TrainingState
 
@@ -86,17 +86,12 @@ def _arrays(file: Container, collect: Collector) -> dict[str, dict[str, Any]]:
     for name in file.tensors:
         part = next((part for part in _PARTS if name.startswith(part)), "")
         own = name[len(part) :]
-        if not part or _leaves(own):
+        if not part or leads_away(own):
             unknown.append(f"{file.path}: {name!r} is no tensor that a script writes")
         else:
             found[part][own] = file.array(name)
     collect.found += several("CC961", unknown)
     return found
-
-
-def _leaves(name: str) -> bool:
-    """Whether a name of a weight looks like a path to somewhere else."""
-    return not name or "\\" in name or any(part in ("", ".", "..") for part in name.split("/"))
 
 
 def _moments(file: Container, arrays: Arrays, collect: Collector) -> dict[str, dict[str, Any]]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.diagnostics import Collector, DiagnosticError
 from crosscast.source import read_source
-from crosscast.state.problems import DamagedError, fail, listed, several, strict_json
+from crosscast.state.problems import DamagedError, fail, leads_away, listed, several, strict_json
 from crosscast.state.training_state import Account, Arrays, TrainingState
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _place(key: str, entry: Any) -> Place:
     if not isinstance(entry, dict) or "to" not in entry or set(entry) - {"to", "layout"}:
         raise DamagedError('needs "to", may have "layout", and nothing else')
     to, layout = entry["to"], entry.get("layout", "same")
-    if to is not None and (not isinstance(to, str) or not to or not to.isprintable()):
+    if to is not None and (not isinstance(to, str) or leads_away(to) or not to.isprintable()):
         raise DamagedError('"to" is neither a name nor null')
     if to is not None and to != "=" and ("*" in key or "?" in key):
         raise DamagedError('a pattern keeps names ("=") or leaves them out (null)')

@@ -37,6 +37,11 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(map(repr, ordered[:most])) + more
 
 
+def leads_away(name: str) -> bool:
+    """Whether a name of a weight looks like a path to somewhere else."""
+    return not name or "\\" in name or any(part in ("", ".", "..") for part in name.split("/"))
+
+
 def strict_json(text: str) -> Any:
     """Read JSON without duplicate keys, infinities or nan.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,8 @@ def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
     others = [name for name in map(str, held) if name not in tensors and name != "n_averaged"]
     reading.problem("CC961", (f"{part} {name!r} is no tensor" for name in others))
     names = new_names(tensors, reading.recipe)
+    twice = {new for new, number in Counter(names.values()).items() if number > 1}
+    reading.problem("CC961", (f"{part}: several become {new!r}" for new in sorted(twice)))
     _tell_half(tensors, part, reading)
     reading.renamed |= names
     return {names[n]: widened(one) for n, one in tensors.items() if n in names}

@@ -1,0 +1,139 @@
+"""What a command of `crosscast state` is given, and how it is read."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Collector
+from crosscast.state.container import looks_like_one, open_container
+from crosscast.state.emitted import read_emitted
+from crosscast.state.problems import fail
+from crosscast.state.store import NAME
+from crosscast.state.training_state import Account, TrainingState
+from crosscast.target import Target, find_target
+
+if TYPE_CHECKING:
+    from crosscast.recipe import Recipe
+
+_LAUNCH_ONLY = "launch-only"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for; None and empty where it says nothing."""
+
+    source: str
+    of: str = "torch"
+    to: str = ""
+    output: str = ""
+    recipe: str = ""
+    layout: str = ""
+    like: str = ""
+    windows: int | None = None
+    updates: int | None = None
+    rows: int | None = None
+    force: bool = False
+
+
+def source_path(text: str) -> Path:
+    """Return the file that is meant: itself, or the checkpoint of a script's output folder."""
+    path = Path(text)
+    try:
+        return path / NAME if path.is_dir() else path
+    except (OSError, ValueError) as error:
+        raise fail("CC003", f"{text}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def require_packages() -> None:
+    """Check that what the commands import is there.
+
+    Raises:
+        DiagnosticError: CC401.
+    """
+    missing = [name for name in ("numpy", "safetensors") if not importlib.util.find_spec(name)]
+    if missing:
+        message = f"training states need the package {' and '.join(missing)}"
+        raise fail("CC401", message, 'pip install "crosscast[parity]"')
+
+
+def target_of(text: str) -> Target:
+    """Return a target whose scripts write checkpoints."""
+    target = find_target(text)
+    if _LAUNCH_ONLY in target.dialect.features:
+        message = f"{text}: launches a script that you have, and writes no checkpoint of its own"
+        raise fail("CC969", message)
+    return target
+
+
+def recipe_of(path: str) -> Recipe | None:
+    """Return the recipe of a file; None without one."""
+    if not path:
+        return None
+    from crosscast.readers.recipe_yaml import load
+
+    return load(path)
+
+
+def keys_of(request: Request) -> list[tuple[str, int, int, str]] | None:
+    """Return the keys of a file of torch.save that no recipe is given for; else None.
+
+    Raises:
+        DiagnosticError: As `outline.outline`.
+    """
+    require_packages()
+    source = source_path(request.source)
+    if request.recipe or is_safe(source):
+        return None
+    from crosscast.state.outline import outline
+
+    return outline(source, target_of(request.of).backend.name)
+
+
+def is_safe(source: Path) -> bool:
+    """Whether a file is to be read as safetensors."""
+    return looks_like_one(source) or source.suffix == ".safetensors"
+
+
+def emitted_state(request: Request, source: Path, account: Account) -> TrainingState:
+    """Return the state in the checkpoint of an emitted script, with rows for the report."""
+    if request.windows is not None or request.updates is not None:
+        raise fail("CC969", "--windows and --updates are for files of torch.save")
+    state = read_emitted(open_container(source))
+    if not request.layout:
+        account.add("weights", len(state.weights), "carried", "the same name and layout")
+    for slot, arrays in state.moments.items():
+        account.add(slot, len(arrays), "carried", "raw: the same whatever epsilon and correction")
+    if not state.moments:
+        account.add("moments", 0, "carried", "SGD without momentum keeps none")
+    if state.averages:
+        account.add("averages", len(state.averages), "carried", "float32")
+    if state.scale is not None:
+        scale = state.scale
+        how = f"{scale.scale:g}, {scale.good} clean and {scale.bad} overflowed windows"
+        account.add("loss scale", 4, "carried", f"{how}, {scale.stuck} hopeless")
+    account.add("windows", 1, "carried", f"{state.windows}: schedule, data, order, dropout")
+    account.add("updates", 1, "carried", f"{state.updates}: schedule, bias correction")
+    return state
+
+
+def saved_state(
+    request: Request,
+    source: Path,
+    of: Target,
+    recipe: Recipe | None,
+    account: Account,
+    collect: Collector,
+) -> TrainingState:
+    """Return the state in a file of torch.save, which only a recipe gives a meaning."""
+    from crosscast.state.saved import saved_file
+    from crosscast.state.torch_state import Given, read_saved
+
+    if recipe is None:
+        hint = "lift it from the script: crosscast lift train.py -o recipe.yaml"
+        raise fail("CC969", f"{source}: what its numbers mean needs --recipe", hint)
+    given = Given(request.windows, request.updates)
+    with saved_file(source, of.backend.name) as tree:
+        return read_saved(str(source), tree, recipe, given, account, collect)
