@@ -142,6 +142,27 @@ def test_what_is_left_of_fluid_is_told_and_keeps_its_import() -> None:
     assert "paddle.fluid.layers.mean" in found.refusals[0].message
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            "import paddle.fluid as fluid\nwhite = fluid.dygraph.amp.auto_cast.WHITE_LIST\n",
+            "WHITE_LIST",
+        ),
+        ("import paddle.fluid as fluid\nclass Net(fluid.dygraph.Layer):\n    pass\n", "Layer"),
+        ("from paddle.fluid.dygraph import Layer\nclass Net(Layer):\n    pass\n", "dygraph.Layer"),
+        ("import paddle.fluid as fluid\n", "paddle.fluid"),
+        (
+            "from paddle.fluid import ParamAttr\nweights = ParamAttr(None)\n",
+            "paddle.fluid.ParamAttr",
+        ),
+        ("import paddle.fluid.core as core\nplace = core.CPUPlace()\n", "core.CPUPlace"),
+    ],
+)
+def test_what_else_needs_fluid_is_told(text: str, name: str) -> None:
+    assert name in refused(f"{text}optimizer.minimize(loss)\n")
+
+
 def test_line_ends_and_letters_stay() -> None:
     text = 'import paddle\r\nname = "é"; guard = paddle.fluid.dygraph.amp_guard(True)  # ü\r\n'
     assert changed(text) == text.replace("fluid.dygraph.amp_guard", "amp.auto_cast")

@@ -260,6 +260,10 @@ def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
         ),
         (f"scaler = loss_scaler = 1\n{DATA}{LOSS}{ADAM}{DECORATE}{REST}", "scalers already"),
         (
+            f"from paddle.fluid.layers import fc\n{DATA}loss = fc(images)\n{ADAM}{DECORATE}{REST}",
+            "the program needs paddle.fluid.layers.fc too",
+        ),
+        (
             f"{DATA}{LOSS}import paddle.fluid as fluid\n"
             f"optimizer = amp.decorate(fluid.optimizer.Adam(), None, 8.0)\n{REST}",
             "the program needs paddle.fluid.optimizer.Adam too",

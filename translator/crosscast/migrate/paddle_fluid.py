@@ -164,15 +164,36 @@ def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, 
         done: names that are dealt with elsewhere.
     """
     seen: set[str] = set()
-    for call in module.calls:
-        if not call.names or not all(map(_FLUID.fullmatch, call.names)):
+    for node in (*module.every(ast.Attribute), *module.every(ast.Name)):
+        root = _root(node)  # none: a method of what a call returns
+        if root is None or isinstance(module.parent(node), ast.Attribute) or module.is_dead(node):
             continue
-        plain = _root(call.node.func) is not None  # not a method of what another call returns
-        if not plain or done.match(call.name) or _in_try(module, call.node):
+        if not _made_by_import(module, root.id) or not isinstance(node.ctx, ast.Load):
             continue
-        if call.name not in seen:
-            seen.add(call.name)
-            yield call.name, module.span(call.node.func)
+        names = module.resolve_all(node)
+        if not names or not all(map(_FLUID.fullmatch, names)) or done.match(names[0]):
+            continue
+        if names[0] not in seen and not _in_try(module, node):
+            seen.add(names[0])
+            yield names[0], module.span(node)
+
+
+def imports_left(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
+    """Yield what a module imports of paddle.fluid and does not use."""
+    for statement in module.nodes:
+        if not isinstance(statement, ast.Import | ast.ImportFrom) or module.is_dead(statement):
+            continue
+        for alias in statement.names:
+            name = _whole(statement, alias)
+            if not _FLUID.fullmatch(name) or done.match(name) or _in_try(module, statement):
+                continue
+            local = alias.asname or alias.name.partition(".")[0]
+            if not any(node.id == local for node in module.every(ast.Name)):
+                yield name, module.span(statement)
+
+
+def _made_by_import(module: Module, local: str) -> bool:
+    return module.imports.get(local, "").partition(".")[0] == "paddle"
 
 
 def _whole(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

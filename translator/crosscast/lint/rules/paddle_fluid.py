@@ -10,9 +10,10 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.subject import Subject
 
 _SUCCESSORS = {
-    "paddle.fluid.contrib.mixed_precision.decorate": "paddle.static.amp.decorate; its defaults "
-    "differ: first scale 2**16 and 2000 clean steps instead of 2**15 and 1000, back-off 0.5 "
-    "instead of 0.8 after 1 instead of 2 overflows",
+    "paddle.fluid.contrib.mixed_precision.decorate": "paddle.static.amp.decorate, in Paddle 3 with "
+    "the network under auto_cast and a GradScaler that minimizes; defaults differ: first scale "
+    "2**16 and 2000 clean steps instead of 2**15 and 1000, back-off 0.5 instead of 0.8 after 1 "
+    "instead of 2 overflows",
     "paddle.fluid.dygraph.AmpScaler": "paddle.amp.GradScaler; its defaults differ: first scale "
     "2**16 instead of 2**15, 2000 clean steps instead of 1000",
     "paddle.fluid.dygraph.amp_guard": "paddle.amp.auto_cast",
@@ -58,9 +59,12 @@ optimizer.minimize(loss)
     right="""\
 import paddle
 
+with paddle.amp.auto_cast():
+    loss = network(images, labels)
 optimizer = paddle.optimizer.Adam(learning_rate=1e-3)
-optimizer = paddle.static.amp.decorate(optimizer, init_loss_scaling=32768.0)
-optimizer.minimize(loss)
+optimizer = paddle.static.amp.decorate(optimizer, level="O1", master_weight=False)
+scaler = paddle.amp.GradScaler(init_loss_scaling=32768.0)
+scaler.minimize(optimizer, scaler.scale(loss))
 """,
     check=check,
     hints=("fluid",),

@@ -13,6 +13,7 @@ from crosscast.migrate.paddle_fluid import (
     CannotError,
     Renaming,
     guarded,
+    imports_left,
     left_of_fluid,
     more_arguments,
 )
@@ -164,7 +165,7 @@ def _first_import(module: Module) -> ast.AST:
 def _rest(module: Module) -> Iterator[Refusal]:
     found = [
         (name, span)
-        for name, span in left_of_fluid(module, _STATIC)
+        for name, span in (*left_of_fluid(module, _STATIC), *imports_left(module, _STATIC))
         if not ((m := _OLD.fullmatch(name)) and m["what"] in _NEW)
     ]
     if found:
