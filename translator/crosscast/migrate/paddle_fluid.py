@@ -164,7 +164,8 @@ def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, 
         done: names that are dealt with elsewhere.
     """
     seen: set[str] = set()
-    for node in (*module.every(ast.Attribute), *module.every(ast.Name)):
+    nodes: list[ast.Attribute | ast.Name] = [*module.every(ast.Attribute)]
+    for node in (*nodes, *module.every(ast.Name)):
         root = _root(node)  # none: a method of what a call returns
         if root is None or isinstance(module.parent(node), ast.Attribute) or module.is_dead(node):
             continue
