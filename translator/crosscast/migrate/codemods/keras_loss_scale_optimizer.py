@@ -1,0 +1,168 @@
+"""CM202: loops with get_scaled_loss and get_unscaled_gradients to Keras 3."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Span
+from crosscast.lint.rule import Edit
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import LOOP
+from crosscast.lint.subject import Subject
+from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.migrate.keras.clips import ARGUMENTS
+from crosscast.migrate.keras.edits import remove, without_arguments
+from crosscast.migrate.keras.loops import Loop, loops_of
+from crosscast.migrate.keras.program import is_keras_optimizer, maker_of, obstacles, open_call
+from crosscast.migrate.keras.scalers import constructor, scaler_calls
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+_NOTE = (
+    "the LossScaleOptimizer of Keras 3 has no smallest scale (Keras 2: 1), becomes inf if it grows "
+    "beyond float32, and does not count a skipped step in optimizer.iterations, nor in the schedule"
+)
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Change the optimizers and loops of a program together, or none of them."""
+    program = subject.program
+    if program is None:
+        return
+    loops = loops_of(program)
+    edits: list[Edit] = []
+    refusals: list[Refusal] = []
+    looped = {id(one.node) for loop in loops for one in loop.makers} if loops else None
+    for call in scaler_calls(program):
+        made = constructor(call, program, looped)
+        if isinstance(made, Refusal):
+            refusals.append(made)
+        else:
+            edits += made
+    for loop in loops:
+        edits += loop.edits
+        refusals += loop.refusals or _move_clips(loop, edits)
+    if not edits and not refusals:
+        return
+    refusals += obstacles(subject, program)
+    if refusals:
+        yield from dict.fromkeys(refusals)
+        return
+    first = min(edits, key=lambda one: (one.file, one.line, one.column))
+    module = program.module_named(first.file)
+    assert module is not None
+    yield Change(
+        span=Span(first.file, first.line, first.column, None, module.lines[first.line - 1]),
+        message="the loss scaling of Keras 3: scale_loss, and apply_gradients unscales, looks for "
+        "overflow and skips",
+        edits=tuple(dict.fromkeys(edits)),
+        note=_NOTE,
+    )
+
+
+def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
+    """Give limits of clippings by hand to the inner optimizer; return why that cannot be."""
+    if not loop.clips:
+        return []
+    made: list[Edit] = []
+    limits = {(one.argument, one.limit) for one in loop.clips}
+    inner = _inner(loop)
+    if len(limits) == len(loop.clips) == 1 and inner is not None:
+        argument, limit = limits.pop()
+        call = maker_of(*inner)
+        if (
+            call is not None
+            and is_keras_optimizer(call)
+            and not open_call(call.node)
+            and not any(one.arg in ARGUMENTS for one in call.node.keywords)
+        ):
+            made += without_arguments(call.module, call.node, [], (f"{argument}={limit}",))
+        gone = [remove(loop.module, one.statement) for one in loop.clips]
+        if made and all(gone) and len(loop.applied) == 1:
+            edits += [*made, *(one for one in gone if one is not None)]
+            return []
+    return [
+        Refusal(
+            span=loop.module.span(one.statement),
+            message="gradients are clipped between unscaling and applying; Keras 3 unscales within "
+            "apply_gradients, and to which optimizer the limit belongs is not certain",
+            hint=f"give the inner optimizer {one.argument}={one.limit}",
+        )
+        for one in loop.clips
+    ]
+
+
+def _inner(loop: Loop) -> tuple[ast.expr, Module] | None:
+    """Return the optimizer that the one LossScaleOptimizer of a loop wraps."""
+    if len(loop.makers) != 1:
+        return None
+    node = loop.makers[0].node
+    named = [one.value for one in node.keywords if one.arg == "inner_optimizer"]
+    inner = node.args[:1] or named
+    return (inner[0], loop.makers[0].module) if inner else None
+
+
+_NEW = changed(
+    LOOP,
+    ("optimizer.get_scaled_loss(loss)", "optimizer.scale_loss(loss)"),
+    ("    gradients = optimizer.get_unscaled_gradients(gradients)\n", ""),
+)
+_ARGUMENTS = changed(
+    LOOP,
+    ("(tf.keras.optimizers.Adam(1e-3))", "(\n    tf.keras.optimizers.Adam(1e-3), {}\n)"),
+)
+_CLIP = "    gradients, _ = tf.clip_by_global_norm(gradients, 1.0)\n"
+_UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"
+_LOGGED = changed(LOOP, (_UNSCALED, f"{_UNSCALED}    norm = tf.linalg.global_norm(gradients)\n"))
+_FIXED = """\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+model = tf.keras.Sequential([tf.keras.layers.Dense(2, dtype="float32")])
+optimizer = {optimizer}
+model.compile(optimizer, loss="mse"{quiet})
+model.fit(inputs, targets)
+"""
+
+CODEMOD = Codemod(
+    code="CM202",
+    name="keras-loss-scale-optimizer",
+    api="keras3",
+    title="get_scaled_loss and get_unscaled_gradients become scale_loss and apply_gradients of "
+    "Keras 3; a fixed scale becomes loss_scale_factor",
+    hints=("LossScaleOptimizer", "get_scaled_loss", "get_unscaled_gradients"),
+    examples=(
+        Example(before=LOOP, after=_NEW),
+        Example(
+            before=_ARGUMENTS.format("dynamic=True, initial_scale=1024.0"),
+            after=changed(
+                _NEW,
+                (
+                    "(tf.keras.optimizers.Adam(1e-3))",
+                    "(\n    tf.keras.optimizers.Adam(1e-3), initial_scale=1024.0\n)",
+                ),
+            ),
+        ),
+        Example(
+            before=changed(LOOP, (_UNSCALED, _UNSCALED + _CLIP)),
+            after=changed(_NEW, ("Adam(1e-3)", "Adam(1e-3, global_clipnorm=1.0)")),
+        ),
+        Example(
+            before=_FIXED.format(
+                optimizer="tf.keras.mixed_precision.LossScaleOptimizer(\n"
+                "    tf.keras.optimizers.Adam(1e-3), dynamic=False, initial_scale=128.0\n)",
+                quiet="",
+            ),
+            after=_FIXED.format(
+                optimizer="tf.keras.optimizers.Adam(1e-3, loss_scale_factor=128.0)",
+                quiet=", auto_scale_loss=False",
+            ),
+        ),
+        Example(before=_NEW, after=_NEW),
+        Example(before=_LOGGED, after=_LOGGED, refused="gradients is used as unscaled gradients"),
+    ),
+    run=run,
+)

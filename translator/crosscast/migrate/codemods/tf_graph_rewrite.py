@@ -1,0 +1,283 @@
+"""CM203: TensorFlow's graph rewrite to a Keras policy."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Span
+from crosscast.lint.edits import replace_node
+from crosscast.lint.rule import Edit
+from crosscast.lint.subject import Subject
+from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.migrate.keras.compiled import fixed_scale
+from crosscast.migrate.keras.edits import raw, remove
+from crosscast.migrate.keras.launch import by_shell
+from crosscast.migrate.keras.loops import SCALED
+from crosscast.migrate.keras.place import policy_edit
+from crosscast.migrate.keras.program import (
+    compiles,
+    is_keras_optimizer,
+    maker_of,
+    obstacles,
+    open_call,
+    own_choice,
+)
+from crosscast.migrate.keras.scales import Scale, scale_of
+from crosscast.migrate.keras.wishes import (
+    Asked,
+    by_option,
+    by_session,
+    by_variable,
+    graph_program,
+    refuse,
+    wished,
+)
+from crosscast.pysource.calls import Call
+from crosscast.pysource.project import Program
+from crosscast.readers.python.calls import calls_of, last
+from crosscast.readers.tensorflow.keras import policy_sites
+
+_CALL = "enable_mixed_precision_graph_rewrite"
+_POLICY = 'keras.mixed_precision.set_global_policy("mixed_float16")'
+_NOTES = {
+    "call": "the rewrite chose types by operation, the policy by layer: give the last layer, and "
+    'a softmax, dtype="float32"',
+    "variable": "published builds of TensorFlow never read the variable: this program trained in "
+    "float32 there and trains in mixed float16 with a scaled loss now; give the last layer, and a "
+    'softmax, dtype="float32"',
+    "option": "the option cast but did not scale the loss, compile does both now; give the last "
+    'layer, and a softmax, dtype="float32"',
+}
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Change everything that asks for the rewrite, or nothing."""
+    program = subject.program
+    if program is None:
+        yield from (one for one in by_shell(subject, None) if isinstance(one, Refusal))
+        return
+    found: list[Asked | Refusal] = [*by_variable(program), *by_option(program)]
+    found += by_session(program)
+    found += _by_call(program)
+    if all(isinstance(one, Asked) for one in found):
+        found += by_shell(subject, program)
+    if not found:
+        return
+    refusals = [one for one in found if isinstance(one, Refusal)]
+    asked = [one for one in found if isinstance(one, Asked)]
+    if asked:
+        refusals += _obstacles(subject, program, asked)
+    edits: list[Edit] = []
+    if not refusals:
+        for one in asked:
+            place = policy_edit(one.wish, program)
+            if isinstance(place, Refusal):
+                refusals.append(place)
+            else:
+                edits += [*one.edits, place]
+    if refusals:
+        yield from dict.fromkeys(refusals)
+        return
+    wish = asked[0].wish
+    yield Change(
+        span=wish.module.span(wish.node)
+        if getattr(wish.node, "lineno", 0)
+        else Span(wish.module.source.name, 1, 1, None, ""),
+        message="a Keras policy, set before the model is built, under which compile scales the "
+        "loss",
+        edits=tuple(dict.fromkeys(edits)),
+        note=" ".join(dict.fromkeys(_NOTES[one.by] for one in asked)),
+    )
+
+
+def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterator[Refusal]:
+    """Yield why the whole program cannot have a policy instead."""
+    graph = graph_program(program)
+    if graph is not None:
+        yield graph
+        return
+    yield from obstacles(subject, program)
+    wish = asked[0].wish
+    for one in policy_sites(program):
+        yield refuse(
+            one.module,
+            one.node,
+            "the program sets a policy by itself, beside the graph rewrite",
+            "leave one of them out: the policy",
+        )
+        return
+    loops = any(last(name) in ("GradientTape", "gradients") for name, _ in calls_of(program))
+    scaled = any(SCALED in module.source.text for module in program.modules)
+    if loops and not scaled:
+        yield refuse(
+            wish.module,
+            wish.node,
+            "the loop of the program does not scale its loss, and under a Keras policy nobody "
+            "else does",
+            f"write {_POLICY} before the model is built, wrap the optimizer in "
+            "LossScaleOptimizer and scale the loss by scale_loss",
+        )
+    elif not loops and not compiles(program):
+        yield refuse(
+            wish.module,
+            wish.node,
+            "how the model is trained is not to be seen in the files given",
+            f"write {_POLICY} before the model is built",
+        )
+
+
+def _by_call(program: Program) -> Iterator[Asked | Refusal]:
+    """Yield where a call wraps an optimizer."""
+    done: set[int] = set()
+    for name, call in calls_of(program):
+        if last(name) != _CALL or id(call.node) in done:
+            continue
+        done.add(id(call.node))
+        if own_choice(call.module, call.node, "set_global_policy"):
+            continue
+        yield _wrapped(call, program)
+
+
+def _wrapped(call: Call, program: Program) -> Asked | Refusal:
+    module, node = call.module, call.node
+    given = dict(zip(("opt", "loss_scale"), node.args, strict=False))
+    given |= {one.arg: one.value for one in node.keywords if one.arg}
+    inner = given.get("opt")
+    scale = scale_of(given.get("loss_scale"), module)
+    if open_call(node) or inner is None or scale is None or scale.kind == "none":
+        return refuse(
+            module,
+            node,
+            "which loss scale the graph rewrite gets is not certain",
+            f"write {_POLICY} before the model is built; compile scales dynamically, a fixed "
+            "scale is loss_scale_factor of the optimizer",
+        )
+    maker = maker_of(inner, module)
+    if maker is None or not is_keras_optimizer(maker):
+        return refuse(
+            module,
+            node,
+            f"{module.text(inner)} is not certainly an optimizer of Keras",
+            f"with optimizers of Keras write {_POLICY} before the model is built instead; those "
+            "of tf.train go with graphs of TensorFlow 1",
+        )
+    wish = wished(node, module)
+    if wish is None:
+        return refuse(
+            module,
+            node,
+            "under which conditions the graph is rewritten is not certain",
+            f"write {_POLICY} under the same conditions before the model is built",
+        )
+    edits = _unwrapped(call, inner, scale, program)
+    if isinstance(edits, Refusal):
+        return edits
+    return Asked(wish, edits, "call")
+
+
+def _unwrapped(call: Call, inner: ast.expr, scale: Scale, program: Program) -> list[Edit] | Refusal:
+    """Return the edits that make a wrapped optimizer plain, or a LossScaleOptimizer."""
+    module, node = call.module, call.node
+    arguments: list[str] = []
+    loops = any(SCALED in one.source.text for one in program.modules)
+    if scale.kind == "fixed" and loops:
+        arguments = ["dynamic=False", f"initial_scale={scale.initial}"]
+    elif scale.kind == "dynamic":
+        arguments += [f"initial_scale={scale.initial}"] if scale.initial else []
+        arguments += [f"dynamic_growth_steps={scale.interval}"] if scale.interval else []
+    if loops or arguments:
+        root = ast.unparse(node.func).partition(".")[0]
+        if module.imports.get(root) != "tensorflow":
+            return refuse(module, node, "how Keras is imported is not certain", "wrap it by hand")
+        text = ", ".join([raw(module, inner), *arguments])
+        new = f"{root}.keras.mixed_precision.LossScaleOptimizer({text})"
+        return [replace_node(module, node, new)]
+    edits: list[Edit] = []
+    if scale.kind == "fixed":
+        fixed = fixed_scale(program, scale.initial, call, maker_of(inner, module))
+        if isinstance(fixed, Refusal):
+            return fixed
+        edits += fixed
+    statement = module.parent(node)
+    same = (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and ast.unparse(statement.targets[0]) == ast.unparse(inner)
+    )
+    gone = remove(module, statement) if same and isinstance(statement, ast.stmt) else None
+    return [*edits, gone or replace_node(module, node, raw(module, inner))]
+
+
+_MODEL = """\
+model = tf.keras.Sequential(
+    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
+)
+"""
+_REWRITE = f"""\
+import tensorflow as tf
+
+{_MODEL}optimizer = tf.keras.optimizers.Adam(1e-3)
+optimizer = tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)
+model.compile(optimizer, loss="mse")
+model.fit(inputs, targets)
+"""
+_REWRITTEN = f"""\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+{_MODEL}optimizer = tf.keras.optimizers.Adam(1e-3)
+model.compile(optimizer, loss="mse")
+model.fit(inputs, targets)
+"""
+_VARIABLE = f"""\
+import argparse
+import os
+
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+args = parser.parse_args()
+{{}}
+{_MODEL}model.compile(tf.keras.optimizers.Adam(1e-3), loss="mse")
+model.fit(inputs, targets)
+"""
+_SESSION = """\
+import tensorflow.compat.v1 as tf
+
+optimizer = tf.train.AdamOptimizer(1e-3)
+optimizer = tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)
+step = optimizer.minimize(loss)
+with tf.Session() as session:
+    session.run(step)
+"""
+
+CODEMOD = Codemod(
+    code="CM203",
+    name="tf-graph-rewrite",
+    api="keras3",
+    title="The graph rewrite for mixed precision (call, environment variable, option) becomes a "
+    "Keras policy that is set before the model is built",
+    hints=(_CALL, "TF_ENABLE_AUTO_MIXED_PRECISION", "auto_mixed_precision"),
+    examples=(
+        Example(before=_REWRITE, after=_REWRITTEN),
+        Example(
+            before=_REWRITE.replace("rewrite(optimizer)", "rewrite(optimizer, loss_scale=128)"),
+            after=_REWRITTEN.replace("Adam(1e-3)", "Adam(1e-3, loss_scale_factor=128.0)").replace(
+                'loss="mse"', 'loss="mse", auto_scale_loss=False'
+            ),
+        ),
+        Example(
+            before=_VARIABLE.format(
+                'if args.amp:\n    os.environ["TF_ENABLE_AUTO_MIXED_PRECISION"] = "1"'
+            ),
+            after=_VARIABLE.format(
+                'if args.amp:\n    tf.keras.mixed_precision.set_global_policy("mixed_float16")'
+            ),
+        ),
+        Example(before=_REWRITTEN, after=_REWRITTEN),
+        Example(before=_SESSION, after=_SESSION, refused="not certainly an optimizer of Keras"),
+    ),
+    run=run,
+)

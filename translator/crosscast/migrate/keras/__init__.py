@@ -1,0 +1,1 @@
+"""What the codemods to Keras 3 share."""

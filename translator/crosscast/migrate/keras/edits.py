@@ -1,0 +1,169 @@
+"""Edits of whole statements and of the arguments of calls."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from typing import TYPE_CHECKING
+
+from crosscast.lint.edits import column_at, insert, replace_node
+from crosscast.lint.rule import Edit
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+
+def place_text(module: Module, node: ast.AST, text: str) -> Edit:
+    """Return the edit that puts a text in the place of any node that has one, aliases too."""
+    return replace_node(module, node, text)  # type: ignore[arg-type]
+
+
+def raw(module: Module, node: ast.expr | ast.stmt) -> str:
+    """Return the text of a node as it is written, line breaks and all."""
+    return ast.get_source_segment("\n".join(module.lines), node) or ""
+
+
+def alone(module: Module, statement: ast.stmt) -> bool:
+    """Whether nothing else but a comment stands in the lines of a statement."""
+    return _rest(module, statement) is not None
+
+
+def _rest(module: Module, statement: ast.stmt) -> str | None:
+    """Return the comment behind a statement; None if other statements share its lines."""
+    last = statement.end_lineno or statement.lineno
+    before = module.lines[statement.lineno - 1][
+        : column_at(module, statement.lineno, statement.col_offset) - 1
+    ]
+    after = module.lines[last - 1][column_at(module, last, statement.end_col_offset or 0) - 1 :]
+    fits = not before.strip() and (not after.strip() or after.lstrip().startswith("#"))
+    return after.strip() if fits else None
+
+
+def comments(module: Module, statement: ast.stmt) -> list[str]:
+    """Return the comments in the lines of a statement."""
+    last = statement.end_lineno or statement.lineno
+    text = "\n".join(module.lines[statement.lineno - 1 : last]) + "\n"
+    found: list[str] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                found.append(token.string)
+    except (tokenize.TokenError, SyntaxError):  # a part of a file need not be whole
+        pass
+    return found
+
+
+def remove(module: Module, statement: ast.stmt) -> Edit | None:
+    """Return the edit that takes a statement out; None if it shares its lines with others.
+
+    Its comments stay, in lines of their own. What is left of a block that it fills is `pass`; an
+    `if` that only held this statement goes with it.
+    """
+    parent = module.parent(statement)
+    blocks = [getattr(parent, name, None) for name in ("body", "orelse", "finalbody", "handlers")]
+    block = next((b for b in blocks if isinstance(b, list) and statement in b), [])
+    if len(block) == 1:
+        if _goes_too(module, parent, block):
+            assert isinstance(parent, ast.If)
+            return remove(module, parent)
+        return replace_node(module, statement, "pass")
+    if not alone(module, statement):
+        return None
+    row = module.lines[statement.lineno - 1]
+    indent = row[: len(row) - len(row.lstrip())]
+    kept = "".join(f"{indent}{one}\n" for one in comments(module, statement))
+    return Edit(
+        file=module.source.name,
+        line=statement.lineno,
+        column=1,
+        end_line=(statement.end_lineno or statement.lineno) + 1,
+        end_column=1,
+        text=kept,
+    )
+
+
+def _goes_too(module: Module, parent: ast.AST | None, block: list[ast.stmt]) -> bool:
+    """Whether an `if` can go with the one block that it has."""
+    return (
+        isinstance(parent, ast.If)
+        and block is parent.body
+        and not parent.orelse
+        and _harmless(parent.test)
+        and not _is_elif(module, parent)
+    )
+
+
+def _harmless(test: ast.expr) -> bool:
+    """Whether a condition does nothing but ask."""
+    return all(
+        not isinstance(one, ast.Call | ast.NamedExpr | ast.Await)
+        or (isinstance(one, ast.Call) and ast.unparse(one.func) in ("isinstance", "hasattr"))
+        for one in ast.walk(test)
+    )
+
+
+def _is_elif(module: Module, node: ast.If) -> bool:
+    parent = module.parent(node)
+    return isinstance(parent, ast.If) and node in parent.orelse
+
+
+def without_arguments(
+    module: Module, call: ast.Call, dropped: list[ast.expr], added: tuple[str, ...] = ()
+) -> list[Edit]:
+    """Return the edits that take arguments out of a call and add others at its end.
+
+    Args:
+        module: that the call stands in.
+        call: at least one of its arguments stays, or one is added.
+        dropped: values of arguments, given by position or by name.
+        added: texts of arguments.
+    """
+    given = _arguments(call)
+    kept = [one for one in given if one[0] not in dropped]
+    edits = [_cut(module, call, one, given) for one in given if one[0] in dropped]
+    if added:
+        last = kept[-1][0] if kept else None
+        text = ", ".join(added)
+        if last is None:
+            line, column = call.end_lineno or 1, call.end_col_offset or 1
+            edits.append(insert(module, line, column_at(module, line, column) - 1, text))
+        else:
+            line, column = last.end_lineno or 1, last.end_col_offset or 1
+            edits.append(insert(module, line, column_at(module, line, column), f", {text}"))
+    return edits
+
+
+Argument = tuple[ast.expr, ast.expr | ast.keyword]
+
+
+def _arguments(call: ast.Call) -> list[Argument]:
+    """Return the values of arguments and what they stand in, in the order of the text."""
+    given: list[Argument] = [(one, one) for one in call.args]
+    given += [(one.value, one) for one in call.keywords]
+    return sorted(given, key=lambda one: (one[1].lineno, one[1].col_offset))
+
+
+def _cut(module: Module, call: ast.Call, argument: Argument, given: list[Argument]) -> Edit:
+    """Return the edit for one argument, with the comma before it (or behind the first one)."""
+    place = given.index(argument)
+    node = argument[1]
+    if place:
+        before = given[place - 1][1]
+        line, offset = before.end_lineno or 1, before.end_col_offset or 0
+        last, end = node.end_lineno or 1, node.end_col_offset or 0
+    elif len(given) > 1:
+        after = given[1][1]
+        line, offset = node.lineno, node.col_offset
+        last, end = after.lineno, after.col_offset
+    else:
+        line, offset = node.lineno, node.col_offset
+        last, end = node.end_lineno or 1, node.end_col_offset or 0
+    return Edit(
+        file=module.source.name,
+        line=line,
+        column=column_at(module, line, offset),
+        end_line=last,
+        end_column=column_at(module, last, end),
+        text="",
+    )

@@ -1,0 +1,103 @@
+"""TF_ENABLE_AUTO_MIXED_PRECISION in the scripts that start a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.diagnostics import Span
+from crosscast.lint.files import kind_of
+from crosscast.lint.rule import Edit
+from crosscast.lint.spans import lines_of
+from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.place import Wish
+from crosscast.migrate.keras.wishes import Asked
+from crosscast.readers.tensorflow.rewrite import VARIABLE
+
+if TYPE_CHECKING:
+    from crosscast.lint.subject import Subject
+    from crosscast.pysource.project import Program
+    from crosscast.source import Source
+
+_OFF = ("", "0", "false", "False")
+_NAME = r"TF_ENABLE_AUTO_MIXED_PRECISION(?:_GRAPH_REWRITE|_LOSS_SCALING)?"
+_EXPORT = re.compile(rf"[ \t]*export[ \t]+{_NAME}=[\"']?\w+[\"']?[ \t]*(?P<comment>#.*)?")
+_PREFIX = re.compile(rf"(?<![\w.$-]){_NAME}=[\"']?\w+[\"']?[ \t]+(?=[\w./$\"'-])")
+
+
+def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refusal]:
+    """Yield that the scripts which start a program ask for the rewrite.
+
+    Args:
+        subject: with the commands.
+        program: that they start; None if it is not among the files.
+    """
+    scripts = {one.name: one for one in subject.sources if kind_of(one) == "shell"}
+    places: dict[tuple[str, int], Span] = {}
+    with_it = 0
+    for command in subject.commands:
+        mine = [
+            span
+            for fact in command.environment
+            if VARIABLE.fullmatch(str(fact.expression)) and str(fact.value) not in _OFF
+            for span in fact.places[:1]
+            if span.file in scripts
+        ]
+        with_it += bool(mine)
+        places.update({(span.file, span.line): span for span in mine})
+    if not places:
+        return
+    first = next(iter(places.values()))
+    if program is None:
+        yield Refusal(
+            span=first,
+            message="the script asks for the graph rewrite, and the program that it starts is not "
+            "among the files given",
+            hint="give the program as well, so that it can set a Keras policy",
+        )
+        return
+    if with_it != len(subject.commands):
+        yield Refusal(
+            span=first,
+            message="some commands start the program with the variable and some without it",
+            hint="give the program a flag that sets the policy",
+        )
+        return
+    edits = [_without(scripts[span.file], span) for span in places.values()]
+    if not all(edits):
+        yield Refusal(
+            span=first,
+            message="the variable stands in a line from which it cannot be taken with certainty",
+            hint="take it out by hand and set the policy in the program",
+        )
+        return
+    main = program.modules[0]
+    yield Asked(Wish(main, main.tree), [one for one in edits if one is not None])
+
+
+def _without(script: Source, span: Span) -> Edit | None:
+    """Return the edit that takes the variable out of a line of a script."""
+    line = lines_of(script.text)[span.line - 1]
+    whole = _EXPORT.fullmatch(line)
+    if whole is not None:
+        kept = f"{whole['comment']}\n" if whole["comment"] else ""
+        return Edit(
+            file=script.name,
+            line=span.line,
+            column=1,
+            end_line=span.line + 1,
+            end_column=1,
+            text=kept,
+        )
+    found = list(_PREFIX.finditer(line))
+    if len(found) != 1 or "export" in line:
+        return None
+    return Edit(
+        file=script.name,
+        line=span.line,
+        column=found[0].start() + 1,
+        end_line=span.line,
+        end_column=found[0].end() + 1,
+        text="",
+    )

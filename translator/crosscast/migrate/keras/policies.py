@@ -1,0 +1,210 @@
+"""Policies of the experimental interface: what becomes of their loss scale."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.lint.edits import column_at
+from crosscast.lint.rule import Edit
+from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.compiled import fixed_scale, unscaled
+from crosscast.migrate.keras.edits import without_arguments
+from crosscast.migrate.keras.experimental import Names
+from crosscast.migrate.keras.program import compiles, maker_of, open_call
+from crosscast.migrate.keras.scales import Scale, scale_of
+from crosscast.pysource.values import Known
+from crosscast.readers.python.calls import calls_of, last, text_value, value_of
+from crosscast.readers.python.conditions import branches
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_OLD_POLICIES = ("infer", "infer_float32_vars", "infer_with_float32_vars", "mixed_float16_vars")
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """Edits and refusals of one program, made all or none."""
+
+    edits: list[Edit] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def refuse(self, module: Module, node: ast.AST, message: str, hint: str) -> None:
+        """Note that something must stay."""
+        self.refusals.append(Refusal(span=module.span(node), message=message, hint=hint))
+
+
+def policy_argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """Return an argument of a call given by position or by name."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return call.args[place] if len(call.args) > place else None
+
+
+def policies(names: Names, program: Program, out: Outcomes) -> None:
+    """Take the loss scale out of policies, and give it to the optimizers that it was for."""
+    module = names.module
+    for call in names.used("Policy"):
+        if open_call(call):
+            out.refuse(
+                module,
+                call,
+                "the arguments of this policy are not to be seen: a loss scale may be among them",
+                "write them out; policies of Keras 3 have no loss scale",
+            )
+            continue
+        kind = text_value(value_of(policy_argument(call, 0, "name"), module))
+        if kind in _OLD_POLICIES:
+            out.refuse(
+                module,
+                call,
+                f"the policy {kind} is gone: nothing in Keras 3 infers types from inputs",
+                "choose mixed_float16, mixed_bfloat16 or float32",
+            )
+            continue
+        given = policy_argument(call, 1, "loss_scale")
+        if given is not None:
+            _with_scale(call, given, kind, names, program, out)
+    for call in names.used("set_policy"):
+        policy = policy_argument(call, 0, "policy")
+        value = value_of(policy, module)
+        if open_call(call) or (isinstance(value, Known) and value.value is None):
+            out.refuse(
+                module,
+                call,
+                "set_policy(None) meant the default policy: set_global_policy refuses None",
+                'write set_global_policy("float32")',
+            )
+
+
+def _with_scale(
+    call: ast.Call, given: ast.expr, kind: str, names: Names, program: Program, out: Outcomes
+) -> None:
+    module = names.module
+    scale = scale_of(given, module)
+    if scale is None or (scale.kind == "dynamic" and (scale.initial or scale.interval)):
+        return out.refuse(
+            module,
+            call,
+            f"the policy has the loss scale {module.text(given)}: policies of Keras 3 have none, "
+            "and what it is, is not certain",
+            "give it to the optimizer: LossScaleOptimizer(optimizer, initial_scale=..., "
+            "dynamic_growth_steps=...), or a fixed one as loss_scale_factor",
+        )
+    if kind != "mixed_float16" and scale.kind != "none":
+        return out.refuse(
+            module,
+            call,
+            "compile of Keras 3 scales the loss under mixed_float16 only, and this policy is "
+            f"{kind or 'not known'}",
+            "wrap the optimizer in LossScaleOptimizer by hand, if the loss is to be scaled",
+        )
+    out.edits += without_arguments(module, call, [given])
+    if scale.kind == "dynamic":
+        return
+    _by_compile(call, scale, names, program, out)
+
+
+def _by_compile(
+    call: ast.Call, scale: Scale, names: Names, program: Program, out: Outcomes
+) -> None:
+    """Give a fixed scale, or that there is none, to every `compile`."""
+    module = names.module
+    if branches(call, module):
+        return out.refuse(
+            module,
+            call,
+            "this policy is only set under a condition: its loss scale cannot become that of "
+            "every optimizer",
+            "give the scale to the optimizer under the same condition",
+        )
+    done = fixed_scale(program, scale.initial) if scale.initial else unscaled(program)
+    if isinstance(done, Refusal):
+        out.refusals.append(done)
+        return
+    if not done and not compiles(program) and not _has_tape(program):
+        return out.refuse(
+            module,
+            call,
+            "the loss scale of this policy is for models that are compiled elsewhere",
+            "give a fixed scale to their optimizers as loss_scale_factor, and "
+            "auto_scale_loss=False to compile",
+        )
+    if not compiles(program):
+        out.notes.append(
+            "the loss scale of the policy was for compile; a loop of one's own never used it"
+        )
+    out.edits += done
+
+
+def _has_tape(program: Program) -> bool:
+    return any(last(name) == "GradientTape" for name, _ in calls_of(program))
+
+
+def layer_policies(module: Module, program: Program) -> Iterator[Edit]:
+    """Yield the edits of `self._policy.compute_dtype` in layers: it is `dtype_policy` now."""
+    if "_policy." not in module.source.text:
+        return
+    for node in module.every(ast.Attribute):
+        mine = node.value
+        if node.attr not in ("compute_dtype", "variable_dtype") or module.is_dead(node):
+            continue
+        if not isinstance(mine, ast.Attribute) or mine.attr != "_policy":
+            continue
+        if not isinstance(mine.value, ast.Name) or mine.value.id != "self":
+            continue
+        owner = module.class_of(node)
+        scope = module.scopes.get(owner) if owner is not None else None
+        if scope is None or not program.library_base(scope).endswith((".Layer", ".Model")):
+            continue
+        if "keras" not in program.library_base(scope) or program.has_attribute(scope, "_policy"):
+            continue
+        line = mine.end_lineno or mine.lineno
+        end = column_at(module, line, mine.end_col_offset or 0)
+        yield Edit(
+            file=module.source.name,
+            line=line,
+            column=end - len("_policy"),
+            end_line=line,
+            end_column=end,
+            text="dtype_policy",
+        )
+
+
+def read_scales(program: Program, named: list[Names]) -> Iterator[tuple[Module, ast.Attribute]]:
+    """Yield where the loss scale of a policy is read, but as that of a LossScaleOptimizer."""
+    wrapped = {
+        id(argument)
+        for names in named
+        for call in names.used("LossScaleOptimizer")
+        if (argument := policy_argument(call, 1, "loss_scale")) is not None
+    }
+    for module in program.modules:
+        for node in module.every(ast.Attribute):
+            if node.attr == "loss_scale" and id(node) not in wrapped and _is_policy(node, module):
+                yield module, node
+
+
+def _is_policy(node: ast.Attribute, module: Module) -> bool:
+    made = maker_of(node.value, module)
+    return made is not None and last(made.name) in ("Policy", "global_policy")
+
+
+def scale_of_policy(node: ast.expr, module: Module) -> Scale | None:
+    """Return the loss scale that `policy.loss_scale` is."""
+    if not isinstance(node, ast.Attribute) or node.attr != "loss_scale":
+        return None
+    made = maker_of(node.value, module)
+    if made is None or last(made.name) != "Policy" or open_call(made.node):
+        return None
+    kind = text_value(value_of(policy_argument(made.node, 0, "name"), made.module))
+    given = policy_argument(made.node, 1, "loss_scale")
+    if given is None:
+        return Scale("dynamic") if kind == "mixed_float16" else None
+    return scale_of(given, made.module)

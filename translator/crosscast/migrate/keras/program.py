@@ -1,0 +1,174 @@
+"""What decides whether a program can be brought to Keras 3 at all."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.lint.outdated import within_try
+from crosscast.migrate.codemod import Refusal
+from crosscast.pysource.names import bindings_of, meanings_of
+from crosscast.readers.python.calls import calls_of, canonical
+from crosscast.readers.tensorflow.keras_optimizers import OPTIMIZER, compiled
+
+if TYPE_CHECKING:
+    from crosscast.lint.subject import Subject
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_LEGACY = "TF_USE_LEGACY_KERAS"
+_OTHER = re.compile(r"__version__|VERSION|hasattr|getattr|\bversion\b")
+_STRATEGY = re.compile(r"strategy", re.I)
+
+
+def obstacles(subject: Subject, program: Program) -> Iterator[Refusal]:
+    """Yield what forbids a program the loss scaling of Keras 3."""
+    for module in program.modules:
+        for node in module.every(ast.Constant):
+            if node.value == _LEGACY and not module.is_dead(node):
+                yield Refusal(
+                    span=module.span(node),
+                    message=f"the program asks for Keras 2 by {_LEGACY}: what is right for Keras 3 "
+                    "is wrong for it",
+                    hint=f"take {_LEGACY} out first, if the program is to run on Keras 3",
+                )
+                return
+    for command in subject.commands:
+        for fact in command.environment:
+            if fact.expression == _LEGACY and fact.places:
+                yield Refusal(
+                    span=fact.places[0],
+                    message=f"the program is started with {_LEGACY}: it runs on Keras 2",
+                    hint=f"take {_LEGACY} out first, if the program is to run on Keras 3",
+                )
+                return
+    for name, call in calls_of(program):
+        if name.rpartition(".")[2] == "DistributedOptimizer":
+            yield Refusal(
+                span=call.module.span(call.node),
+                message=f"{name} makes another class of the optimizer, and how that scales under "
+                "Keras 3 is not certain",
+                hint="reduce the gradients of the tape (DistributedGradientTape) instead",
+            )
+    strategy = _strategy(program)
+    if strategy is not None:
+        yield Refusal(
+            span=strategy.module.span(strategy.node),
+            message="with a tf.distribute strategy the loss scaling of Keras 3 is wrong: an "
+            "overflow on one replica corrupts the weights, or stops all workers for ever",
+            hint="use mixed_bfloat16, which needs no scaling, or one device a process; otherwise "
+            "reduce the gradients yourself before they reach the optimizer",
+        )
+
+
+def _strategy(program: Program) -> Call | None:
+    """Return the first call that makes or uses a strategy of more than one device."""
+    for name, call in calls_of(program):
+        if name.startswith("tensorflow.distribute.") and "OneDevice" not in name:
+            return call
+        runs = call.method in ("scope", "run", "experimental_run_v2")
+        if runs and call.receiver is not None and _STRATEGY.search(_text(call)):
+            return call
+    return None
+
+
+def _text(call: Call) -> str:
+    return call.module.text(call.receiver) if call.receiver is not None else ""
+
+
+def own_choice(module: Module, node: ast.AST, new: str) -> bool:
+    """Whether a program chooses between an old and a new name by itself.
+
+    Args:
+        module: of the node.
+        node: where the old name stands.
+        new: a word that only the new way has.
+    """
+    if within_try(module, node):
+        return True
+    child, here = node, module.parent(node)
+    while here is not None:
+        if isinstance(here, ast.ExceptHandler):
+            return True
+        if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
+            others = here.orelse if child in _list(here.body) else here.body
+            text = " ".join(module.text(one) for one in _list(others))
+            if new in text or _OTHER.search(module.text(here.test)):
+                return True
+        child, here = here, module.parent(here)
+    return False
+
+
+def _list(block: ast.AST | list[ast.stmt]) -> list[ast.AST]:
+    return list(block) if isinstance(block, list) else [block]
+
+
+def chain_of(node: ast.expr) -> list[str]:
+    """Return the parts of `a.b.c`; nothing if it begins with anything but a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
+
+
+def imported_as(node: ast.expr, module: Module) -> tuple[str, list[str]] | None:
+    """Return what the import of the first name of `a.b.c` names, and the other names.
+
+    None if anything but imports binds it.
+    """
+    parts = chain_of(node)
+    if not parts:
+        return None
+    root: ast.AST = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    bindings = list(bindings_of(parts[0], root, module))
+    targets = {one.target for one in bindings}
+    if not bindings or len(targets) != 1 or any(one.kind != "import" for one in bindings):
+        return None
+    return targets.pop(), parts[1:]
+
+
+def maker_of(node: ast.expr, module: Module) -> Call | None:
+    """Return the one call that certainly made an object; None if there are several or none."""
+    if isinstance(node, ast.Call):
+        return module.call(node)
+    found = meanings_of(node, module)
+    if len(found) != 1 or found[0].kind != "instance" or found[0].call is None:
+        return None
+    return (found[0].module or module).call(found[0].call)
+
+
+def is_keras_optimizer(call: Call) -> bool:
+    """Whether a call certainly makes an optimizer that Keras 3 has too."""
+    names = [canonical(one) for one in call.names]
+    return bool(names) and all(
+        OPTIMIZER.fullmatch(one)
+        and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", one)
+        and not one.endswith("LossScaleOptimizer")
+        for one in names
+    )
+
+
+def compiles(program: Program) -> list[Call]:
+    """Return the calls of `compile` of models of Keras, and those that may be one."""
+    return list({id(one.node): one for one in compiled(program)}.values())
+
+
+def optimizer_of(call: Call) -> ast.expr | None:
+    """Return the optimizer that `compile` is given."""
+    for keyword in call.node.keywords:
+        if keyword.arg == "optimizer":
+            return keyword.value
+    return call.node.args[0] if call.node.args else None
+
+
+def open_call(node: ast.Call) -> bool:
+    """Whether there are starred arguments, which may be anything."""
+    return any(isinstance(one, ast.Starred) for one in node.args) or any(
+        one.arg is None for one in node.keywords
+    )

@@ -1,0 +1,237 @@
+"""Constructors of LossScaleOptimizer: from the arguments of Keras 2 to those of Keras 3."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from crosscast.lint.edits import replace_node
+from crosscast.lint.rule import Edit
+from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.compiled import factor_edits, unscaled
+from crosscast.migrate.keras.edits import raw, remove, without_arguments
+from crosscast.migrate.keras.program import (
+    compiles,
+    is_keras_optimizer,
+    maker_of,
+    open_call,
+    optimizer_of,
+)
+from crosscast.migrate.keras.scales import is_literal
+from crosscast.pysource.names import meanings_of
+from crosscast.pysource.values import Known
+from crosscast.readers.python.calls import canonical, value_of
+from crosscast.readers.python.conditions import branches
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_OLD_ORDER = ("inner_optimizer", "dynamic", "initial_scale", "dynamic_growth_steps")
+_FOREIGN = ("tensorflow.train.", "tensorflow_addons.", "horovod.", "keras.optimizers.legacy.")
+_LEFT = "keras.mixed_precision.experimental."
+
+Made = list[Edit] | Refusal
+
+
+def is_scaler(name: str) -> bool:
+    """Whether a canonical name is the LossScaleOptimizer of tf.keras or Keras."""
+    return name in (
+        "keras.mixed_precision.LossScaleOptimizer",
+        "keras.optimizers.LossScaleOptimizer",
+    )
+
+
+def scaler_calls(program: Program) -> list[Call]:
+    """Return the calls that wrap an optimizer, those of the experimental name too.
+
+    Those of the package tf_keras stay: it is Keras 2 and goes on working.
+    """
+    found: dict[int, Call] = {}
+    for call in program.calls():
+        names = call.names
+        if names and all(
+            (is_scaler(canonical(one)) or canonical(one) == f"{_LEFT}LossScaleOptimizer")
+            and not one.startswith("tf_keras.")
+            for one in names
+        ):
+            found[id(call.node)] = call
+    return list(found.values())
+
+
+def constructor(call: Call, program: Program, looped: Collection[int] | None) -> Made:
+    """Return the edits of one constructor, none if it is right already, or a refusal.
+
+    Args:
+        call: of LossScaleOptimizer.
+        program: all of it.
+        looped: identities of the constructors whose optimizers loops of Keras 2 use; None if the
+            program has no such loops, so that it may be written for Keras 3.
+    """
+    module = call.module
+    if any(canonical(one).startswith(_LEFT) for one in call.names):
+        return _refuse(call, "the experimental name must become the stable one first", "see CM201")
+    given = _given(call, old=looped is not None)
+    if given is None:
+        return _refuse(
+            call,
+            "which arguments this LossScaleOptimizer gets is not certain",
+            "give them by name: initial_scale and dynamic_growth_steps are those of Keras 3",
+        )
+    inner = given.get("inner_optimizer")
+    if inner is None or (foreign := _foreign(inner, module)):
+        what = foreign if inner is not None else "nothing"
+        return _refuse(
+            call,
+            f"the LossScaleOptimizer of Keras 3 cannot wrap {what}",
+            "make the inner optimizer one of keras.optimizers",
+        )
+    dynamic = given.get("dynamic")
+    if dynamic is not None:
+        value = value_of(dynamic, module)
+        if not isinstance(value, Known) or not isinstance(dynamic, ast.Constant):
+            return _refuse(
+                call,
+                f"whether the scale is dynamic is decided by {module.text(dynamic)}, and a fixed "
+                "scale is another class in Keras 3",
+                "write LossScaleOptimizer(...) for the dynamic case and an optimizer with "
+                "loss_scale_factor=... for the fixed one",
+            )
+        if value.value is False:
+            return _fixed(call, given, program, looped or ())
+    return _dynamic(call, given)
+
+
+def _given(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
+    """Return the arguments by the names of Keras 2."""
+    node = call.node
+    if open_call(node):
+        return None
+    found: dict[str, ast.expr] = {one.arg: one.value for one in node.keywords if one.arg}
+    if "loss_scale" in found:
+        return None
+    if len(node.args) > 1:
+        value = value_of(node.args[1], call.module)
+        if not isinstance(value, Known) or not isinstance(value.value, int | float):
+            return None
+        if not is_literal(node.args[1]):
+            return None
+        if not isinstance(value.value, bool):
+            # Written for Keras 3, where the scale comes second.
+            return None if old else {"inner_optimizer": node.args[0]} | found
+    for name, one in zip(_OLD_ORDER, node.args, strict=False):
+        if name in found:
+            return None
+        found[name] = one
+    return found if len(node.args) <= len(_OLD_ORDER) else None
+
+
+def _foreign(inner: ast.expr, module: Module) -> str:
+    """Return what an inner optimizer is, if that is nothing that Keras 3 can wrap."""
+    for one in meanings_of(inner, module):
+        name = canonical(one.name)
+        if name.startswith(_FOREIGN) or ".legacy." in name:
+            return name
+    return ""
+
+
+def _dynamic(call: Call, given: dict[str, ast.expr]) -> list[Edit]:
+    """Drop `dynamic` and what is None; give the rest by name."""
+    node, module = call.node, call.module
+    dropped = [
+        one
+        for name, one in given.items()
+        if name == "dynamic"
+        or (name in _OLD_ORDER[2:] and isinstance(one, ast.Constant) and one.value is None)
+    ]
+    moved: list[str] = []
+    if given.get("dynamic") in node.args:
+        for name in _OLD_ORDER[2:]:
+            one = given.get(name)
+            if one is not None and one in node.args and one not in dropped:
+                moved.append(f"{name}={raw(module, one)}")
+                dropped.append(one)
+    return without_arguments(module, node, dropped, tuple(moved)) if dropped else []
+
+
+def _fixed(
+    call: Call, given: dict[str, ast.expr], program: Program, looped: Collection[int]
+) -> Made:
+    """Give a fixed scale to the optimizer itself, and take the wrapper away."""
+    node, module = call.node, call.module
+    scale, inner = given.get("initial_scale"), given["inner_optimizer"]
+    if scale is None or not is_literal(scale):
+        return _refuse(
+            call,
+            "a fixed loss scale belongs to the optimizer itself in Keras 3, and this one is not "
+            "written out",
+            "give the inner optimizer loss_scale_factor=... and leave the wrapper out",
+        )
+    maker = maker_of(inner, module)
+    text = raw(module, scale)
+    added = None
+    if (
+        maker is not None
+        and maker.module is module
+        and is_keras_optimizer(maker)
+        and not open_call(maker.node)
+        and _only_wrapped(maker, inner, call)
+        and (id(node) in looped or _is_compiled(call, program))
+    ):
+        added = factor_edits(maker, text)
+    if maker is None or added is None:
+        return _refuse(
+            call,
+            "a fixed loss scale belongs to the optimizer itself in Keras 3, and where this one is "
+            "made or used is not certain",
+            f"give the inner optimizer loss_scale_factor={text} and leave the wrapper out",
+        )
+    silenced = unscaled(program, only=node)
+    if isinstance(silenced, Refusal):
+        return silenced
+    if maker.node is inner:
+        whole = raw(module, inner)
+        new = f"{whole[:-1].rstrip().rstrip(',')}, loss_scale_factor={text})"
+        if not (maker.node.args or maker.node.keywords):
+            new = f"{whole[:-1]}loss_scale_factor={text})"
+        if "#" in whole or "\n" in whole:
+            return _refuse(call, "its arguments stand in several lines", "unwrap it by hand")
+        return [replace_node(module, node, new), *silenced]
+    statement = module.parent(node)
+    if (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and ast.unparse(statement.targets[0]) == ast.unparse(inner)
+    ):
+        gone = remove(module, statement)
+        if gone is not None:
+            return [*added, gone, *silenced]
+    return [*added, replace_node(module, node, raw(module, inner)), *silenced]
+
+
+def _is_compiled(wrapper: Call, program: Program) -> bool:
+    """Whether a model is compiled with what a call returns."""
+    for call in compiles(program):
+        node = optimizer_of(call)
+        maker = maker_of(node, call.module) if node is not None else None
+        if maker is not None and maker.node is wrapper.node:
+            return True
+    return False
+
+
+def _only_wrapped(maker: Call, inner: ast.expr, call: Call) -> bool:
+    """Whether an optimizer is made under the conditions under which it is wrapped."""
+    module = call.module
+    made = {one.text for one in branches(maker.node, module, callers=False)}
+    wrapped = {one.text for one in branches(call.node, module, callers=False)}
+    return maker.node is inner or (
+        isinstance(inner, ast.Name)
+        and made == wrapped
+        and module.function_of(maker.node) is module.function_of(call.node)
+    )
+
+
+def _refuse(call: Call, message: str, hint: str) -> Refusal:
+    return Refusal(span=call.module.span(call.node), message=message, hint=hint)
