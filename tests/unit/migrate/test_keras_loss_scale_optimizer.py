@@ -310,7 +310,8 @@ def test_a_fixed_scale_in_a_loop() -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        "opt = tf.keras.mixed_precision.LossScaleOptimizer(make(), dynamic=False, initial_scale=8)\n",
+        "opt = tf.keras.mixed_precision.LossScaleOptimizer(make(), dynamic=False, "
+        "initial_scale=8)\n",
         "opt = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(), "
         "dynamic=False, initial_scale=scale)\n",
         "opt = tf.keras.optimizers.SGD()\nif amp:\n    opt = tf.keras.mixed_precision."

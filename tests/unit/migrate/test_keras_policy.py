@@ -19,7 +19,8 @@ POLICY = "tf.keras.mixed_precision.experimental.Policy"
     ("old", "new"),
     [
         (
-            "import tensorflow as tf\ntf.keras.mixed_precision.experimental.set_policy('float32')\n",
+            "import tensorflow as tf\n"
+            "tf.keras.mixed_precision.experimental.set_policy('float32')\n",
             "import tensorflow as tf\ntf.keras.mixed_precision.set_global_policy('float32')\n",
         ),
         (
@@ -53,7 +54,8 @@ POLICY = "tf.keras.mixed_precision.experimental.Policy"
             "use(Policy('float32'))\n",
         ),
         (
-            "import tensorflow.keras.mixed_precision.experimental as mp\nmp.set_policy('float32')\n",
+            "import tensorflow.keras.mixed_precision.experimental as mp\n"
+            "mp.set_policy('float32')\n",
             "import tensorflow.keras.mixed_precision as mp\nmp.set_global_policy('float32')\n",
         ),
         (
@@ -133,7 +135,8 @@ def test_an_explicit_scaler_keeps_its_scale() -> None:
             "(inner, initial_scale=1024.0, dynamic_growth_steps=500)",
         ),
         (
-            "tf.mixed_precision.experimental.DynamicLossScale(increment_period=500, multiplier=2.0)",
+            "tf.mixed_precision.experimental.DynamicLossScale(increment_period=500, "
+            "multiplier=2.0)",
             "(inner, dynamic_growth_steps=500)",
         ),
         (

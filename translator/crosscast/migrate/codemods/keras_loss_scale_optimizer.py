@@ -14,7 +14,8 @@ from crosscast.lint.subject import Subject
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.clips import ARGUMENTS
 from crosscast.migrate.keras.edits import remove, without_arguments
-from crosscast.migrate.keras.loops import Loop, loops_of
+from crosscast.migrate.keras.loop import Loop
+from crosscast.migrate.keras.loops import loops_of
 from crosscast.migrate.keras.program import is_keras_optimizer, maker_of, obstacles, open_call
 from crosscast.migrate.keras.scalers import constructor, scaler_calls
 

@@ -13,7 +13,7 @@ from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.compiled import fixed_scale
 from crosscast.migrate.keras.edits import raw, remove
 from crosscast.migrate.keras.launch import by_shell
-from crosscast.migrate.keras.loops import SCALED
+from crosscast.migrate.keras.loop import SCALED
 from crosscast.migrate.keras.place import policy_edit
 from crosscast.migrate.keras.program import (
     compiles,

@@ -1,0 +1,116 @@
+"""Programs that were brought to Keras 3 run, train, scale and skip; loops as in Keras 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from crosscast.migrate.inplace import migrate_in_place
+from crosscast.migrate.registry import codemods_to
+from crosscast.source import Source
+
+from frameworks.subprocesses import require, run_python
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+
+HERE = Path(__file__).parent
+EXAMPLES = {
+    f"{codemod.code}_{number}": (codemod, example)
+    for codemod in codemods_to("keras3")
+    for number, example in enumerate(codemod.examples)
+    if example.before != example.after
+}
+FIXED = {"CM201_1": 1024.0, "CM202_3": 128.0, "CM203_1": 128.0}
+FIRST = {"CM202_1": 1024.0}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What every changed example did."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name, (_, example) in EXAMPLES.items():
+        (folder / f"{name}.py").write_text(example.after)
+    found: dict[str, Any] = run_python(HERE / "run_keras_migrations.py", "tensorflow", folder)
+    return found
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_trains_in_half_with_its_scale(ran: dict[str, Any], name: str) -> None:
+    found = ran[name]
+    assert found["policy"] == "mixed_float16"
+    assert found["half"] == ("float32" if name == "CM202_3" else "float16")
+    assert found["ran"] > 0
+    assert found["finite"]
+    assert found["scale"] == FIXED.get(name, FIRST.get(name, 2.0**15))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_skips_what_overflows(ran: dict[str, Any], name: str) -> None:
+    found = ran[name]
+    if name in FIXED:  # nobody looks at gradients of a fixed scale, in Keras 2 neither
+        assert found["class"] == "Adam"
+        assert found["scale_afterwards"] == found["scale"]
+        return
+    assert found["class"] == "LossScaleOptimizer"
+    assert found["kept"]
+    assert found["steps_afterwards"] == 0
+    assert found["scale_afterwards"] == found["scale"] / 2
+
+
+LOOP = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(4), tf.keras.layers.Dense(2)])
+opt = tf.keras.mixed_precision.LossScaleOptimizer({made})
+
+
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+        scaled = opt.get_scaled_loss(loss)
+    grads = tape.gradient(scaled, model.trainable_variables)
+    grads = opt.get_unscaled_gradients(grads)
+{clip}    opt.apply_gradients(zip(grads, model.trainable_variables))
+"""
+MADE = "tf.keras.optimizers.SGD(0.05, momentum=0.9), initial_scale=256.0"
+LOOPS = {
+    "plain": LOOP.format(made=MADE, clip=""),
+    "norm": LOOP.format(made=MADE, clip="    grads, _ = tf.clip_by_global_norm(grads, 0.5)\n"),
+    "each": LOOP.format(made=MADE, clip="    grads = [tf.clip_by_norm(g, 0.3) for g in grads]\n"),
+    "value": LOOP.format(
+        made=MADE, clip="    grads = [tf.clip_by_value(g, -0.1, 0.1) for g in grads]\n"
+    ),
+    "fixed": LOOP.format(made=f"{MADE}, dynamic=False", clip=""),
+}
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What every loop did before, in Keras 2, and afterwards in Keras 3."""
+    require("tf_keras")
+    before, after = tmp_path_factory.mktemp("before"), tmp_path_factory.mktemp("after")
+    for name, text in LOOPS.items():
+        (before / f"{name}.py").write_text(text)
+        found = migrate_in_place([Source("train.py", text)], codemods_to("keras3"))
+        (after / f"{name}.py").write_text(found.texts["train.py"])
+    program = HERE / "run_keras_loops.py"
+    return (
+        run_python(program, "tensorflow", before, "tf_keras"),
+        run_python(program, "tensorflow", after, "keras"),
+    )
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_does_what_it_did_in_keras_2(
+    compared: tuple[dict[str, Any], dict[str, Any]], name: str
+) -> None:
+    old, new = compared[0][name], compared[1][name]
+    assert old["old"]
+    assert not new["old"]
+    for one, other in zip(old["weights"], new["weights"], strict=True):
+        for mine, yours in zip(one, other, strict=True):
+            np.testing.assert_allclose(mine, yours, rtol=3e-6, atol=1e-6)
+    assert old["scale"] == new["scale"] == (256.0 if name == "fixed" else 128.0)
