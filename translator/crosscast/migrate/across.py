@@ -202,7 +202,13 @@ def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
     found = []
     if any(path.startswith("model.factory.") for path in unsaid):
         message = f"the model is yours: write build_model() in {FILE}, beside every train.py"
-        found.append(_unsaid("model", message, "or, if it is a BERT, --set model.kind=bert"))
+        found.append(
+            _unsaid(
+                "model",
+                message,
+                "or, if it is a BERT: --set model.kind=bert --set model.preset=base",
+            )
+        )
     elif any(path.startswith("model.") for path in unsaid):
         names = ", ".join(path for path in unsaid if path.startswith("model."))
         found.append(_unsaid("model", f"the source does not say {names}", "say it with --set"))

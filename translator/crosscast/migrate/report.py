@@ -111,19 +111,23 @@ def _paths(fate: Fate) -> Iterator[str]:
 def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
     """Return the lines that carry a field; of one that decides about operations, their first."""
     found = arrived.carriers.get(path, ())
-    if len(found) <= _SHAPE:
-        return found
     section = f"{path.partition('.')[0]}."
     of = {kind: field for kind, field in FIELDS_OF_OPERATIONS.items() if kind in arrived.operations}
     kinds = [kind for kind, field in of.items() if field == path]
+    if len(found) <= _SHAPE and len(kinds) < _SHAPE:
+        return found
     kinds = kinds or [kind for kind, field in of.items() if field.startswith(section)]
-    return [_telling(arrived.operations[kind]) for kind in kinds][:_SHAPE] or found[:_SHAPE]
+    code = [_telling(arrived.operations[kind]) for kind in kinds]
+    return [line for line in code if not _is_comment(line)][:_SHAPE] or found[:_SHAPE]
 
 
 def _telling(operation: Sequence[Line]) -> Line:
-    """Return the first line of an operation that is no comment."""
-    code = (line for line in operation if not line.text.lstrip().startswith("#"))
-    return next(code, operation[0])
+    """Return the first line of an operation that is no comment, if there is one."""
+    return next((line for line in operation if not _is_comment(line)), operation[0])
+
+
+def _is_comment(line: Line) -> bool:
+    return line.text.lstrip().startswith("#")
 
 
 def lines(across: Across) -> list[dict[str, Any]]:
