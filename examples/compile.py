@@ -12,7 +12,7 @@ from pathlib import Path
 from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError, render
 from crosscast.readers.recipe_yaml import load
-from crosscast.target import backend_names
+from crosscast.target import program_names
 
 EXAMPLES = Path(__file__).resolve().parent
 
@@ -22,7 +22,7 @@ def expected() -> dict[Path, tuple[str, bool]]:
     files: dict[Path, tuple[str, bool]] = {}
     for path in sorted(EXAMPLES.glob("*/recipe.yaml")):
         recipe = load(str(path))
-        for target in backend_names():
+        for target in program_names():
             folder = path.parent / "after" / target
             try:
                 (compiled,) = compile_recipe(recipe, [target])

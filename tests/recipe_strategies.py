@@ -11,6 +11,8 @@ from crosscast.recipe import Recipe
 from crosscast.target import Backend, backend_names, load_backend
 
 TARGETS = ("paddle", "tensorflow", "torch")
+LAYERS = ("accelerate", "deepspeed", "fabric", "lightning", "paddlenlp", "transformers")
+"""Targets that are configurations of somebody else's program."""
 
 STRANGE_PATHS = (
     *("it's", 'a"b', "a\"b'c", "\\", "\\N{DASH}", "a\\", "'''", '"""', "é", "\U0001f600", "%s %d"),

@@ -224,6 +224,7 @@ CLASSIC_DIALECTS = tuple(
         title=script.title,
         evidence=Evidence.DOCUMENTED,
         features=frozenset({LAUNCH_ONLY}),
+        emits="flags",
     )
     for script in SCRIPTS.values()
 )

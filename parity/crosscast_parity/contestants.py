@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
 from crosscast.recipe import Recipe
+from crosscast.target import backend_names, find_target, without_script
 from crosscast_parity.adapters.registry import ADAPTERS
 
 NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._@-]{0,39}\Z", re.ASCII)
@@ -78,7 +79,12 @@ class Contestant:
 def of_targets(
     targets: Sequence[str], recipe: Recipe, python: Mapping[str, str]
 ) -> list[Contestant]:
-    """Return one contestant for every target of `--to`."""
+    """Return one contestant for every target of `--to`.
+
+    Raises:
+        DiagnosticError: CC306 for targets that emit no training script.
+    """
+    _check_scripts(targets)
     return [
         Contestant(name=t, target=t, recipe=recipe, python=python.get(t, sys.executable))
         for t in targets
@@ -97,7 +103,7 @@ def parse_contestant(
         python: interpreters by target, used unless the text names one.
 
     Raises:
-        DiagnosticError: CC707 for another form.
+        DiagnosticError: CC707 for another form, CC306 for a target that emits no training script.
     """
     name, equals, rest = text.partition("=")
     target, *settings = rest.split(",")
@@ -119,6 +125,8 @@ def parse_contestant(
         raise refuse(f"{text!r}: adapters are {', '.join(ADAPTERS)}")
     if adapter and target != ADAPTERS[adapter].framework:
         raise refuse(f"{text!r}: {adapter} runs {ADAPTERS[adapter].framework}")
+    if script is None:
+        _check_scripts([target])
     interpreter = values.get("python", python.get(target, sys.executable))
     return Contestant(
         name=name,
@@ -128,6 +136,21 @@ def parse_contestant(
         script=script,
         adapter=adapter,
     )
+
+
+def _check_scripts(targets: Sequence[str]) -> None:
+    collect = Collector()
+    for name in targets:
+        if name.partition("@")[0] not in backend_names():
+            continue  # the compiler says so
+        try:
+            runs = find_target(name).runs
+        except DiagnosticError:
+            continue  # likewise
+        if not runs:
+            hint = "a trainer of others runs as an adapter: NAME=torch,adapter=NAME"
+            collect.add(without_script(name, hint))
+    collect.raise_errors()
 
 
 def check_names(contestants: Sequence[Contestant]) -> None:

@@ -21,7 +21,7 @@ from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError
 from crosscast.output import write_files
 from crosscast.recipe import Recipe
-from crosscast.target import Form, backend_names
+from crosscast.target import Form, program_names
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 
 RECIPES = 60
@@ -99,13 +99,13 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
         {
             "model": {
                 "kind": "custom",
-                "factory": {n: f"own_models.{n}:Model" for n in backend_names()},
+                "factory": {n: f"own_models.{n}:Model" for n in program_names()},
             }
         },
         {
             "model": {
                 "kind": "custom",
-                "factory": dict.fromkeys(backend_names(), f"{LONG}.{LONG}:build_model"),
+                "factory": dict.fromkeys(program_names(), f"{LONG}.{LONG}:build_model"),
             },
             "name": "a.b-c_d",
         },
@@ -139,7 +139,7 @@ def sampled() -> list[tuple[Recipe, Form]]:
         sections: dict[str, Any] = {}
         for column in columns.values():
             sections |= column[number]
-        if set(sections.get("overrides", {})) - set(backend_names()):
+        if set(sections.get("overrides", {})) - set(program_names()):
             del sections["overrides"]
         if form == "step" and "torch" in sections.get("overrides", {}):
             sections["overrides"] = {"torch": {"fused_optimizer": False}}  # it compiles nothing
@@ -165,7 +165,7 @@ class Tree:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     root, emitted, refusals = tmp_path_factory.mktemp("style"), Counter[str](), set[str]()
     for number, (recipe, form) in enumerate(sampled()):
-        for name in backend_names():
+        for name in program_names():
             try:
                 (compiled,) = compile_recipe(recipe, [name], form=form)
             except DiagnosticError as error:
@@ -185,7 +185,7 @@ def run(*command: str | Path, cwd: Path | None = None) -> None:
 
 
 def test_every_backend_can_express_most_of_it(tree: Tree) -> None:
-    assert set(tree.emitted) == set(backend_names())
+    assert set(tree.emitted) == set(program_names())
     assert min(tree.emitted.values()) >= RECIPES // 3
     assert tree.emitted["torch"] == RECIPES
     assert all(code.startswith("CC3") for code in tree.refusals)
@@ -197,7 +197,7 @@ def test_ruff_finds_nothing(tree: Tree) -> None:
     run(*ruff, "format", "--isolated", "--no-cache", "--check", tree.root)
 
 
-@pytest.mark.parametrize("backend", backend_names())
+@pytest.mark.parametrize("backend", program_names())
 def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> None:
     """There `model` is a module of the user's own, and imports are sorted as such."""
     folder = tree.files(f"*/{backend}/model.py")[0].parent

@@ -17,7 +17,7 @@ from crosscast import __version__, cli_guard, doctor
 from crosscast.cli import app
 from crosscast.recipe import Recipe
 from crosscast.schema import schema_text
-from recipe_strategies import TARGETS
+from recipe_strategies import LAYERS, TARGETS
 from recipe_texts import FLOAT16, build, text_of
 
 ALL = ",".join(TARGETS)
@@ -248,7 +248,7 @@ def test_schema() -> None:
 
 def test_matrix() -> None:
     rows = json.loads(run("matrix", "--json").stdout)
-    assert {row["target"] for row in rows} == set(TARGETS)
+    assert {row["target"] for row in rows} == {*TARGETS, *LAYERS}
     assert "| field |" in run("matrix", "--markdown").stdout
     table = run("matrix").stdout
     assert table.splitlines()[0].split() == [

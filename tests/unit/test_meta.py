@@ -19,14 +19,15 @@ from crosscast.codes import CODES
 from crosscast.target import Backend, load_backend
 from crosscast_parity.adapters.registry import ADAPTERS
 from named_tests import is_test
-from recipe_strategies import TARGETS
+from recipe_strategies import LAYERS, TARGETS
 from recipe_texts import FLOAT16, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("translator", "backends", "parity")
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle"}
 HEAVY = {"numpy", "matplotlib", "tokenizers", "safetensors", "scipy"}
-BACKENDS = [load_backend(name) for name in TARGETS]
+FRAMEWORK_BACKENDS = [load_backend(name) for name in TARGETS]
+BACKENDS = [load_backend(name) for name in (*TARGETS, *LAYERS)]
 INSIDE = {
     path
     for path in (ROOT / "parity/crosscast_parity/inside").glob("*_*.py")
@@ -137,7 +138,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 def test_compiling_imports_neither_frameworks_nor_arrays(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text(text_of(precision=FLOAT16))
-    to = ["--to", ",".join(TARGETS)]
+    to = ["--to", ",".join((*TARGETS, *LAYERS))]
     commands = [
         ["compile", str(recipe), *to, "-o", str(tmp_path / "out")],
         ["check", str(recipe), *to],
@@ -214,7 +215,8 @@ def mentioned() -> Counter[str]:
 
 
 def all_codes() -> list[str]:
-    return [*CODES, *(code.code for backend in BACKENDS for code in backend.codes)]
+    own = dict.fromkeys(code for backend in BACKENDS for code in backend.codes)  # layers share
+    return [*CODES, *(code.code for code in own)]
 
 
 def test_codes_are_unique() -> None:
@@ -268,7 +270,7 @@ def probe_exists(probe: str) -> bool:
     return is_test(probe)
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", FRAMEWORK_BACKENDS, ids=lambda one: str(one.name))
 def test_codes_of_a_backend_are_used_by_its_rows_or_scripts(backend: Backend) -> None:
     package = ROOT / "backends" / f"crosscast_{backend.name}"
     texts = [path.read_text() for path in package.glob("*.py")]

@@ -62,7 +62,7 @@ def compile_command(
     force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
     json: JsonOption = False,
 ) -> int:
-    """Compile a recipe to training scripts, one folder per target."""
+    """Compile a recipe to training scripts or configurations, one folder per target."""
     from crosscast.compiler import compile_recipe
     from crosscast.output import OutputFile, write_files
     from crosscast.readers.recipe_yaml import load_placed
@@ -195,7 +195,8 @@ def explain(
         typer.Argument(metavar="FILE", help="A recipe (- for stdin), script or launch script."),
     ],
     to: Annotated[
-        list[str] | None, typer.Option("--to", metavar="T,...", help="Targets; default: all.")
+        list[str] | None,
+        typer.Option("--to", metavar="T,...", help="Targets; default: all frameworks."),
     ] = None,
     strict: StrictOption = False,
     json: JsonOption = False,
@@ -210,11 +211,11 @@ def explain(
         return explain_program(recipe, json=json)
     from crosscast import capability
     from crosscast.readers.recipe_yaml import load
-    from crosscast.target import backend_names, find_target
+    from crosscast.target import find_target, program_names
 
     loaded = load(recipe)
     result = []
-    for name in targets_of(to) if to else backend_names():
+    for name in targets_of(to) if to else program_names():
         for one in capability.judge(loaded, find_target(name).rows):
             result.append(
                 {

@@ -84,9 +84,9 @@ def _refuse_both(one: tuple[str, bool], other: tuple[str, bool]) -> None:
 def doctor(json: JsonOption = False) -> int:
     """Report which frameworks are installed here and what they can run natively."""
     from crosscast.doctor import examine
-    from crosscast.target import backend_names, load_backend
+    from crosscast.target import load_backend, program_names
 
-    found = [examine(load_backend(name)) for name in backend_names()]
+    found = [examine(load_backend(name)) for name in program_names()]
     if json:
         print_json([one.to_json() for one in found])
     else:

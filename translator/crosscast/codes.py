@@ -87,6 +87,12 @@ _TABLE = (
         "a model of your own without a factory",
         "Name the function that returns the model under model.factory, for every target.",
     ),
+    Code(
+        "CC306",
+        "target without a training script",
+        "Flags and configurations belong to a program that you have: there is no step to import "
+        "and nothing to run. `crosscast matrix --dialects` lists all targets.",
+    ),
     Code("CC401", "package missing", "Install the named extra."),
     Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
     Code("CC502", "cannot write", "The system refused to write; nothing was changed."),

@@ -53,6 +53,14 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
         note=f"{_LATE}; at the floor it raises; loss_scale 0 means dynamic",
     ),
     Defaults(
+        api="deepspeed.initialize",
+        package="deepspeed",
+        arguments={"gradient_clipping": 0.0},
+        fixed={"accumulation.tail": "carry", "schedule.tick": "update"},
+        source="deepspeedai/DeepSpeed deepspeed/runtime/engine.py, 0.19.8",
+        note="windows are counted over epochs; gradient_clipping is a key of the configuration",
+    ),
+    Defaults(
         api="megatron flags",
         package="megatron-core",
         arguments={

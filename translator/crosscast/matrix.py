@@ -25,6 +25,12 @@ Of the first dialect of every framework, the one that its bare name means. Sever
 cell: the later ones hold in special cases. A field without a line of its own belongs to the line
 of the section above it.
 """
+_LAYERS = """\
+## Fields of configurations
+
+The same for what is emitted as a configuration of a program that you have
+([configurations](config-targets.md)).
+"""
 _OTHERS = """\
 ## Where other dialects differ
 
@@ -96,7 +102,11 @@ def markdown_page(backends: Sequence[Backend]) -> str:
     """Return the docs page docs/support-matrix.md."""
     columns = ("target", "dialect", "title", "versions", "evidence", *map(str, Verdict))
     lines = [_HEAD, "## Targets", "", *table(columns, dialect_rows(backends)), "", _FIELDS]
-    lines += [*_overview(backends), "", _OTHERS]
+    layers = [one for one in backends if one.dialects[0].emits == "configuration"]
+    programs = [one for one in backends if one not in layers]
+    lines += [*_overview(programs), ""]
+    lines += [_LAYERS, *_overview(layers), ""] if layers else []
+    lines.append(_OTHERS)
     rows = matrix_rows(backends)
     columns = ("target", "dialects", "field", "when", "verdict", "code", "how")
     lines += table(columns, [row for backend in backends for row in _other_rows(backend)])

@@ -19,6 +19,7 @@ from crosscast.recipe import Recipe, Section
 
 GROUP = "crosscast.backends"
 Form = Literal["script", "step"]
+Emits = Literal["script", "flags", "configuration"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,9 @@ class Dialect:
     """Lines of the emitted requirements.txt."""
     features: frozenset[str] = frozenset()
     """Words that the backend's lowering decides by."""
+    emits: Emits = "script"
+    """A training script that runs by itself, flags of a script that the user has, or what
+    configures a program of the user's."""
 
     def covers(self, version: str) -> bool:
         """Whether a framework version (digits and dots) lies in the window."""
@@ -174,9 +178,25 @@ class Target:
         return rows_of(self.backend, self.dialect)
 
     @property
+    def runs(self) -> bool:
+        """Whether a training script is emitted, which can be run."""
+        return self.dialect.emits == "script"
+
+    @property
     def folder(self) -> str:
         """Name of the folder of its files."""
         return self.name.replace("@", "-")
+
+
+def program_names() -> list[str]:
+    """Return the names of the installed backends whose bare name means a training script."""
+    return [name for name in backend_names() if find_target(name).runs]
+
+
+def without_script(target: str, hint: str) -> Diagnostic:
+    """Return the error of a target that emits no training script where one is needed."""
+    message = f"{target}: what is emitted is no training script"
+    return Diagnostic(code="CC306", message=message, hint=hint)
 
 
 def rows_of(backend: Backend, dialect: Dialect) -> tuple[Row, ...]:

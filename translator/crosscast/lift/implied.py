@@ -39,6 +39,7 @@ _LIBRARIES = {
     "accelerate": "accelerate.Accelerator",
     "lightning": "lightning.pytorch.Trainer",
     "hf_trainer": "transformers.TrainingArguments",
+    "deepspeed": "deepspeed.initialize",
 }
 """Interfaces that run the whole training step."""
 _OPTIMIZERS = {

@@ -42,7 +42,8 @@ def _are_full(said: Mapping[str, Any]) -> bool:
     alone = (
         said.get("accumulation.steps") == 1 and said.get("distributed.processes_per_node", 1) == 1
     )
-    return alone or said.get("accumulation.tail") in ("carry", "drop")
+    single = said.get("batch.micro_batch_size") == 1
+    return alone or single or said.get("accumulation.tail") in ("carry", "drop")
 
 
 def _idle(said: Mapping[str, Any]) -> Iterator[str]:
@@ -62,7 +63,8 @@ def _idle(said: Mapping[str, Any]) -> Iterator[str]:
         yield "schedule.power"
     if not said.get("schedule.warmup_steps"):
         yield "schedule.decay_from"
-    if said.get("loss_scaling.mode") == "none":
+    constant = name == "constant" and not said.get("schedule.warmup_steps")
+    if said.get("loss_scaling.mode") == "none" or constant:
         yield "schedule.tick"
     if said.get("loss_scaling.hysteresis") == 1:
         yield "loss_scaling.hysteresis_mode"

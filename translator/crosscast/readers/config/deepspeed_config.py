@@ -75,6 +75,14 @@ def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
             said.unknown("accumulation.steps", AUTO, steps, text="auto")
         else:
             said.number("accumulation.steps", steps)
+        if world is None and rows and part and times and rows % (part * times) == 0:
+            said.tell(
+                "parallel.world_size",
+                int(rows // (part * times)),
+                *(whole, micro, steps),
+                origin="derived",
+                expression="train_batch_size / (micro batch * accumulation)",
+            )
         if rows and part and times and rows % (part * times * (processes or 1)):
             made = f"{part} x {times}" + (f" x {processes} processes" if processes else "")
             said.warn(
@@ -138,6 +146,9 @@ def _optimizer(said: Said, tree: Tree) -> None:
         ("weight_decay", "l2" if coupled else "weight_decay"),
     ):
         _auto_number(said, f"optimizer.{field}", params.setting(name))
+    nesterov = params.setting("nesterov")
+    if nesterov is not None and nesterov.switch is not None:
+        said.tell("optimizer.nesterov", "yes" if nesterov.switch else "no", nesterov)
     betas = params.get("betas")
     for index, field in enumerate(("beta1", "beta2")):
         one = None if betas is None else betas.get(index)

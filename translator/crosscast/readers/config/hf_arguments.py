@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast.library_defaults import LIBRARY_DEFAULTS
-from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.config.settings import Said, Setting, Settings, number_of, switch_of
 from crosscast.readers.words import (
     SCHEDULES,
     no_auto,
@@ -136,6 +136,18 @@ def _optimizer(said: Said, settings: Settings) -> None:
             said.number(f"optimizer.{field}", setting)
         else:
             said.default(f"optimizer.{field}", DEFAULTS[switch])
+    said.default("optimizer.no_decay", "yes")
+    _momentum(said, settings.get("optim_args"))
+
+
+def _momentum(said: Said, arguments: Setting | None) -> None:
+    """Say what `momentum=0.9,nesterov=true` means."""
+    parts = arguments.text.replace(" ", "").split(",") if arguments is not None else []
+    given = dict(part.split("=", 1) for part in parts if "=" in part)
+    if (momentum := number_of(given.get("momentum"))) is not None:
+        said.tell("optimizer.momentum", momentum, arguments)
+        nesterov = switch_of(given.get("nesterov", "false"))
+        said.tell("optimizer.nesterov", "yes" if nesterov else "no", arguments)
 
 
 def _schedule(said: Said, settings: Settings) -> None:
@@ -150,6 +162,17 @@ def _schedule(said: Said, settings: Settings) -> None:
     else:
         said.unknown("schedule.decay", kind.reason or f"a schedule called {kind.text!r}", kind)
     said.by_library("schedule.stepped_per", "schedule.on_skip")
+    _end(said, settings, "" if kind is None else kind.text.lower())
+
+
+def _end(said: Said, settings: Settings, name: str) -> None:
+    """Say where the fall ends, for the schedules that can be told; a recipe has names for it."""
+    names = {"polynomial": ("lr_end", "power"), "cosine_with_min_lr": ("min_lr",)}.get(name, ())
+    for argument in names:
+        setting = settings.get(argument)
+        if setting is not None and setting.number is not None:
+            field = "power" if argument == "power" else "end_lr"
+            said.tell(f"recipe.schedule.{field}", float(setting.number), setting)
 
 
 def _unused_warmup(said: Said, settings: Settings, kind: Setting) -> None:

@@ -9,6 +9,7 @@ from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.settings import Said
 from crosscast.readers.protocol import Reading
+from crosscast.readers.shell.flags_paddle import TRAINER, tell_trainer_flags
 from crosscast.source import Source
 
 _WORDS = ("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_epochs")
@@ -42,7 +43,11 @@ class HfArgumentsJson:
             return Reading(diagnostics=tuple(document.diagnostics))
         first = next(iter((document.tree.keys or {}).values()), document.tree)
         said = Said(self.name, home=(first.key or first.span,))
-        tell_trainer(said, document.tree.settings())
+        settings = document.tree.settings()
+        inner = document.tree.get("lr_scheduler_kwargs")
+        for setting in inner.settings() if inner is not None else ():
+            settings.add(setting)
+        (tell_trainer_flags if settings.having(TRAINER) else tell_trainer)(said, settings)
         return Reading(
             facts=tuple(said.facts),
             diagnostics=(*document.diagnostics, *said.diagnostics),

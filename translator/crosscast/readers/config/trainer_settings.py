@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Plain, PlainValue
+from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.python.calls import last
@@ -25,6 +26,11 @@ def from_call(call: Call) -> Settings:
         value = call.argument(name)
         if value is not None:
             found.add(setting_of(name, value, node, call, module.text(node)))
+        if name == "lr_scheduler_kwargs" and isinstance(node, ast.Dict):
+            for key, inner in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    text = module.text(inner)
+                    found.add(setting_of(key.value, evaluate(inner, module), inner, call, text))
     return found
 
 

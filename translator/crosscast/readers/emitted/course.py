@@ -42,7 +42,7 @@ def course(script: Script, backend: str) -> Iterator[Fact]:
     yield script.fact("distributed.processes_per_node", processes, "PROCESSES")
     yield script.fact("data.shuffle", "permutation" in script.text("epoch_order"), "epoch_order")
     yield from _accumulation(script)
-    yield from _schedule(script)
+    yield from schedule(script)
     yield from _model(script, backend)
     yield from _data(script)
 
@@ -71,7 +71,8 @@ def _accumulation(script: Script) -> Iterator[Fact]:
     yield script.fact("accumulation.normalize_by", unit, "train_window")
 
 
-def _schedule(script: Script) -> Iterator[Fact]:
+def schedule(script: Script) -> Iterator[Fact]:
+    """Yield what the function of the learning rate says."""
     text = script.text("learning_rate")
     here = "learning_rate"
     yield from script.constant("optimizer.learning_rate", "LEARNING_RATE")

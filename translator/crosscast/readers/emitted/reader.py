@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.readers.emitted.configuration import configuration
 from crosscast.readers.emitted.course import course
 from crosscast.readers.emitted.optimizer import optimizer
 from crosscast.readers.emitted.script import NAME, Script
@@ -27,11 +28,13 @@ class EmittedReader:
     """Reads the output of `crosscast compile`."""
 
     name = NAME
-    hints = ("def train_window",)
+    hints = ("def train_window", "def make_schedule")
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts by the recipe's own names; nothing for any other program."""
         script = Script(tuple(program.modules))
+        if script.is_configuration:
+            yield from configuration(script)
         if not script.is_emitted:
             return
         backend = _backend(script)

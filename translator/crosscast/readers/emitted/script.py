@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "batches"})
 CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})
+MADE = frozenset({"make_loader", "learning_rate", "make_optimizer", "make_schedule"})
+"""Functions that are emitted beside the configuration of a layer on PyTorch."""
 NAME = "emitted"
 _STEP = frozenset({"train_window", "learning_rate"})
 """Functions of emitted scripts and of a training step that is emitted alone."""
@@ -63,6 +65,11 @@ class Script:
     def is_emitted(self) -> bool:
         """Whether it has the functions and constants that every emitted script has."""
         return self.functions.keys() >= FUNCTIONS and self.constants.keys() >= CONSTANTS
+
+    @property
+    def is_configuration(self) -> bool:
+        """Whether it is what is emitted for a layer: Accelerate, Lightning, Fabric."""
+        return self.functions.keys() >= MADE and self.constants.keys() >= CONSTANTS
 
     def text(self, *names: str) -> str:
         """Return the text of functions; those that are not there have none."""

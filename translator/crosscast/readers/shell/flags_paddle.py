@@ -104,7 +104,12 @@ def tell_trainer_flags(said: Said, settings: Settings) -> None:
     """Say what flags of PaddleNLP's Trainer mean: they are those of Hugging Face's, and more."""
     inner = Said(said.reader, said.layer, said.confidence)
     tell_trainer(inner, settings, api="paddle_cli_flags")
-    said.facts += [f for f in inner.facts if f.field not in ("framework", "parallel.kind")]
+    weights = settings.get("fp16_opt_level")
+    full = weights is not None and weights.text == "O2" and settings.is_on("fp16", "bf16")
+    untold = ("framework", "parallel.kind", *(("precision.mode",) if full else ()))
+    said.facts += [f for f in inner.facts if f.field not in untold]
+    if full:
+        said.tell("precision.mode", "full", weights)
     said.diagnostics += inner.diagnostics
     said.tell("framework", "paddle", origin="presence")
     scale = settings.get("scale_loss")

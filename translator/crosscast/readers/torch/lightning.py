@@ -31,6 +31,7 @@ _FABRIC = re.compile(
 )
 _PARSER = re.compile(rf"{_PACKAGE}(\.trainer(\.trainer)?)?\.Trainer\.add_argparse_args")
 _MODULE = re.compile(rf"{_PACKAGE}(\.core(\.\w+)?)?\.LightningModule")
+_PLUGINS = ("MixedPrecision", "MixedPrecisionPlugin")
 _KINDS = (
     (re.compile(r"fsdp|fully_sharded"), "fsdp"),
     (re.compile(r"deepspeed"), "deepspeed"),
@@ -78,12 +79,22 @@ def _trainer(told: Told, call: Call, program: Program) -> None:
     places = [place, *(place_of(one) for one in parsers)] if by_flags else [place]
     _strategy(told, bound, call)
     _processes(told, bound, call)
-    precision(told, bound.get("precision"), call, places, by_flags=by_flags)
+    chosen = bound.get("precision") or _plugin(bound.get("plugins"), call)
+    precision(told, chosen, call, places, by_flags=by_flags)
     accumulation(told, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
     clipping(told, bound, call, places, by_flags=by_flags)
     for name in ("max_epochs", "n_epochs"):
         if name in bound:
             told.number("run.epochs", evaluate(bound[name], call.module), place)
+
+
+def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
+    """Return what a precision plugin among the plugins is told: `MixedPrecision("16-mixed", …)`."""
+    for one in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
+        if isinstance(one, ast.Call) and last(call.module.resolve(one.func)) in _PLUGINS:
+            named = {keyword.arg: keyword.value for keyword in one.keywords}
+            return named.get("precision", one.args[0] if one.args else None)
+    return None
 
 
 def _strategy(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
@@ -156,7 +167,8 @@ def _fabric(told: Told, call: Call) -> None:
     place = place_of(call)
     told.say("api", "lightning_fabric", place)
     told.say("parallel.kind", "library", place)
-    precision(told, call.bound().get("precision"), call, [place], by_flags=False)
+    chosen = call.bound().get("precision") or _plugin(call.bound().get("plugins"), call)
+    precision(told, chosen, call, [place], by_flags=False)
     told.say("scaler_update.status", "library", place)
     _strategy(told, dict(call.bound()), call)
     _processes(told, dict(call.bound()), call)

@@ -18,6 +18,7 @@ from crosscast.readers.config.trainer_settings import (
 )
 from crosscast.readers.python.calls import last
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.shell.flags_paddle import tell_trainer_flags
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.told import Told, place_of
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.project import Program
 
 NAME = "transformers"
-_PACKAGES = ("transformers.", "trl.", "optimum.", "sentence_transformers.", "peft.")
+_PADDLE = "paddlenlp."
+_PACKAGES = ("transformers.", "trl.", "optimum.", "sentence_transformers.", "peft.", _PADDLE)
 _CLASSES = frozenset(
     {
         *("TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig"),
@@ -66,7 +68,8 @@ def _is_arguments(name: str, program: Program) -> bool:
 def _by_call(call: Call) -> Iterator[Fact]:
     settings = from_call(call)
     said = Said(NAME, layer=Layer.SCRIPT)
-    tell_trainer(said, settings)
+    paddle = any(name.startswith(_PADDLE) for name in call.names)
+    (tell_trainer_flags if paddle else tell_trainer)(said, settings)
     facts = with_expressions(said, texts_of(call))
     switches = [name for name in ("fp16", "bf16") if name in call.bound()]
     fixed = all(isinstance(call.bound()[name], ast.Constant) for name in switches)
@@ -78,7 +81,7 @@ def _by_call(call: Call) -> Iterator[Fact]:
     place = place_of(call)
     told = Told(NAME)
     told.say("parallel.kind", "library", place)
-    told.say("api", "hf_trainer", place)
+    told.say("api", "paddle_cli_flags" if paddle else "hf_trainer", place)
     yield from (one if one.places else replace(one, places=(place,)) for one in facts)
     yield from told.facts
 

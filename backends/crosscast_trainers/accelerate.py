@@ -1,0 +1,74 @@
+"""Accelerate: the YAML of `accelerate launch`, and the Python that says the rest."""
+
+from __future__ import annotations
+
+import crosscast_trainers.conditions as it
+from crosscast.capability import Evidence
+from crosscast.recipe import Recipe
+from crosscast.target import Dialect, File
+from crosscast_trainers.backend import LayerBackend
+from crosscast_trainers.rows import PROBES, Facts, clips_by_torch, common, torch_precision
+from crosscast_trainers.torch_rows import torch_rows
+from crosscast_trainers.training import training_view
+
+FACTS = Facts(
+    evidence=Evidence.MEASURED_CPU, probe=f"{PROBES}test_accelerate_reads_its_configuration"
+)
+_CONFORMANCE = "trainers/test_conformance.py::test_answers_are_those_of_the_page"
+
+ROWS = (
+    *torch_precision(FACTS),
+    FACTS.exact("precision", "mixed_precision"),
+    FACTS.exact("loss_scaling", "GradScalerKwargs"),
+    FACTS.near(
+        "accumulation.normalize_by",
+        "means of micro-batches are averaged, whatever they hold",
+        "CC336",
+        it.uneven_micro_batches,
+        _CONFORMANCE,
+    ),
+    FACTS.near(
+        "accumulation.tail",
+        "a short window is divided by a full one, as with tail: flush",
+        "CC337",
+        it.leaves_out_or_renormalizes,
+        _CONFORMANCE,
+    ),
+    FACTS.exact("accumulation", "GradientAccumulationPlugin"),
+    *clips_by_torch(FACTS, values=True),
+    FACTS.exact("clipping", "clip_grad_norm_ or clip_grad_value_ of the Accelerator"),
+    FACTS.exact("distributed", "num_processes"),
+    *torch_rows(FACTS),
+    *common(FACTS),
+)
+
+
+def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
+    """Return the YAML and the Python beside it."""
+    view = training_view(recipe, "Accelerate")
+    view |= {
+        "itertools": False,
+        "collections": ("Callable",),
+        "syncs": recipe.accumulation.tail != "carry",
+        "waits": it.counts_updates(recipe),
+    }
+    wrapped = {"view": view}
+    return (
+        File(
+            path="accelerate.yaml", template="trainers/accelerate/accelerate.yaml.j2", view=wrapped
+        ),
+        File(path="training.py", template="trainers/accelerate/training.py.j2", view=wrapped),
+    )
+
+
+BACKEND = LayerBackend(
+    name="accelerate",
+    title="Accelerate",
+    distributions=("accelerate",),
+    dialects=(
+        Dialect(name="yaml", title="Accelerate 1.10 or newer", since="1.10", emits="configuration"),
+    ),
+    rows=ROWS,
+    files=files,
+)
+"""Accelerate by its YAML."""

@@ -1,0 +1,83 @@
+"""Arguments as the Trainers of Hugging Face and PaddleNLP take them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import crosscast_trainers.conditions as it
+from crosscast.emit import py_literal
+from crosscast.recipe import Adam, AdamW, Recipe
+from crosscast.target import File
+from crosscast_trainers.training import heading
+
+
+def batch_and_rate(recipe: Recipe) -> dict[str, Any]:
+    """Return the arguments about seed, rows, micro-batches, rate and decay."""
+    optimizer = recipe.optimizer
+    found: dict[str, Any] = {
+        "seed": recipe.seed,
+        "per_device_train_batch_size": recipe.batch.micro_batch_size,
+        "gradient_accumulation_steps": recipe.accumulation.steps,
+        "learning_rate": optimizer.learning_rate,
+        "weight_decay": optimizer.weight_decay,
+    }
+    if isinstance(optimizer, Adam | AdamW):
+        found |= {
+            "adam_beta1": optimizer.betas[0],
+            "adam_beta2": optimizer.betas[1],
+            "adam_epsilon": optimizer.eps,
+        }
+    return found
+
+
+def schedule_arguments(recipe: Recipe) -> dict[str, Any]:
+    """Return length, warm-up and name of the schedule."""
+    schedule = recipe.schedule
+    name = it.shape(recipe)
+    if name == "constant" and schedule.warmup_steps:
+        name = "constant_with_warmup"
+    return {
+        "max_steps": schedule.total_steps,
+        "warmup_steps": schedule.warmup_steps,
+        "lr_scheduler_type": name,
+    }
+
+
+def arguments_files(
+    recipe: Recipe, layer: str, title: str, arguments: Mapping[str, Any], more: Mapping[str, Any]
+) -> tuple[File, ...]:
+    """Return arguments.json, and training_arguments.py with the same as a function.
+
+    Args:
+        recipe: what they say.
+        layer: folder of the template.
+        title: the layer for people.
+        arguments: by name, in the order to be printed.
+        more: what else the template prints.
+    """
+    view = {
+        **heading(recipe, f"arguments of {title}"),
+        "arguments": tuple(f"{name}={_literal(value)}," for name, value in arguments.items()),
+        **more,
+    }
+    return (
+        File(
+            path="arguments.json",
+            template="trainers/text.j2",
+            view={"text": json.dumps(dict(arguments), indent=2)},
+        ),
+        File(
+            path="training_arguments.py",
+            template=f"trainers/{layer}/training_arguments.py.j2",
+            view={"view": view},
+        ),
+    )
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, Mapping):
+        inner = (f"{py_literal(name)}: {py_literal(one)}" for name, one in value.items())
+        return f"{{{', '.join(inner)}}}"
+    return py_literal(value)

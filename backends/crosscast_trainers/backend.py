@@ -1,0 +1,50 @@
+"""A backend whose output configures a program of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosscast.canonical import canonical_plan
+from crosscast.capability import Row
+from crosscast.codes import Code
+from crosscast.defaults import Defaults
+from crosscast.diagnostics import DiagnosticError
+from crosscast.emit import template_root
+from crosscast.recipe import Recipe, Section
+from crosscast.target import Dialect, File, Form, Lowered, without_script
+from crosscast_trainers.codes import CODES
+
+TEMPLATES = template_root()
+Files = Callable[[Recipe, Dialect], tuple[File, ...]]
+
+
+class NoOverrides(Section):
+    """A configuration has no settings of its own in a recipe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerBackend:
+    """Emits the configuration of one layer. `files` is what a recipe becomes in a dialect."""
+
+    name: str
+    title: str
+    distributions: tuple[str, ...]
+    dialects: tuple[Dialect, ...]
+    rows: tuple[Row, ...]
+    files: Files
+    codes: tuple[Code, ...] = CODES
+    defaults: tuple[Defaults, ...] = ()
+    overrides: type[Section] = NoOverrides
+    templates: Path = TEMPLATES
+
+    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
+        """Return the neutral plan and the files.
+
+        Raises:
+            DiagnosticError: CC306 for the form `step`: a configuration has none to import.
+        """
+        if form == "step":
+            raise DiagnosticError(without_script(self.name, "leave --form step out"))
+        return Lowered(plan=canonical_plan(recipe), files=self.files(recipe, dialect))

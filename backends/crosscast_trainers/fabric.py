@@ -1,0 +1,76 @@
+"""Lightning Fabric: its arguments, and the loop that it leaves to its users."""
+
+from __future__ import annotations
+
+from crosscast.capability import Evidence
+from crosscast.recipe import Recipe
+from crosscast.target import Dialect, File
+from crosscast_trainers.backend import LayerBackend
+from crosscast_trainers.lightning import PRECISIONS
+from crosscast_trainers.rows import PROBES, Facts, clips_by_torch, common, torch_precision
+from crosscast_trainers.torch_rows import torch_rows
+from crosscast_trainers.training import training_view
+
+FACTS = Facts(evidence=Evidence.MEASURED_CPU, probe=f"{PROBES}test_fabric_trains")
+
+ROWS = (
+    *torch_precision(FACTS),
+    FACTS.exact("precision", "precision of Fabric"),
+    FACTS.exact("loss_scaling", "MixedPrecision with a GradScaler of its own"),
+    FACTS.exact("accumulation", "train_window, which windows gives its micro-batches"),
+    *clips_by_torch(FACTS, values=True),
+    FACTS.exact("clipping", "clip_gradients"),
+    FACTS.exact("distributed", "devices and strategy"),
+    *torch_rows(FACTS),
+    *common(FACTS),
+)
+_COUNTS = {
+    "sample": 'sum(len(batch["labels"]) for batch in micro_batches)',
+    "microbatch": "len(micro_batches)",
+    "token": 'sum(int((batch["labels"] != -100).sum()) for batch in micro_batches)',
+}
+
+
+def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
+    """Return the module that makes Fabric and trains."""
+    view = training_view(recipe, "Fabric")
+    rows = recipe.batch.micro_batch_size if recipe.accumulation.normalize_by == "sample" else 1
+    full = recipe.accumulation.steps * rows if recipe.accumulation.tail == "flush" else 0
+    view |= {
+        "itertools": True,
+        "collections": ("Callable", "Iterable", "Iterator"),
+        "precision": PRECISIONS[recipe.half],
+        "waits": recipe.schedule.tick == "update",
+        "full_window": full,
+        "unit": "rows" if rows > 1 else "micro-batches",
+        "divides": _divides(recipe, bool(full)),
+    }
+    template = "trainers/fabric/training.py.j2"
+    return (File(path="training.py", template=template, view={"view": view}),)
+
+
+def _divides(recipe: Recipe, full: bool) -> tuple[str, ...]:
+    """Return the lines that find what the losses of a window are divided by."""
+    unit = recipe.accumulation.normalize_by
+    if full:
+        return ("divisor = FULL_WINDOW",)
+    count = f"count = {_COUNTS[unit]}"
+    least = "max(1, count)" if unit == "token" else "count"
+    if recipe.processes == 1:
+        return (count, f"divisor = {least}")
+    mean = 'fabric.all_reduce(torch.tensor(float(count)), reduce_op="mean")'
+    divisor = "divisor = count.clamp(min=1 / PROCESSES)" if unit == "token" else "divisor = count"
+    return (count, f"count = {mean}", divisor)
+
+
+BACKEND = LayerBackend(
+    name="fabric",
+    title="Lightning Fabric",
+    distributions=("lightning",),
+    dialects=(
+        Dialect(name="fabric", title="Lightning 2.5 or newer", since="2.5", emits="configuration"),
+    ),
+    rows=ROWS,
+    files=files,
+)
+"""Fabric by its arguments, with its loop."""

@@ -1,0 +1,75 @@
+"""Lightning: arguments of its Trainer, and a module with optimizer and schedule."""
+
+from __future__ import annotations
+
+import crosscast_trainers.conditions as it
+from crosscast.capability import Evidence
+from crosscast.recipe import Recipe
+from crosscast.target import Dialect, File
+from crosscast_trainers.backend import LayerBackend
+from crosscast_trainers.rows import PROBES, Facts, clips_by_torch, common, torch_precision
+from crosscast_trainers.torch_rows import torch_rows
+from crosscast_trainers.training import training_view
+
+FACTS = Facts(evidence=Evidence.MEASURED_CPU, probe=f"{PROBES}test_lightning_makes_its_trainer")
+_CONFORMANCE = "trainers/test_conformance.py::test_answers_are_those_of_the_page"
+PRECISIONS = {"": "32-true", "float16": "16-mixed", "bfloat16": "bf16-mixed"}
+
+ROWS = (
+    *torch_precision(FACTS),
+    FACTS.exact("precision", "precision of the Trainer"),
+    FACTS.exact("loss_scaling", "MixedPrecision with a GradScaler of its own"),
+    FACTS.near(
+        "accumulation.normalize_by",
+        "means of micro-batches are averaged, whatever they hold",
+        "CC336",
+        it.uneven_micro_batches,
+        _CONFORMANCE,
+    ),
+    FACTS.near(
+        "accumulation.tail",
+        "a short window is divided by a full one, as with tail: flush",
+        "CC337",
+        it.tail_is_not("flush"),
+        _CONFORMANCE,
+    ),
+    FACTS.exact("accumulation", "accumulate_grad_batches"),
+    *clips_by_torch(FACTS, values=True),
+    FACTS.exact("clipping", "gradient_clip_val and gradient_clip_algorithm"),
+    FACTS.near(
+        "schedule.tick",
+        "a skipped step moves the schedule",
+        "CC366",
+        it.counts_updates,
+        _CONFORMANCE,
+    ),
+    FACTS.exact("distributed", "devices and strategy"),
+    *torch_rows(FACTS),
+    *common(FACTS),
+)
+
+
+def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
+    """Return the module that makes the Trainer."""
+    view = training_view(recipe, "Lightning")
+    view |= {
+        "itertools": False,
+        "collections": ("Callable",) if view["own_rates"] else (),
+        "precision": PRECISIONS[recipe.half],
+        "plugin": it.either(it.other_start, it.other_factors, it.other_interval)(recipe),
+    }
+    template = "trainers/lightning/trainer.py.j2"
+    return (File(path="trainer.py", template=template, view={"view": view}),)
+
+
+BACKEND = LayerBackend(
+    name="lightning",
+    title="Lightning Trainer",
+    distributions=("lightning",),
+    dialects=(
+        Dialect(name="trainer", title="Lightning 2.5 or newer", since="2.5", emits="configuration"),
+    ),
+    rows=ROWS,
+    files=files,
+)
+"""Lightning by the arguments of its Trainer."""

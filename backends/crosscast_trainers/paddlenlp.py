@@ -1,0 +1,196 @@
+"""PaddleNLP's Trainer: TrainingArguments as JSON and as a function.
+
+The facts are read in the sources of PaddleNLP 2.8.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import crosscast_trainers.conditions as it
+from crosscast.capability import Evidence
+from crosscast.recipe import DynamicLossScaling, GlobalNormClipping, Recipe
+from crosscast.target import Dialect, File
+from crosscast_trainers.arguments import arguments_files, batch_and_rate, schedule_arguments
+from crosscast_trainers.backend import LayerBackend
+from crosscast_trainers.rows import PROBES, Facts, common, launched
+
+FACTS = Facts(evidence=Evidence.DOCUMENTED, probe=f"{PROBES}test_paddlenlp_reads_its_arguments")
+_OPTIMIZERS = "hand an optimizer of your own to Trainer(optimizers=...)"
+
+PRECISION_ROWS = (
+    FACTS.near(
+        "precision.mode",
+        "O2 leaves normalization layers half, too, with bfloat16",
+        "CC334",
+        it.bfloat16_weights,
+    ),
+    FACTS.near("precision.ops", "Paddle's lists of O1 and O2 decide", "CC334", it.half),
+    FACTS.near("precision.tf32", "NVIDIA_TF32_OVERRIDE of the environment decides", "CC333"),
+    FACTS.exact("precision", "fp16 or bf16, with fp16_opt_level O1 or O2"),
+    FACTS.lacks(
+        "loss_scaling.mode",
+        "the loss scale is never constant: write mode: dynamic",
+        "CC335",
+        it.static,
+    ),
+    FACTS.lacks(
+        "loss_scaling.mode",
+        "float16 always comes with a loss scale: write mode: dynamic",
+        "CC335",
+        it.unscaled_float16,
+    ),
+    *(
+        FACTS.near(f"loss_scaling.{name}", how, "CC335", when)
+        for name, how, when in (
+            ("growth_factor", "the scale doubles and halves", it.other_factors),
+            ("backoff_factor", "the scale doubles and halves", it.other_factors),
+            ("growth_interval", "the scale grows after 2000 clean steps", it.other_interval),
+            ("min_scale", "the scale has no floor", it.dynamic),
+            ("max_scale", "the scale has no ceiling", it.bounded_above),
+            ("hysteresis", "the scale backs off at the first overflow", it.hysteresis),
+            ("hysteresis_mode", "the scale backs off at the first overflow", it.hysteresis),
+        )
+    ),
+    FACTS.exact("loss_scaling", "GradScaler with scale_loss as its first scale"),
+)
+STEP_ROWS = (
+    FACTS.near("seed", "seed, by which the Trainer's own sampler orders the rows", "CC333"),
+    FACTS.near(
+        "accumulation.normalize_by",
+        "means of micro-batches are averaged, whatever they hold",
+        "CC336",
+        it.uneven_micro_batches,
+    ),
+    FACTS.near(
+        "accumulation.tail",
+        "the micro-batches that are left over are added to the first window of the next epoch",
+        "CC337",
+        it.tail_is_not(""),
+    ),
+    FACTS.exact("accumulation.dtype", "amp_master_grad"),
+    FACTS.lacks(
+        "clipping.kind",
+        "only the norm of all gradients can be clipped",
+        "CC338",
+        it.either(it.clips_values, it.clips_each),
+    ),
+    FACTS.lacks("clipping.exempt", "all gradients are clipped", "CC338", it.clips_some),
+    FACTS.near("clipping.eps", "nothing is added to the norm", "CC338", it.clip_eps_is_not(0.0)),
+    FACTS.exact("clipping", "max_grad_norm, 0 for none"),
+    FACTS.adapted("optimizer.name", "AdamW without decay is the same", "CC367", it.plain_adam),
+    FACTS.lacks(
+        "optimizer.name",
+        f"of this form there is none: {_OPTIMIZERS}",
+        "CC339",
+        it.either(it.optimizer_is_not("adam", "adamw"), it.coupled_adam),
+    ),
+    FACTS.lacks(
+        "optimizer.eps_placement",
+        f"epsilon comes after the correction: {_OPTIMIZERS}",
+        "CC339",
+        it.raw_epsilon,
+    ),
+    FACTS.lacks(
+        "optimizer.bias_correction",
+        f"moments are always corrected: {_OPTIMIZERS}",
+        "CC339",
+        it.uncorrected,
+    ),
+    FACTS.lacks("optimizer.groups", f"there are none: {_OPTIMIZERS}", "CC344", it.grouped),
+    FACTS.lacks(
+        "optimizer.no_decay",
+        "biases and norms never decay, all else does: write no_decay: [bias, layer_norm]",
+        "CC344",
+        it.spares_others,
+    ),
+    FACTS.near(
+        "optimizer.no_decay",
+        "weights without decay are those with `bias` or `norm` in their names",
+        "CC344",
+        it.spares,
+    ),
+    FACTS.exact("optimizer", "optim, learning_rate, adam_*, weight_decay"),
+    FACTS.lacks(
+        "schedule.name",
+        "write constant, linear, cosine or polynomial",
+        "CC359",
+        it.schedule_is_not("constant", "linear", "cosine", "polynomial"),
+    ),
+    FACTS.lacks(
+        "schedule.decay_from", "falls from the end of the warm-up", "CC359", it.falls_from_start
+    ),
+    FACTS.lacks(
+        "schedule.end_lr",
+        "the end is below the start: write constant",
+        "CC359",
+        it.never_falls,
+    ),
+    FACTS.lacks(
+        "schedule.end_lr", "a cosine falls to 0: write end_lr 0", "CC359", it.curve_above_zero
+    ),
+    FACTS.adapted(
+        "schedule.name", "polynomial of power 1, with lr_end", "CC367", it.line_above_zero
+    ),
+    FACTS.near(
+        "schedule.tick",
+        "a skipped step does not move the schedule",
+        "CC366",
+        it.counts_attempts,
+    ),
+    FACTS.exact("schedule", "lr_scheduler_type, warmup_steps, max_steps, lr_end, power"),
+    FACTS.near(
+        "activation_checkpointing",
+        "recompute: models of PaddleNLP have it, your own has to",
+        "CC333",
+        it.recomputed,
+    ),
+)
+
+
+def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
+    """Return the arguments for PdArgumentParser, and the function that makes them."""
+    return arguments_files(recipe, "paddlenlp", "PaddleNLP's Trainer", _given(recipe), {})
+
+
+def _given(recipe: Recipe) -> dict[str, Any]:
+    clipping, schedule, scaling = recipe.clipping, recipe.schedule, recipe.loss_scaling
+    found: dict[str, Any] = {
+        "output_dir": f"runs/{recipe.name}-paddlenlp",
+        **batch_and_rate(recipe),
+        "optim": "adamw",
+        "max_grad_norm": clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0,
+        **schedule_arguments(recipe),
+    }
+    if schedule.name == "polynomial" or it.line_above_zero(recipe):
+        found["lr_scheduler_type"] = "polynomial"
+        found |= {"lr_end": schedule.end_lr, "power": schedule.power}
+    found |= {"fp16": it.float16(recipe), "bf16": it.bfloat16(recipe)}
+    if recipe.half:
+        found["fp16_opt_level"] = "O2" if it.half_weights(recipe) else "O1"
+    if it.half_weights(recipe):
+        found["amp_master_grad"] = not it.half_sums(recipe)
+    if isinstance(scaling, DynamicLossScaling):
+        found["scale_loss"] = scaling.init_scale
+    found["recompute"] = recipe.activation_checkpointing
+    return found
+
+
+BACKEND = LayerBackend(
+    name="paddlenlp",
+    title="PaddleNLP Trainer",
+    distributions=("paddlenlp",),
+    dialects=(
+        Dialect(
+            name="arguments",
+            title="PaddleNLP 2.6 to 2.8",
+            since="2.6",
+            until="3.0",
+            evidence=Evidence.DOCUMENTED,
+            emits="configuration",
+        ),
+    ),
+    rows=(*PRECISION_ROWS, *STEP_ROWS, launched(FACTS), *common(FACTS)),
+    files=files,
+)
+"""PaddleNLP's Trainer by its arguments."""

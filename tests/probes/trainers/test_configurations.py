@@ -1,0 +1,214 @@
+"""Layers load what is emitted for them with code of their own, and understand what was meant."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast import plan as ops
+from crosscast.canonical import canonical_plan
+from crosscast.compiler import compile_recipe
+from crosscast.schedule import learning_rate
+from frameworks.subprocesses import require, run_python
+from recipe_texts import FLOAT16, recipe_of
+
+PROGRAM = Path(__file__).with_name("read_configuration.py")
+SIX_ROWS = "{source: synthetic, train_rows: 6, shuffle: false}"
+SGD = "{name: sgd, learning_rate: 1.0}"
+EVERY = {
+    "data": SIX_ROWS,
+    "batch": "{micro_batch_size: 2}",
+    "optimizer": SGD,
+    "schedule": "{name: constant, total_steps: 4}",
+}
+"""Three micro-batches an epoch, two a window: means 1.5, 3.5 and 5.5."""
+
+
+def emitted(tmp_path: Path, target: str, **changes: str | None) -> Path:
+    (one,) = compile_recipe(recipe_of(**changes), [target])
+    folder = tmp_path / target
+    folder.mkdir()
+    for path, file in one.files.items():
+        (folder / path).write_text(file.text, encoding="utf-8")
+    return folder
+
+
+def read(tmp_path: Path, layer: str, *variants: dict[str, str], **changes: str) -> list[Any]:
+    """Return what a layer understood, for every variant of the recipe in one process."""
+    require({"fabric": "lightning"}.get(layer, layer))
+    folders = []
+    for number, variant in enumerate(variants or ({},)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        folders.append(emitted(folder, layer, **changes | variant))
+    found: list[Any] = run_python(PROGRAM, "torch", layer, *folders)
+    return found
+
+
+def optional(package: str) -> None:
+    """Skip the test where a layer is missing that does not install with the others."""
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("tail", "weight"), [("flush", -10.5), ("carry", -13.0)])
+def test_accelerate_reads_its_configuration(tmp_path: Path, tail: str, weight: float) -> None:
+    (found,) = read(tmp_path, "accelerate", accumulation=f"{{steps: 2, tail: {tail}}}", **EVERY)
+    # Windows (1.5, 3.5), (5.5) or (5.5, 1.5), (3.5, 5.5), each divided by two.
+    assert found == {
+        "yaml": ["no", 1],
+        "steps": 2,
+        "syncs": tail == "flush",
+        "scaler": None,
+        "weight": weight,
+    }
+
+
+@pytest.mark.torch
+def test_accelerate_is_told_of_the_loss_scale(tmp_path: Path) -> None:
+    scaling = "{mode: dynamic, init_scale: 1024.0, growth_factor: 4.0, growth_interval: 7}"
+    (found,) = read(tmp_path, "accelerate", precision=FLOAT16, loss_scaling=scaling, **EVERY)
+    assert found["yaml"] == ["fp16", 1]
+    assert found["scaler"] == {
+        "init_scale": 1024.0,
+        "growth_factor": 4.0,
+        "backoff_factor": 0.5,
+        "growth_interval": 7,
+    }
+
+
+FABRIC = [
+    ("{steps: 2, tail: flush}", -(2.5 + 2.75) * 2),
+    ("{steps: 2, tail: flush_renormalized}", -(2.5 + 5.5) * 2),
+    ("{steps: 2, tail: drop}", -2.5 * 4),
+    ("{steps: 2, tail: carry}", -(2.5 + 3.5 + 4.5 + 2.5)),
+]
+
+
+@pytest.mark.torch
+def test_fabric_trains(tmp_path: Path) -> None:
+    found = read(tmp_path, "fabric", *({"accumulation": one} for one, _ in FABRIC), **EVERY)
+    assert [one["weight"] for one in found] == pytest.approx([weight for _, weight in FABRIC])
+
+
+@pytest.mark.torch
+def test_fabric_has_the_precision(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, "fabric", precision=FLOAT16)
+    assert found["precision"] == "16-mixed"
+
+
+@pytest.mark.torch
+def test_lightning_makes_its_trainer(tmp_path: Path) -> None:
+    clipping = "{kind: value, max_value: 100.0}"
+    accumulation = "{steps: 2, tail: flush}"
+    (found,) = read(tmp_path, "lightning", clipping=clipping, accumulation=accumulation, **EVERY)
+    assert found == {
+        "precision": "32-true",
+        "steps": 2,
+        "clip": [100.0, "GradClipAlgorithmType.VALUE"],
+        "max_steps": 4,
+        "weight": pytest.approx(-10.5),
+    }
+
+
+@pytest.mark.torch
+def test_lightning_takes_the_loss_scale(tmp_path: Path) -> None:
+    scaling = "{mode: dynamic, init_scale: 1024.0}"
+    (found,) = read(tmp_path, "lightning", precision=FLOAT16, loss_scaling=scaling)
+    assert found["precision"] == "16-mixed"
+
+
+SCHEDULES = [
+    "{name: constant, total_steps: 9}",
+    "{name: constant, total_steps: 9, warmup_steps: 3}",
+    "{name: linear, total_steps: 9, warmup_steps: 3}",
+    "{name: linear, total_steps: 9, end_lr: 1.0e-4}",
+    "{name: cosine, total_steps: 9, warmup_steps: 2}",
+    "{name: cosine, total_steps: 9, warmup_steps: 2, end_lr: 1.0e-4}",
+    "{name: polynomial, total_steps: 9, warmup_steps: 2, power: 2.0, end_lr: 1.0e-4}",
+    "{name: inverse_sqrt, total_steps: 9, warmup_steps: 2}",
+]
+
+
+def wanted(schedule: str, count: int) -> list[float]:
+    """Return the rates that the recipe means."""
+    op = canonical_plan(recipe_of(schedule=schedule)).find(ops.Schedule)
+    assert op is not None
+    return [learning_rate(op, position) for position in range(count)]
+
+
+@pytest.mark.torch
+def test_transformers_has_the_schedules(tmp_path: Path) -> None:
+    found = read(tmp_path, "transformers", *({"schedule": one} for one in SCHEDULES))
+    for schedule, one in zip(SCHEDULES, found, strict=True):
+        assert one["rates"] == pytest.approx(wanted(schedule, 9)), schedule
+
+
+@pytest.mark.torch
+def test_transformers_reads_its_arguments(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, "transformers", precision=FLOAT16)
+    assert found["same"]
+    expected = {
+        "per_device_train_batch_size": "4",
+        "gradient_accumulation_steps": "2",
+        "learning_rate": "0.001",
+        "weight_decay": "0.01",
+        "max_grad_norm": "0.0",
+        "fp16": "True",
+    }
+    assert expected.items() <= found["given"].items()
+
+
+@pytest.mark.torch
+def test_deepspeed_reads_its_configuration(tmp_path: Path) -> None:
+    optional("deepspeed")
+    schedule = "{name: linear, total_steps: 9, warmup_steps: 3}"
+    scaling = "{mode: dynamic, init_scale: 1024.0, growth_interval: 3, hysteresis: 2, min_scale: 2}"
+    (found,) = read(
+        tmp_path,
+        "deepspeed",
+        schedule=schedule,
+        precision=FLOAT16,
+        loss_scaling=scaling.replace("min_scale: 2", "min_scale: 2.0"),
+        clipping="{kind: global_norm, max_norm: 0.5}",
+    )
+    assert found["batch"] == [8, 4, 2]
+    assert found["clipping"] == 0.5
+    assert found["half"] == [True, False, "fp32"]
+    assert found["optimizer"][0] == "adamw"
+    assert found["optimizer"][1]["weight_decay"] == 0.01
+    # One step later than the recipe; the scale grows with the fourth clean step, then every third.
+    assert found["rates"] == pytest.approx([0.0, *wanted(schedule, 7)])
+    grown = list(itertools.chain([1024] * 3, [2048] * 3, [4096] * 2))
+    assert found["scales"] == [*grown, 4096, 2048, 1024]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("schedule", "late"),
+    [
+        ("{name: constant, total_steps: 9, warmup_steps: 3}", True),
+        ("{name: cosine, total_steps: 9, warmup_steps: 3, end_lr: 1.0e-4}", False),
+    ],
+)
+def test_deepspeed_warms_up_one_step_later(tmp_path: Path, schedule: str, late: bool) -> None:
+    optional("deepspeed")
+    (found,) = read(tmp_path, "deepspeed", schedule=schedule)
+    rates = wanted(schedule, 8)
+    assert found["rates"][:4] == pytest.approx([0.0, *rates[:3]])
+    assert found["rates"][4:] == pytest.approx(rates[3:7] if late else rates[4:])
+
+
+@pytest.mark.paddle
+def test_paddlenlp_reads_its_arguments(tmp_path: Path) -> None:
+    optional("paddlenlp")
+    (found,) = read(tmp_path, "paddlenlp", precision=FLOAT16)
+    assert found["given"]["fp16"] == "True"
+    given = json.loads((tmp_path / "0" / "paddlenlp" / "arguments.json").read_text())
+    assert found["given"].keys() == given.keys()

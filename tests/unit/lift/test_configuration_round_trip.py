@@ -1,0 +1,61 @@
+"""What a configuration of a layer says exactly, lift reads back from it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from configuration_recipes import TARGETS, configurable_recipes
+from crosscast.capability import Verdict
+from crosscast.compiler import Compiled, compile_recipe
+from crosscast.diagnostics import DiagnosticError
+from crosscast.lift.analyse import analyse
+from crosscast.lift.drafting import lift
+from crosscast.lift.sides import Side, differences, flat
+from crosscast.recipe import Recipe
+from crosscast.source import Source
+
+KEPT = (Verdict.EXACT, Verdict.ADAPTED)
+QUICK = settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def sources_of(one: Compiled) -> list[Source]:
+    return [Source(f"out/{path}", file.text) for path, file in one.files.items()]
+
+
+def side(recipe: Recipe) -> Side:
+    return Side(path="", values=flat(recipe), places={}, unknown=frozenset())
+
+
+def lost(recipe: Recipe, one: Compiled) -> dict[str, tuple[object, object]]:
+    """Return what is said exactly and read back as something else."""
+    found = lift(analyse(sources_of(one)))
+    assert found.recipe is not None, found.diagnostics
+    exact = {judgement.path for judgement in one.judgements if judgement.row.verdict in KEPT}
+    if "accumulation.tail" not in exact:
+        # Whether the mean of the micro-batches is that of the rows depends on it.
+        exact.discard("accumulation.normalize_by")
+    return {
+        d.path: (d.left, d.right)
+        for d in differences(side(recipe), side(found.recipe))
+        if d.path in exact
+    }
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@QUICK
+@given(data=st.data())
+def test_every_field_that_is_expressed_comes_back(target: str, data: st.DataObject) -> None:
+    recipe = data.draw(configurable_recipes(target))
+    try:
+        (one,) = compile_recipe(recipe, [target])
+    except DiagnosticError:
+        return
+    assert lost(recipe, one) == {}
