@@ -178,7 +178,7 @@ def test_a_loop_that_scales_becomes_one_of_keras_3() -> None:
         (f"for x in y:\n    {ON}{COMPILED}", "cannot be moved"),
         (ON.replace('"1"', "str(amp)") + COMPILED, "becomes str(amp)"),
         (f"{COMPILED}if late():\n    {ON}", "cannot be moved"),
-        (f"{MODEL}amp = tell(model)\nif amp:\n    {ON}{COMPILED}", "only known after"),
+        (f"{MODEL}amp = tell(model)\nif amp:\n    {ON}{COMPILED}", "no certain place"),
         (OPTION.replace("True", "use(1)") + COMPILED, "not certain"),
         (
             "options = {'auto_mixed_precision': True}\n"
@@ -202,6 +202,35 @@ def test_a_loop_that_scales_becomes_one_of_keras_3() -> None:
 )
 def test_refusals(text: str, why: str) -> None:
     assert why in refused(HEAD + text, "CM203")
+
+
+def test_imports_below_the_model() -> None:
+    text = HEAD + COMPILED.replace("model.compile", "import json\nmodel.compile") + ON
+    found = after(text, "CM203")
+    assert found.startswith(HEAD + SET + MODEL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"import os\n\n{ON}def f():\n    pass\n\n\nimport tensorflow as tf\n{COMPILED}",
+        HEAD + "args = parse()\n" + MODEL + "args.amp = args.amp and fast()\n"
+        f"if args.amp:\n    {ON}model.compile('adam', loss='mse')\n",
+        f"try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\nimport os\n{ON}"
+        + COMPILED,
+    ],
+)
+def test_no_certain_place(text: str) -> None:
+    assert refused(text, "CM203")
+
+
+def test_a_model_of_transformers_comes_after_the_policy() -> None:
+    text = HEAD + (
+        "from transformers import TFBertModel\n\namp = os.path.exists('amp')\n"
+        "bert = TFBertModel.from_pretrained('bert')\n"
+        f"if amp:\n    {ON}{COMPILED}"
+    )
+    assert f"if amp:\n    {SET}bert = " in after(text, "CM203")
 
 
 def test_a_model_that_another_function_is_given() -> None:

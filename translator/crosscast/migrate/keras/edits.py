@@ -148,6 +148,8 @@ def _cut(module: Module, call: ast.Call, argument: Argument, given: list[Argumen
     """Return the edit for one argument, with the comma before it (or behind the first one)."""
     place = given.index(argument)
     node = argument[1]
+    if place and _commented(module, given[place - 1][1], node):
+        return _cut_alone(module, node, given[place + 1 :])
     if place:
         before = given[place - 1][1]
         line, offset = before.end_lineno or 1, before.end_col_offset or 0
@@ -165,5 +167,35 @@ def _cut(module: Module, call: ast.Call, argument: Argument, given: list[Argumen
         column=column_at(module, line, offset),
         end_line=last,
         end_column=column_at(module, last, end),
+        text="",
+    )
+
+
+def _commented(module: Module, first: ast.expr | ast.keyword, second: ast.AST) -> bool:
+    """Whether a comment stands between two arguments."""
+    begin, end = (first.end_lineno or 1) - 1, getattr(second, "lineno", 1) - 1
+    if begin == end:
+        return False
+    head = module.lines[begin][column_at(module, begin + 1, first.end_col_offset or 0) - 1 :]
+    return "#" in head or any("#" in row for row in module.lines[begin + 1 : end])
+
+
+def _cut_alone(module: Module, node: ast.expr | ast.keyword, later: list[Argument]) -> Edit:
+    """Return the edit for an argument behind a comment, which stays with the comma before it."""
+    line, last = node.lineno, node.end_lineno or node.lineno
+    column = column_at(module, line, node.col_offset)
+    end = column_at(module, last, node.end_col_offset or 0)
+    rest = module.lines[last - 1][end - 1 :].strip()
+    if not module.lines[line - 1][: column - 1].strip() and rest in ("", ","):
+        line, column, last, end = line, 1, last + 1, 1
+    elif later:
+        last = later[0][1].lineno
+        end = column_at(module, last, later[0][1].col_offset)
+    return Edit(
+        file=module.source.name,
+        line=line,
+        column=column,
+        end_line=last,
+        end_column=end,
         text="",
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAKES = re.compile(
     r"keras\.(layers\.\w+|Sequential|Model|Input|models\.\w+|applications\.[\w.]+)"
-    r"|tensorflow_hub\.\w+"
+    r"|tensorflow_hub\.\w+|transformers\.TF\w+.*"
 )
 _DEPTH = 5
 _SETS = 'mixed_precision.set_global_policy("mixed_float16")'
@@ -59,14 +59,7 @@ def policy_edit(wish: Wish, program: Program) -> Edit | Refusal:
     block = _building_block(wish, program)
     if block is None:
         return _refuse(wish, "where the model is built is not certain", "before it is built")
-    if block.function is not None and any(
-        _makes(call, program, 0)
-        for module in program.modules
-        for call in module.calls
-        if module.function_of(call.node) is None
-        and module.class_of(call.node) is None
-        and not _only_runs(call, module)
-    ):
+    if _made_by_imports(block, program):
         return _refuse(wish, "layers are made while modules are imported", "before all of them")
     package = _keras(block.module)
     if not package:
@@ -81,7 +74,8 @@ def policy_edit(wish: Wish, program: Program) -> Edit | Refusal:
     if place is None:
         return _refuse(
             wish,
-            f"{wish.condition} is only known after the model may have been built",
+            "there is no certain place: what decides it must be known, and Keras imported, before "
+            "the model is built",
             "before the model is built",
         )
     text = f"{package}.{_SETS}\n"
@@ -96,6 +90,17 @@ def policy_edit(wish: Wish, program: Program) -> Edit | Refusal:
     return insert(block.module, line, column + 1, text)
 
 
+def _made_by_imports(block: Block, program: Program) -> bool:
+    """Whether layers are made at the top of modules, before a block runs."""
+    return any(
+        _makes(call, program, 0)
+        for module in program.modules
+        if module is not block.module or block.function is not None
+        for call in _calls(Block(module, None))
+        if not _only_runs(call, module)
+    )
+
+
 def _refuse(wish: Wish, why: str, where: str) -> Refusal:
     return Refusal(
         span=wish.module.span(wish.node),
@@ -106,7 +111,11 @@ def _refuse(wish: Wish, why: str, where: str) -> Refusal:
 
 def _keras(module: Module) -> str:
     """Return how a module names Keras: `tf.keras` or `keras`; empty: not at all."""
-    for statement in module.tree.body:
+    return _named(module.tree.body)
+
+
+def _named(body: list[ast.stmt]) -> str:
+    for statement in body:
         if isinstance(statement, ast.Import):
             for alias in statement.names:
                 if alias.name == "tensorflow":
@@ -234,19 +243,37 @@ def _same_block(wish: Wish, block: Block) -> bool:
 def _place(block: Block, wish: Wish, program: Program) -> ast.stmt | None:
     """Return the statement before which the policy is set; None if there is no such place."""
     body = block.body
-    first = _behind_imports(body)
-    if first >= len(body):
-        return None
+    making = [_may_make(one, block.module, program) for one in body]
+    last = making.index(True) if True in making else len(body)
+    first = min(_behind_imports(body), last)
     if not wish.condition:
-        return body[first]
+        ready = first < len(body) and (block.function is not None or _imports_keras(body[:first]))
+        return body[first] if ready else None
+    if last == len(body):
+        return None
     bound = _globals(block) | set(dir(builtins))
-    for place, statement in enumerate(body):
-        ready = set(wish.names) <= bound
-        if place >= first and (_may_make(statement, block.module, program)):
-            later = {name for one in body[place:] for name in _binds(one)}
-            return statement if ready and not later & set(wish.names) else None
+    for statement in body[:last]:
         bound |= set(_binds(statement))
-    return None
+    later = {name for one in body[last:] for name in _binds(one)}
+    if not set(wish.names) <= bound or later & set(wish.names) or _stored(body[last:], wish):
+        return None
+    return body[last] if block.function is not None or _imports_keras(body[:last]) else None
+
+
+def _imports_keras(body: list[ast.stmt]) -> bool:
+    """Whether Keras can be named behind some statements of a module."""
+    return bool(_named(body))
+
+
+def _stored(body: list[ast.stmt], wish: Wish) -> bool:
+    """Whether a part of a condition is changed, as in `args.amp = False`."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and ast.unparse(node) in wish.condition
+        for statement in body
+        for node in walk(statement)
+    )
 
 
 def _globals(block: Block) -> set[str]:

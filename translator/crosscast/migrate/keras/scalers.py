@@ -17,6 +17,7 @@ from crosscast.migrate.keras.program import (
     maker_of,
     open_call,
     optimizer_of,
+    own_choice,
 )
 from crosscast.migrate.keras.scales import is_literal
 from crosscast.pysource.names import meanings_of
@@ -52,10 +53,14 @@ def scaler_calls(program: Program) -> list[Call]:
     found: dict[int, Call] = {}
     for call in program.calls():
         names = call.names
-        if names and all(
-            (is_scaler(canonical(one)) or canonical(one) == f"{_LEFT}LossScaleOptimizer")
-            and not one.startswith("tf_keras.")
-            for one in names
+        if (
+            names
+            and all(
+                (is_scaler(canonical(one)) or canonical(one) == f"{_LEFT}LossScaleOptimizer")
+                and not one.startswith("tf_keras.")
+                for one in names
+            )
+            and not own_choice(call.module, call.node, "LossScaleOptimizer")
         ):
             found[id(call.node)] = call
     return list(found.values())
