@@ -229,6 +229,15 @@ def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        (
+            f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}other = paddle.mean(images)\n"
+            f"second = amp.decorate(paddle.optimizer.SGD(0.1), None, 8.0)\nsecond.minimize(other)\n",
+            "several optimizers are decorated",
+        ),
+        (
+            f"scaler = paddle.amp.GradScaler()\nscaler.step(other)\nif half:\n    {DECORATE}{REST}",
+            "under a condition",
+        ),
         (f"{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}", "under a condition"),
         (f"{DATA}{LOSS}{ADAM}for _ in range(2):\n    {DECORATE}{REST}", "in a loop"),
         (f"{LOSS}{ADAM}{DECORATE}{REST}", "in the same block"),

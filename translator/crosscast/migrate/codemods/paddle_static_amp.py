@@ -58,14 +58,12 @@ def run(subject: Subject) -> Iterator[Outcome]:
     program = subject.program
     if program is None or any("FLAGS_enable_pir_api" in one.text for one in subject.sources):
         return  # who chooses the representation of programs knows what works in it
-    scalers = any(call.name == "paddle.amp.GradScaler" for call in _calls(program))
-    for call in _calls(program):
+    decorated = [call for call in _calls(program) if _is_old(call, program)]
+    for call in decorated:
         name = call.name
-        if name not in _NAMES or len(call.names) != 1 or guarded(call.module, [_FLUID]):
-            continue
-        if scalers and name == DECORATE:
-            continue  # it is the form of Paddle 3
         try:
+            if len(decorated) > 1:
+                raise CannotError(call.node, "several optimizers are decorated")
             yield _change(call, program)
         except CannotError as error:
             yield Refusal(
@@ -80,6 +78,15 @@ def run(subject: Subject) -> Iterator[Outcome]:
 def _calls(program: Program) -> Iterator[Call]:
     for module in program.modules:
         yield from module.calls
+
+
+def _is_old(call: Call, program: Program) -> bool:
+    """Whether a call decorates an optimizer for certain, and no GradScaler minimizes with it."""
+    if call.name not in _NAMES or len(call.names) != 1 or guarded(call.module, [_FLUID]):
+        return False
+    return call.name != DECORATE or not any(
+        one.name == "paddle.amp.GradScaler.minimize" for one in _calls(program)
+    )
 
 
 def _change(call: Call, program: Program) -> Change:
