@@ -231,7 +231,7 @@ def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
     [
         (
             f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}other = paddle.mean(images)\n"
-            f"second = amp.decorate(paddle.optimizer.SGD(0.1), None, 8.0)\nsecond.minimize(other)\n",
+            "second = amp.decorate(paddle.optimizer.SGD(0.1))\nsecond.minimize(other)\n",
             "several optimizers are decorated",
         ),
         (

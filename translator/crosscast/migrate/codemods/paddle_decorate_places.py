@@ -1,0 +1,91 @@
+"""CM303: arguments of paddle.amp.decorate whose place is another since Paddle 2.5."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.lint.edits import insert_before
+from crosscast.lint.subject import Subject
+from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.pysource.calls import Call
+
+_NAMES = ("paddle.amp.decorate", "paddle.amp.amp_decorate")
+_OLD = ("master_weight", "save_dtype")
+"""Fourth and fifth until 2.4; since then dtype is the fourth and master_weight the fifth."""
+_KEPT = 3
+"""models, optimizers and level stand where they stood."""
+_TYPES = ("float16", "bfloat16", "float32")
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Name the arguments that are certainly the old ones; refuse those that may be either."""
+    if subject.program is None:
+        return
+    for module in subject.program.modules:
+        for call in module.calls:
+            if call.name in _NAMES and len(call.names) == 1 and len(call.node.args) > _KEPT:
+                yield from _outcome(call)
+
+
+def _outcome(call: Call) -> Iterator[Outcome]:
+    module, places = call.module, call.node.args[_KEPT:]
+    first = places[0]
+    if isinstance(first, ast.Constant) and first.value in _TYPES:
+        return  # dtype: it was written for the present signature
+    certain = isinstance(first, ast.Constant) and first.value in (True, False, None)
+    starred = any(isinstance(one, ast.Starred) for one in call.node.args)
+    if not certain or starred or len(places) > len(_OLD):
+        yield Refusal(
+            span=module.span(first),
+            message=f"{module.text(first)} is master_weight until Paddle 2.4 and dtype since 2.5",
+            hint="write it by name",
+        )
+        return
+    yield Change(
+        span=module.span(call.node),
+        message=f"{' and '.join(_OLD[: len(places)])} by name: since Paddle 2.5 dtype stands there",
+        edits=tuple(
+            insert_before(module, one, f"{name}=") for one, name in zip(places, _OLD, strict=False)
+        ),
+    )
+
+
+_BEFORE = """\
+import paddle
+
+model, optimizer = paddle.amp.decorate(
+    model, optimizer, "O2", None, "float32"  # saved in float32
+)
+"""
+_AFTER = """\
+import paddle
+
+model, optimizer = paddle.amp.decorate(
+    model, optimizer, "O2", master_weight=None, save_dtype="float32"  # saved in float32
+)
+"""
+_PRESENT = """\
+import paddle
+
+model, optimizer = paddle.amp.decorate(model, optimizer, "O2", "bfloat16", True)
+"""
+_EITHER = """\
+import paddle
+
+model, optimizer = paddle.amp.decorate(model, optimizer, "O2", wanted)
+"""
+
+CODEMOD = Codemod(
+    code="CM303",
+    name="paddle-decorate-places",
+    api="paddle3",
+    title="master_weight and save_dtype of paddle.amp.decorate by name, where they stood by place",
+    hints=("decorate",),
+    examples=(
+        Example(before=_BEFORE, after=_AFTER),
+        Example(before=_PRESENT, after=_PRESENT),
+        Example(before=_EITHER, after=_EITHER, refused="until Paddle 2.4 and dtype since 2.5"),
+    ),
+    run=run,
+)
