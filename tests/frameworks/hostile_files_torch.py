@@ -29,7 +29,6 @@ def main(folder: Path) -> list[str]:
     for _ in range(200):
         nested = {"a": nested}
     files: dict[str, Any] = {
-        "module.pt": torch.nn.Linear(2, 2),
         "bomb.pt": {"model": OrderedDict(w=torch.ones(2)), "x": Bomb(proof)},
         "wide.pt": {"model": {"w": torch.ones(1).expand(10**12)}, "optimizer": {}},
         "deep.pt": {"model": nested, "optimizer": {}},
@@ -42,6 +41,7 @@ def main(folder: Path) -> list[str]:
     (folder / "cut.pt").write_bytes(whole[: len(whole) // 2])
     odd = {"model": {"w": torch.ones(2), "s": torch.eye(2).to_sparse()}, "optimizer": {}}
     torch.save(odd, folder / "sparse.pt")
+    (folder / "flat.pt").unlink()
     return sorted(path.name for path in folder.iterdir())
 
 

@@ -74,6 +74,12 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def pairs_of(recipe: str) -> list[tuple[str, str]]:
+    """The ordered pairs that are tried: all six, or three where each is source and target once."""
+    ring = list(zip(FRAMEWORKS, (*FRAMEWORKS[1:], FRAMEWORKS[0]), strict=True))
+    return ring if recipe in FORMS else PAIRS
+
+
 def windows_of(recipe: str) -> tuple[int, int]:
     """How many windows the half of a run has, and the whole one."""
     return (HALF, WHOLE) if recipe in RECIPES else (12, 24)

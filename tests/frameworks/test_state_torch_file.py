@@ -93,9 +93,6 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
         with pytest.raises(DiagnosticError) as caught:
             show(Request(str(folder / name), recipe=str(recipe)))
         found[name] = caught.value.diagnostics[0].code
-    assert found == {
-        **dict.fromkeys(names, "CC963"),
-        "flat.pt": "CC960",
-        "sparse.pt": "CC961",
-    }
+    assert found == dict.fromkeys(names, "CC963") | {"sparse.pt": "CC961"}
+    assert len(found) == 6
     assert not (folder / "executed").exists()
