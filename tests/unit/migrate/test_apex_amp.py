@@ -275,6 +275,22 @@ def test_a_loss_of_two_optimizers() -> None:
     assert "scaler.step(optimizer)\n    scaler.step(other)\n    scaler.update()\n" in text
 
 
+def test_optimizers_that_take_turns_update_the_scale_each() -> None:
+    loop = (
+        LOOP
+        + """\
+    if turn:
+        extra = criterion(netG(inputs), targets)
+        with amp.scale_loss(extra, other) as scaled_loss:
+            scaled_loss.backward()
+        other.step()
+"""
+    )
+    text = changed("CM102", code(loop=loop))
+    assert text.count("scaler.update()") == 2
+    assert text.endswith("        scaler.step(other)\n        scaler.update()\n")
+
+
 def test_optimizers_that_step_in_different_places() -> None:
     loop = LOOP.replace("(loss, optimizer)", "(loss, [optimizer, other])")
     loop += "    if turn:\n        other.step()\n"

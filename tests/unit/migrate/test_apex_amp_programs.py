@@ -78,6 +78,7 @@ def test_a_start_without_the_condition_of_the_loss_stays() -> None:
     [
         "from apex import amp",
         "import apex.amp as amp",
+        "try: from apex import amp\nexcept ImportError: pass",
         "try:\n    from apex import amp\nexcept ImportError:\n    amp = None",
         "try:\n    from apex import amp\nexcept ImportError:\n    raise ImportError('apex')",
         "amp = None\ntry:\n    from apex import amp\nexcept ImportError:\n    print('no apex')",
@@ -96,6 +97,8 @@ def test_a_flag_of_an_import_stays_true() -> None:
     )
     text = changed("CM102", code().replace("from apex import amp", lines))
     assert "import torch\nHAS = True\nif not HAS:\n" in text
+    [change] = migrate("CM102", code().replace("from apex import amp", lines)).changes
+    assert "is always true now" in change.hint
 
 
 def test_tests_whether_apex_is_there_go() -> None:
@@ -245,7 +248,21 @@ def test_a_state_that_is_saved_without_the_condition_stays() -> None:
 
 # what is not apex, or not only
 
+
+@pytest.mark.parametrize("line", ["import apex", "from apex import amp", "import apex.amp as amp"])
+def test_imports_that_nothing_needs_go(line: str) -> None:
+    assert changed("CM102", f"import torch\n{line}\n\nprint(torch)\n") == (
+        "import torch\n\nprint(torch)\n"
+    )
+
+
 OTHERS = [
+    "import apex\n\nprint(apex.parallel)\n",
+    "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n",
+    "from apex import amp\n\n__all__ = ['amp']\n",
+    "if fast:\n    import apex\n",
+    "from apex import amp, optimizers\n",
+    "import apex.parallel\n",
     "from ours import amp\n" + START + LOOP,
     "import torch.cuda.amp as amp\n" + LOOP,
     HEAD.replace("from apex import amp", "# from apex import amp") + "print('amp.initialize()')\n",

@@ -82,6 +82,12 @@ def test_an_import_that_gives_up_goes_with_its_message() -> None:
     )
 
 
+def test_torch_is_imported_once() -> None:
+    text = "from apex.optimizers import FusedAdam as A\nfrom apex.optimizers import FusedSGD as S\n"
+    after = changed("CM103", f"{text}one, two = A(p), S(p, lr=1)\n")
+    assert after.count("import torch\n") == 1
+
+
 def test_layers() -> None:
     head = "import torch\nfrom apex.normalization.fused_layer_norm import FusedLayerNorm as Norm\n"
     assert changed("CM103", f"{head}norm = Norm(768, eps=1e-12)\n") == (

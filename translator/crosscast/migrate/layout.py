@@ -102,8 +102,10 @@ class Draft:
                 self.before(statement, *kept)
 
     def before(self, statement: ast.stmt, *lines: str) -> None:
-        """Put lines before a statement, with its indentation."""
-        self._before.setdefault(statement, []).extend(lines)
+        """Put lines before a statement, with its indentation; the same lines only once."""
+        there = self._before.setdefault(statement, [])
+        if there[-len(lines) :] != list(lines):
+            there.extend(lines)
 
     def after(self, statement: ast.stmt, *lines: str) -> None:
         """Put lines behind a statement and its comment, with its indentation."""

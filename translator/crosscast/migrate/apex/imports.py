@@ -36,6 +36,37 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
         _take(draft, statement, taken, stops)
 
 
+def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
+    """Return imports of apex, or of its amp, that nothing needs: they fail where apex is gone.
+
+    Those that are tried or that depend on something stay, and those of modules that hand on names.
+    """
+    named = {one.id for one in module.every(ast.Name)}
+    if "__all__" in named or module.source.name.endswith("__init__.py"):
+        return []
+    return [
+        one
+        for one in module.tree.body
+        if isinstance(one, ast.Import | ast.ImportFrom)
+        and is_alone(module, one)
+        and all(_is_amp(one, a) and (a.asname or a.name) not in named for a in one.names)
+        and not any(alias.name == "*" for alias in one.names)
+        and not ("apex" in named and isinstance(one, ast.Import))
+        and not _is_handed_on(module, one)
+    ]
+
+
+def _is_handed_on(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
+    """Whether another module takes a name from this one."""
+    names = {alias.asname or alias.name for alias in statement.names}
+    return any(
+        alias.name in names and not (other.module or "").startswith("apex")
+        for one in (module.program.modules if module.program is not None else ())
+        for other in one.every(ast.ImportFrom)
+        for alias in other.names
+    )
+
+
 def _is_amp(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
     if isinstance(statement, ast.Import):
         return alias.name in ("apex", "apex.amp")
@@ -149,17 +180,19 @@ def _take(
         head = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
         draft.replace(statement, f"{head}import {names}")
         return
-    if not is_alone(module, statement):
-        message = "the import of apex shares its line with something else"
-        stops.add(module, statement, message, "put it on a line of its own")
-        return
     around = module.parent(statement)
-    if not isinstance(around, ast.Try) or statement not in around.body:
-        draft.remove(statement)
-        return
-    others = [one for one in around.body if one is not statement and one not in draft.gone]
-    if any(not _is_flag(one) for one in others):
-        draft.remove(statement)
+    tried = isinstance(around, ast.Try) and statement in around.body
+    others = [
+        one
+        for one in (around.body if isinstance(around, ast.Try) and tried else ())
+        if one is not statement and one not in draft.gone
+    ]
+    if not tried or not isinstance(around, ast.Try) or not all(map(_is_flag, others)):
+        if is_alone(module, statement):
+            draft.remove(statement)
+        else:
+            message = "the import of apex shares its line with something else"
+            stops.add(module, statement, message, "put it on a line of its own")
         return
     if around.finalbody or not all(_is_flag(one) for one in around.orelse):
         message = "what follows from the import of apex is more than a flag"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,17 @@ def notes_of(uses: Uses, start: Start, steps: Iterable[TrainingStep]) -> str:
     return " ".join(_notes(uses, start, list(steps))) if not start.off else ""
 
 
+def _notes_import(uses: Uses) -> bool:
+    """Whether a module tries the import of apex and notes if it worked."""
+    return any(
+        isinstance(around := module.parent(statement), ast.Try)
+        and any(isinstance(one, ast.Assign) for one in (*around.body, *around.orelse))
+        for module in uses.modules()
+        for statement in module.every(ast.ImportFrom)
+        if statement.module == "apex"
+    )
+
+
 def _notes(uses: Uses, start: Start, steps: list[TrainingStep]) -> Iterator[str]:
     yield (
         "torch.amp.GradScaler needs PyTorch 2.3. Apex patched all of torch, evaluation too; "
@@ -30,6 +42,8 @@ def _notes(uses: Uses, start: Start, steps: list[TrainingStep]) -> Iterator[str]
             "O2 held half weights and float32 copies; now the weights are float32 and are cast "
             "when they are used: the same updates, more memory. Inputs need not be cast."
         )
+    if _notes_import(uses):
+        yield "What told whether apex is installed is always true now: torch.amp is always there."
     if start.scale:
         yield (
             "With a constant scale apex applied gradients that overflowed; GradScaler skips "

@@ -45,7 +45,7 @@ def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
         own = [s for s in sites if s.module is module and s.function is function]
         home = function or module.tree
         steps = list(_of_home(module, home, own, stops))
-        _order(steps, stops)
+        _order(steps, own, stops)
         for step in steps:
             _reads(step, steps, home, own, stops)
         found += steps
@@ -126,14 +126,19 @@ def _follows(module: Module, statement: ast.stmt, site: Site) -> bool:
     return statement.lineno > site.node.lineno and any(one is site.node for one in walk(loop))
 
 
-def _order(steps: list[Step], stops: Stops) -> None:
-    """Find the steps that share one update of the scale: those of several optimizers in a row."""
+def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
+    """Find the steps that share one update of the scale: those of several optimizers in a row.
+
+    Where an optimizer steps before the loss of the next one is scaled, each step may have its own.
+    """
     steps.sort(key=lambda one: one.node.lineno)
     if len({one.optimizer for one in steps}) < 2:
         return
     homes = {id(block_of(one.module, one.node)) for one in steps}
     names = [one.optimizer for one in steps]
     if len(homes) > 1 or len(set(names)) != len(names):
+        if _in_turn(steps, sites):
+            return
         stops.add(
             steps[0].module,
             steps[0].node,
@@ -142,6 +147,22 @@ def _order(steps: list[Step], stops: Stops) -> None:
         )
     for one in steps[:-1]:
         one.last = False
+
+
+def _in_turn(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
+    """Whether no gradient of another optimizer waits, scaled, when an optimizer steps."""
+    rows: list[Step | Site] = sorted((*steps, *sites), key=lambda one: one.node.lineno)
+    if len({id(loop_of(one.module, one.node)) for one in rows}) > 1:
+        return False
+    waiting: set[str] = set()
+    for one in rows:
+        if isinstance(one, Step):
+            if waiting != {one.optimizer}:
+                return False
+            waiting.clear()
+        else:
+            waiting |= set(one.optimizers)
+    return not waiting
 
 
 # ---- gradients that are read between the backward pass and the step

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.examples import AMP
 from crosscast.migrate.apex.forward import regions_of
+from crosscast.migrate.apex.imports import unused
 from crosscast.migrate.apex.notes import notes_of
 from crosscast.migrate.apex.reach import reach_of
 from crosscast.migrate.apex.starting import start_of
@@ -15,10 +17,11 @@ from crosscast.migrate.apex.stepping import steps_of
 from crosscast.migrate.apex.uses import Stops, uses_of
 from crosscast.migrate.apex.writing import Loop, write
 from crosscast.migrate.codemod import Change, Codemod, Outcome
-from crosscast.migrate.layout import every_edit
+from crosscast.migrate.layout import Draft, every_edit
 
 if TYPE_CHECKING:
     from crosscast.lint.subject import Subject
+    from crosscast.pysource.module import Module
 
 
 def run(subject: Subject) -> Iterable[Outcome]:
@@ -29,7 +32,7 @@ def run(subject: Subject) -> Iterable[Outcome]:
     stops = Stops()
     uses = uses_of(program, stops)
     if not uses.calls:
-        return []
+        return [_without(module, found) for module in program.modules if (found := unused(module))]
     start = start_of(uses, stops)
     if start is None or stops.refusals:
         return stops.refusals
@@ -53,6 +56,17 @@ def run(subject: Subject) -> Iterable[Outcome]:
             note=notes_of(uses, start, subject.steps),
         )
     ]
+
+
+def _without(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
+    """Return the change that takes out imports that nothing needs."""
+    draft = Draft(module)
+    draft.remove(*imports)
+    return Change(
+        span=module.span(imports[0]),
+        message="nothing needs this import of apex: taken out",
+        edits=tuple(draft.finish()),
+    )
 
 
 def _message(off: bool) -> str:

@@ -41,6 +41,8 @@ _USUAL: dict[str, dict[str, tuple[bool, ...]]] = {
         "amsgrad": (False,),
         "adam_w_mode": (True, False),
         "set_grad_none": (True,),
+        "capturable": (False,),
+        "master_weights": (False,),
     },
     "FusedSGD": {"wd_after_momentum": (False,)},
     "FusedLayerNorm": {},
