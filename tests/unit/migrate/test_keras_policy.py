@@ -59,6 +59,14 @@ POLICY = "tf.keras.mixed_precision.experimental.Policy"
             "import tensorflow.keras.mixed_precision as mp\nmp.set_global_policy('float32')\n",
         ),
         (
+            "from tensorflow._api.v2.keras.mixed_precision import experimental as mp\n"
+            "from tensorflow.compat.v1.keras.mixed_precision.experimental import Policy\n"
+            "mp.set_policy(Policy('float32'))\n",
+            "from tensorflow.keras import mixed_precision as mp\n"
+            "from tensorflow.keras.mixed_precision import Policy\n"
+            "mp.set_global_policy(Policy('float32'))\n",
+        ),
+        (
             "from tensorflow import keras as K\n"
             "use = K.mixed_precision.experimental.set_policy\n"
             "now = K.mixed_precision.experimental.global_policy().name\n",

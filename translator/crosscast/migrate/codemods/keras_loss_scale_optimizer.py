@@ -53,10 +53,13 @@ def run(subject: Subject) -> Iterator[Outcome]:
         yield from dict.fromkeys(refusals)
         return
     first = min(edits, key=lambda one: (one.file, one.line, one.column))
-    module = program.module_named(first.file)
-    assert module is not None
+    found = program.module_named(first.file)
+    row = found.lines[first.line - 1] if found is not None else ""
+    span = Span(first.file, first.line, first.column, None, row)
+    if loops:
+        span = loops[0].module.span((loops[0].scaled or loops[0].unscaled)[0].node)
     yield Change(
-        span=Span(first.file, first.line, first.column, None, module.lines[first.line - 1]),
+        span=span,
         message="the loss scaling of Keras 3: scale_loss, and apply_gradients unscales, looks for "
         "overflow and skips",
         edits=tuple(dict.fromkeys(edits)),

@@ -81,7 +81,7 @@ def _is_old(name: str) -> re.Match[str] | None:
 
 def _stable(name: str) -> str:
     """Return a dotted name without `experimental` and without private parts."""
-    return re.sub(r"(_api\.v\d\.|compat\.v2\.)", "", name).replace(".experimental", "")
+    return re.sub(r"(_api\.v\d\.|compat\.v\d\.)", "", name).replace(".experimental", "")
 
 
 def _import(statement: ast.Import | ast.ImportFrom, found: Names) -> None:
