@@ -277,26 +277,6 @@ def test_a_condition_that_the_optimizer_does_not_share() -> None:
     assert refused(text, "CM202")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("inner, dynamic=True", "inner"),
-        ("inner, True", "inner"),
-        ("inner, True, 1024.0", "inner, initial_scale=1024.0"),
-        (
-            "inner, True, 1024.0, 100",
-            "inner, initial_scale=1024.0, dynamic_growth_steps=100",
-        ),
-        ("inner, dynamic=True, initial_scale=1024.0", "inner, initial_scale=1024.0"),
-        ("dynamic=True, inner_optimizer=inner", "inner_optimizer=inner"),
-        ("inner, initial_scale=None, dynamic_growth_steps=None", "inner"),
-    ],
-)
-def test_arguments(old: str, new: str) -> None:
-    text = "import tensorflow as tf\nopt = tf.keras.mixed_precision.LossScaleOptimizer({})\n"
-    assert after(text.format(old), "CM202") == text.format(new)
-
-
 def test_a_fixed_scale_in_a_loop() -> None:
     text = loop(
         made="opt = tf.keras.optimizers.SGD(0.1)\n"
@@ -370,32 +350,3 @@ def test_variables_are_no_method() -> None:
 def test_line_ends_and_tabs_stay() -> None:
     text = loop().replace("    ", "\t").replace("\n", "\r\n")
     assert after(text, "CM202") == loop(NEW).replace("    ", "\t").replace("\n", "\r\n")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (
-            "(\n    inner,  # of ours\n    dynamic=True,\n    initial_scale=8.0,\n)",
-            "(\n    inner,  # of ours\n    initial_scale=8.0,\n)",
-        ),
-        ("(\n    inner,  # of ours\n    dynamic=True)", "(\n    inner,  # of ours\n    )"),
-        (
-            "(\n    inner,\n    # as before\n    dynamic=True, initial_scale=8.0)",
-            "(\n    inner,\n    # as before\n    initial_scale=8.0)",
-        ),
-    ],
-)
-def test_comments_between_arguments_stay(old: str, new: str) -> None:
-    text = "import tensorflow as tf\nopt = tf.keras.mixed_precision.LossScaleOptimizer{}\n"
-    assert after(text.format(old), "CM202") == text.format(new)
-
-
-def test_a_program_that_chooses_by_itself() -> None:
-    text = (
-        "import tensorflow as tf\ntry:\n"
-        "    opt = tf.keras.mixed_precision.LossScaleOptimizer(opt, dynamic=True)\n"
-        "except AttributeError:\n"
-        "    opt = tf.keras.mixed_precision.experimental.LossScaleOptimizer(opt, 'dynamic')\n"
-    )
-    assert untouched(text, "CM202")
