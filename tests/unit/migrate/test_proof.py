@@ -82,6 +82,17 @@ def test_a_recipe_that_the_harness_cannot_run_is_not_verified(
     assert proof.wording == "not this recipe"
 
 
+def test_a_target_without_a_script_of_its_own_is_not_verified(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text(migration_sources.LAUNCH)
+    words = ("migrate", str(script), "--to", "paddle@lark", "-o", str(tmp_path / "out"))
+    bert = ("model.kind=bert", "model.preset=base", "optimizer.name=adamw", "schedule.name=linear")
+    said = [word for one in bert for word in ("--set", one)]
+    found = CliRunner().invoke(app, [*words, *said, *SAID, "--verify"])
+    assert "not part of it" in found.stderr, found.output
+    assert found.exit_code == 3
+
+
 def test_a_folder_that_cannot_be_written_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,8 @@ from crosscast.yaml_source import parse
 
 OWN = ("model.", "data.")
 """Sections that are always the user's where the source's model is not the shipped one."""
+SCRIPT = "train.py"
+"""The program that a target with a training loop of its own has."""
 _SHOWN = 5
 
 
@@ -121,7 +123,7 @@ def migrate_across(
     for one in compiled:
         folder = one.target.folder
         files |= {f"{folder}/{path}": file for path, file in one.files.items()}
-        if recipe.model.kind == "custom":
+        if recipe.model.kind == "custom" and SCRIPT in one.files:
             files[f"{folder}/{FILE}"] = OutputFile(stub(one.target.backend.name, seen))
     return Across(
         sources=tuple(sources),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.migrate.across import Across
+from crosscast.migrate.across import SCRIPT, Across
 
 if TYPE_CHECKING:
     from crosscast_parity.migration import Proof
@@ -39,19 +39,31 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
                 hint='pip install "crosscast[parity]"',
             )
         ) from None
-    proofs = [
-        prove(
-            across.recipe,
-            one.compiled.target.name,
-            root / FOLDER / one.compiled.target.folder,
-            compile_to=compile_for_parity,
-            corrected=_corrected(across),
-            unknown=across.fill_in,
-            on_progress=on_progress,
+    proofs = []
+    for one in across.arrived:
+        target = one.compiled.target
+        if SCRIPT not in one.compiled.files:
+            proofs.append(_nothing_to_run(target.name))
+            continue
+        proofs.append(
+            prove(
+                across.recipe,
+                target.name,
+                root / FOLDER / target.folder,
+                compile_to=compile_for_parity,
+                corrected=_corrected(across),
+                unknown=across.fill_in,
+                on_progress=on_progress,
+            )
         )
-        for one in across.arrived
-    ]
     return {"targets": [_plain(one) for one in proofs]}
+
+
+def _nothing_to_run(target: str) -> Proof:
+    from crosscast_parity.migration import Proof
+
+    words = "what is written starts a program that is not part of it"
+    return Proof(target=target, outcome="cannot be verified here", wording=words)
 
 
 def _plain(proof: Proof) -> dict[str, Any]:
