@@ -83,14 +83,14 @@ def test_a_recipe_that_the_harness_cannot_run_is_not_verified(
 
 
 def test_a_target_without_a_script_of_its_own_is_not_verified(tmp_path: Path) -> None:
-    script = tmp_path / "run.sh"
-    script.write_text(migration_sources.LAUNCH)
-    words = ("migrate", str(script), "--to", "paddle@lark", "-o", str(tmp_path / "out"))
-    bert = ("model.kind=bert", "model.preset=base", "optimizer.name=adamw", "schedule.name=linear")
-    said = [word for one in bert for word in ("--set", one)]
-    found = CliRunner().invoke(app, [*words, *said, *SAID, "--verify"])
+    script = tmp_path / "train.py"
+    script.write_text(migration_sources.TORCH)
+    words = ("migrate", str(script), "--to", "accelerate", "-o", str(tmp_path / "out"))
+    found = CliRunner().invoke(app, [*words, *SAID, "--verify"])
     assert "not part of it" in found.stderr, found.output
     assert found.exit_code == 3
+    assert not (tmp_path / "out" / "accelerate" / "own_model.py").exists()
+    assert "own_model" not in (tmp_path / "out" / "recipe.yaml").read_text()
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(

@@ -30,8 +30,6 @@ from crosscast.yaml_source import parse
 
 OWN = ("model.", "data.")
 """Sections that are always the user's where the source's model is not the shipped one."""
-SCRIPT = "train.py"
-"""The program that a target with a training loop of its own has."""
 _SHOWN = 5
 
 
@@ -123,7 +121,7 @@ def migrate_across(
     for one in compiled:
         folder = one.target.folder
         files |= {f"{folder}/{path}": file for path, file in one.files.items()}
-        if recipe.model.kind == "custom" and SCRIPT in one.files:
+        if recipe.model.kind == "custom" and one.target.runs:
             files[f"{folder}/{FILE}"] = OutputFile(stub(one.target.backend.name, seen))
     return Across(
         sources=tuple(sources),
@@ -185,11 +183,13 @@ def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[
 
 def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[str, Filled]:
     """Return fields with a factory for every target where the model is the user's own."""
-    if fields["model.kind"].value != "custom":
+    found = [find_target(one) for one in targets]
+    names = dict.fromkeys(one.backend.name for one in found if one.runs)
+    if fields["model.kind"].value != "custom" or not names:
         return dict(fields)
     result = {p: one for p, one in fields.items() if not p.startswith("model.factory.")}
     note = f"write build_model() in {FILE}"
-    for name in dict.fromkeys(find_target(one).backend.name for one in targets):
+    for name in names:
         path = f"model.factory.{name}"
         given = fields.get(path)
         own = given is not None and given.how != "stand_in"
@@ -202,7 +202,7 @@ def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
     """Return a diagnostic for every field that nobody says; one for the model, one for the data."""
     unsaid = {path: one for path, one in fields.items() if one.how == "stand_in"}
     found = []
-    if any(path.startswith("model.factory.") for path in unsaid):
+    if any(one.value == FACTORY for one in unsaid.values()):
         message = f"the model is yours: write build_model() in {FILE}, beside every train.py"
         found.append(
             _unsaid(

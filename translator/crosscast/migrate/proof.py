@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.migrate.across import SCRIPT, Across
+from crosscast.migrate.across import Across
 
 if TYPE_CHECKING:
     from crosscast_parity.migration import Proof
@@ -42,7 +42,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     proofs = []
     for one in across.arrived:
         target = one.compiled.target
-        if SCRIPT not in one.compiled.files:
+        if not target.runs:
             proofs.append(_nothing_to_run(target.name))
             continue
         proofs.append(
