@@ -7,6 +7,7 @@ import json
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 STEPS = 8
@@ -144,7 +145,7 @@ def deepspeed(folder: Path) -> dict[str, Any]:
     import torch
     from deepspeed.runtime import lr_schedules
     from deepspeed.runtime.config import DeepSpeedConfig
-    from deepspeed.runtime.fp16.loss_scaler import CreateLossScaler
+    from deepspeed.runtime.fp16 import loss_scaler
 
     config = DeepSpeedConfig(str(folder / "ds_config.json"))
     rates, scales = [], []
@@ -157,7 +158,9 @@ def deepspeed(folder: Path) -> dict[str, Any]:
             schedule.step()
     half = config.float16_config
     if half.enabled and half.loss_scale == 0:
-        scaler = CreateLossScaler(torch.half, 1.0, True, half.dynamic_loss_scale_args())
+        # Only the first process tells of overflows, and there is no group of them here.
+        loss_scaler.dist = SimpleNamespace(get_rank=lambda: 1)
+        scaler = loss_scaler.CreateLossScaler(torch.half, 1.0, True, half.dynamic_loss_scale_args())
         for overflowed in (False,) * 8 + (True,) * 3:
             scaler.update_scale(overflowed)
             scales.append(scaler.loss_scale)
