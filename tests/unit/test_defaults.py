@@ -17,7 +17,7 @@ from crosscast.defaults import Defaults, find_defaults, holding, version_number
 from crosscast.defaults_page import default_rows, defaults_page
 from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.target import find_target, load_backend
-from recipe_strategies import TARGETS
+from recipe_strategies import LAYERS, TARGETS
 
 BACKENDS = [load_backend(name) for name in TARGETS]
 EVERY = [entry for backend in BACKENDS for entry in backend.defaults] + [*LIBRARY_DEFAULTS]
@@ -132,6 +132,11 @@ def test_every_value_is_printed() -> None:
     assert "`init_loss_scaling=2**32`" in page
 
 
+def test_backends_without_defaults_have_no_section() -> None:
+    page = defaults_page([*BACKENDS, *(load_backend(name) for name in LAYERS)])
+    assert page == defaults_page(BACKENDS)
+
+
 def test_the_command_prints_them() -> None:
     told = CliRunner().invoke(app, ["matrix", "--defaults", "--json"])
     assert json.loads(told.stdout) == default_rows(BACKENDS)
@@ -147,7 +152,8 @@ def test_the_command_counts_verdicts_by_dialect() -> None:
     rows = json.loads(CliRunner().invoke(app, ["matrix", "--dialects", "--json"]).stdout)
     targets = {row["target"] for row in rows}
     assert set(TARGETS) <= targets
-    assert len(rows) == sum(len(backend.dialects) for backend in BACKENDS)
+    everyone = [load_backend(name) for name in (*TARGETS, *LAYERS)]
+    assert len(rows) == sum(len(backend.dialects) for backend in everyone)
     assert all(row["exact"] + row["adapted"] > 0 for row in rows)
     assert {type(row[name]) for row in rows for name in map(str, Verdict)} == {int}
 

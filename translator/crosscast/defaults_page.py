@@ -38,7 +38,8 @@ def default_rows(backends: Sequence[Backend]) -> list[dict[str, Any]]:
 
 def _tables(backends: Sequence[Backend]) -> Iterator[tuple[str, Sequence[Defaults]]]:
     for backend in backends:
-        yield backend.name, backend.defaults
+        if backend.defaults:
+            yield backend.name, backend.defaults
     yield LIBRARIES, LIBRARY_DEFAULTS
 
 
