@@ -58,6 +58,29 @@ def test_a_region_that_is_switched_off_asks_for_nothing() -> None:
     assert "precision.dtypes" not in found
 
 
+NAMED_LIKE_PYTORCH = [
+    ("paddle.cuda.amp.autocast()", "fp16"),
+    ("paddle.cuda.amp.autocast(True, 'bfloat16')", "bf16"),
+    ("paddle.amp.autocast('gpu', 'bfloat16')", "bf16"),
+    ("paddle.autocast('gpu')", "fp16"),
+]
+
+
+@pytest.mark.parametrize(("region", "dtype"), NAMED_LIKE_PYTORCH)
+def test_regions_with_the_names_of_pytorch(region: str, dtype: str) -> None:
+    found = told(LOOP.format(cast="", scaler="").replace("paddle.amp.auto_cast()", region))
+    assert found["precision.dtypes"] == (dtype,)
+    assert found["precision.enabled"] == "always"
+
+
+@pytest.mark.parametrize(
+    "region", ["paddle.cuda.amp.autocast(False)", "paddle.autocast('gpu', enabled=False)"]
+)
+def test_regions_with_the_names_of_pytorch_that_are_off(region: str) -> None:
+    found = told(LOOP.format(cast="", scaler="").replace("paddle.amp.auto_cast()", region))
+    assert "precision.dtypes" not in found
+
+
 SCALERS = [
     ("init_loss_scaling=1024", {"loss_scaling.mode": "dynamic", "loss_scaling.init": 1024}),
     (

@@ -19,6 +19,9 @@ _STATIC_NEW = (
 )
 _AMP: dict[str, Signature] = {
     "paddle.amp.auto_cast": "enable custom_white_list custom_black_list level dtype use_promote",
+    "paddle.cuda.amp.autocast": "enabled dtype cache_enabled",
+    "paddle.amp.autocast": "device_type dtype enabled cache_enabled",
+    "paddle.autocast": "device_type dtype enabled cache_enabled",
     "paddle.amp.amp_guard": "enable custom_white_list custom_black_list level dtype use_promote",
     "paddle.amp.GradScaler": "enable init_loss_scaling incr_ratio decr_ratio incr_every_n_steps "
     "decr_every_n_nan_or_inf use_dynamic_loss_scaling",

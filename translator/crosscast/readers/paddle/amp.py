@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "paddle-amp"
 CAST = re.compile(
-    r"paddle\.(amp\.(auto_cast|amp_guard|autocast)|fluid\.dygraph\.(amp\.)?amp_guard|fluid\.dygraph\.amp_guard)"
+    r"paddle\.((cuda\.)?(amp\.)?autocast|amp\.(auto_cast|amp_guard)|fluid\.dygraph\.(amp\.)?amp_guard|fluid\.dygraph\.amp_guard)"
 )
 SCALER = re.compile(r"paddle\.(amp\.(GradScaler|AmpScaler)|fluid\.dygraph\.(amp\.)?AmpScaler)")
 DECORATE = re.compile(r"paddle\.amp\.(decorate|amp_decorate)")
@@ -36,7 +36,7 @@ class PaddleAmpReader:
     """Reads auto_cast, GradScaler and decorate, and fluid's AmpScaler and amp_guard."""
 
     name = NAME
-    hints = ("auto_cast", "GradScaler", "AmpScaler", "amp_guard", "amp.decorate")
+    hints = ("autocast", "auto_cast", "GradScaler", "AmpScaler", "amp_guard", "amp.decorate")
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
@@ -58,8 +58,9 @@ def _is_decorate(one: Site) -> bool:
 def cast_sites(program: Program) -> Iterator[Site]:
     """Yield the places that cast: regions of auto_cast, and decorated models."""
     for name, call in matching(program, CAST):
-        if "enable" in call.bound() and plain(call.argument("enable")) is False:
-            value = call.argument("enable")
+        switch = _switch(call)
+        if switch in call.bound() and plain(call.argument(switch)) is False:
+            value = call.argument(switch)
             if isinstance(value, Known) and value.origin == "literal":
                 continue
         yield _cast(name, call)
@@ -68,6 +69,11 @@ def cast_sites(program: Program) -> Iterator[Site]:
         mode = "full" if text_value(level) == "O2" else "mixed"
         chosen = call.bound().get("dtype")
         yield site(call.node, call.module, _types(call), chosen=chosen, mode=mode)  # type: ignore[arg-type]
+
+
+def _switch(call: Call) -> str:
+    """Return the argument that turns a region off: `autocast` has PyTorch's names."""
+    return "enabled" if call.name.endswith(".autocast") else "enable"
 
 
 def _types(call: Call) -> tuple[str, ...]:
@@ -86,7 +92,7 @@ def _cast(name: str, call: Call) -> Site:
         call.node,
         call.module,
         found,
-        switch=bound.get("enable"),
+        switch=bound.get(_switch(call)),
         chosen=bound.get("dtype"),
         mode=mode,  # type: ignore[arg-type]
     )

@@ -31,7 +31,9 @@ _MASTERS = re.compile(
     r"|model_grads_to_master_grads|convert_network|copy_in_params)$"
 )
 _SCALER = re.compile(r"(DynamicLossScaler|LossScaler|DynamicGradScaler|ConstantGradScaler)$")
-_SCALE = re.compile(r"(?:lg_|log_|cur_|self\.|static_)?(?:loss_scale|grad_scale|scale_factor)\w*")
+_SCALE = re.compile(
+    r"(?:lg_|log_|cur_|self\.|static_)?(?:loss_scale|grad_scale|scale_factor)\w*", re.IGNORECASE
+)
 _FROZEN = frozenset(
     {
         *("teacher", "vae", "ema", "text", "inference", "encoder", "infer", "test", "eval"),
@@ -65,7 +67,8 @@ class ManualFp16:
         masters = _calls(program, _MASTERS)
         scalers = [c for c in _calls(program, _SCALER) if _scales_loss(program)]
         stepping = _backwards(program)
-        halved = [c for c in _halved(program) if _matters(c, bool(wrappers or masters or stepping))]
+        byhand = bool(wrappers or masters or stepping or _scaled(program))
+        halved = [c for c in _halved(program) if _matters(c, byhand)]
         if not halved:
             stepping = []
         found = [*wrappers, *masters, *halved, *scalers]
@@ -91,25 +94,27 @@ class ManualFp16:
 
 def _by_hand(told: Told, program: Program) -> None:
     """Say how a loss is scaled that is multiplied itself: `(loss * scale).backward()`."""
+    for call, scale in _scaled(program)[:1]:
+        place = place_of(call)
+        if _changes(scale, call.module):
+            told.say("loss_scaling.mode", "dynamic", place)
+        else:
+            told.say("loss_scaling.mode", "static", place)
+            told.number("loss_scaling.scale", evaluate(scale, call.module), place)
+
+
+def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
+    """Return the backward passes of a loss that is multiplied by a scale, and the scales."""
+    found = []
     for module in program.modules:
         for call in module.calls:
             product = call.receiver
             if call.method != "backward" or not isinstance(product, ast.BinOp):
                 continue
-            if not isinstance(product.op, ast.Mult):
-                continue
-            scale = next(
-                (one for one in (product.right, product.left) if _is_scale(one, module)), None
-            )
-            if scale is None:
-                continue
-            place = place_of(call)
-            if _changes(scale, module):
-                told.say("loss_scaling.mode", "dynamic", place)
-            else:
-                told.say("loss_scaling.mode", "static", place)
-                told.number("loss_scaling.scale", evaluate(scale, module), place)
-            return
+            if isinstance(product.op, ast.Mult):
+                factors = (product.right, product.left)
+                found += [(call, one) for one in factors if _is_scale(one, module)][:1]
+    return found
 
 
 def _is_scale(node: ast.expr, module: Module) -> bool:
@@ -170,11 +175,21 @@ def _scales_loss(program: Program) -> bool:
 def _halved(program: Program) -> Iterator[Call]:
     for module in program.modules:
         for call in module.calls:
-            receiver = call.receiver
-            if receiver is None or not is_model_name(last_name(receiver)):
+            model = _model_of(call)
+            if model is None or not is_model_name(last_name(model)):
                 continue
             if (call.method in ("half", "bfloat16") and not call.node.args) or _to_half(call):
                 yield call
+
+
+def _model_of(call: Call) -> ast.expr | None:
+    """Return what is halved: the receiver, or what `Net().to(device).half()` is assigned to."""
+    if not isinstance(call.receiver, ast.Call):
+        return call.receiver
+    statement = call.module.statement_of(call.node)
+    if isinstance(statement, ast.Assign) and statement.value is call.node:
+        return statement.targets[0]
+    return call.receiver
 
 
 def _to_half(call: Call) -> str:
@@ -204,10 +219,10 @@ def _matters(call: Call, masters: bool) -> bool:
 
 def _used_after(call: Call) -> bool:
     """Whether the model goes to an optimizer or a training wrapper in the same function."""
-    receiver = call.receiver
-    if receiver is None:
+    model = _model_of(call)
+    if model is None:
         return False
-    name = call.module.text(receiver)
+    name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
         isinstance(one, ast.Attribute)
@@ -219,9 +234,10 @@ def _used_after(call: Call) -> bool:
 
 def _handed_on(call: Call) -> bool:
     """Whether the model goes to a function that makes an optimizer or wraps it for training."""
-    if call.receiver is None:
+    model = _model_of(call)
+    if model is None:
         return False
-    name = call.module.text(call.receiver)
+    name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
         isinstance(one, ast.Call)

@@ -1,0 +1,54 @@
+"""Half precision by hand: which models it concerns, and how the loss is scaled."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.readers.torch.manual_fp16 import READER
+from torch_programs import said
+
+LOOP = """
+import torch
+
+LOSS_SCALE = 128.0
+model = {model}
+masters = [p.detach().clone().float() for p in model.parameters()]
+optimizer = torch.optim.SGD(masters, lr=0.1)
+for x, y in loader:
+    loss = criterion(model(x).float(), y)
+    ({loss}).backward()
+    for master, param in zip(masters, model.parameters()):
+        master.grad = param.grad.float() / LOSS_SCALE
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "model", ["Net().half()", "Net().to(device).half()", "Net().to(device).to(torch.float16)"]
+)
+def test_a_model_that_is_halved_where_it_is_made(model: str) -> None:
+    found = said(READER, LOOP.format(model=model, loss="loss * LOSS_SCALE"))
+    assert found["precision.mode"] == "full"
+    assert found["precision.dtypes"] == ("fp16",)
+    assert found["loss_scaling.mode"] == "static"
+    assert found["loss_scaling.scale"] == 128.0
+
+
+@pytest.mark.parametrize(
+    ("model", "loss"),
+    [
+        ("Net()", "loss * LOSS_SCALE"),
+        ("Net().to(device)", "loss * weight"),
+        ("Net().half()", "loss * weight"),
+        ("Net().half()", "loss"),
+        ("wrap(Net().half())", "loss * LOSS_SCALE"),
+    ],
+)
+def test_no_half_precision_is_made_up(model: str, loss: str) -> None:
+    assert "precision.mode" not in said(READER, LOOP.format(model=model, loss=loss))
+
+
+def test_a_teacher_that_is_halved_is_not_trained() -> None:
+    text = LOOP.format(model="Net()", loss="loss * LOSS_SCALE")
+    found = said(READER, text.replace("masters = ", "teacher_model = Net().half()\nmasters = "))
+    assert "precision.mode" not in found
