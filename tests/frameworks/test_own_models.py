@@ -200,6 +200,15 @@ def test_unused_and_tied_weights_train(
     assert last["updates"] == 3
 
 
+def test_a_keras_model_without_weights_is_not_trained(tmp_path: Path) -> None:
+    """Keras makes weights at the first call; before it there is nothing to train."""
+    text = KERAS.replace("UNUSED", "'unused'").partition("def build_model")[0]
+    code, errors, out = train(tmp_path, "tensorflow", text + "build_model = Net\n", "adam")
+    assert code == 2, errors
+    assert "no weights yet" in json.loads((out / "status.json").read_text())["message"]
+    assert not (out / "trace.jsonl").exists()
+
+
 FROZEN = {
     "torch": TORCH.replace(
         "return hidden @ self.embed.weight", "return hidden @ self.again.weight"

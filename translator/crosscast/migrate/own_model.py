@@ -18,6 +18,7 @@ class _Framework:
     returns: str
     called: str
     answer: str
+    fresh: str = "with fresh weights"
 
 
 _FRAMEWORKS: Mapping[str, _Framework] = {
@@ -32,6 +33,7 @@ _FRAMEWORKS: Mapping[str, _Framework] = {
         returns="keras.Model",
         called='model({"input_ids": ..., ...}, training=...), the arrays but labels',
         answer="a tensor of logits [rows, classes]",
+        fresh="with its weights: call it once, or Keras makes them too late",
     ),
     "paddle": _Framework(
         imported="from paddle import nn",
@@ -54,7 +56,8 @@ def stub(backend: str, seen: Sequence[tuple[str, str]]) -> str:
     if framework is not None:
         lines += [framework.imported, "", ""]
     lines.append(f"def build_model(){f' -> {framework.returns}' if framework else ''}:")
-    lines.append('    """Return a model with fresh weights.')
+    fresh = framework.fresh if framework is not None else "with fresh weights"
+    lines.append(f'    """Return a model {fresh}.')
     if framework is not None:
         lines += ["", "    train.py calls it as", f"    {framework.called};"]
         lines.append(f"    it returns {framework.answer}, not probabilities.")
