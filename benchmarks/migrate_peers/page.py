@@ -39,6 +39,7 @@ To be fair:
 - PaConvert is for the names of the API, line by line; what it does not know it marks with
   `>>>>>>`, and says so. Such a file does not parse until it is edited by hand, on purpose.
 - Ivy is for functions and classes of models, not for training scripts; it is given `main`.
+  Its one row was timed by hand, with a limit of 20 minutes; the command's limit is 7.
 - `tf_upgrade_v2` is for TensorFlow 1 to TensorFlow 2 as of 2.0; it does not claim to know what was
   removed since. Its `legacy` optimizers are those of the package tf_keras, which is not installed.
 - TorchFix is for deprecated functions of PyTorch; apex and torch.cuda.amp are not on its list.
