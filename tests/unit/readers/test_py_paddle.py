@@ -380,32 +380,6 @@ def test_schedules(rate: str, decay: str, warm: str) -> None:
     assert found["schedule.has_warmup"] == warm
 
 
-def test_a_schedule_beside_an_executor() -> None:
-    text = """
-        import paddle
-        paddle.enable_static()
-        rate = paddle.optimizer.lr.PolynomialDecay(0.1, 100, 0)
-        optimizer = paddle.optimizer.SGD(rate)
-        optimizer.minimize(loss)
-        for batch in loader:
-            exe.run(main, feed=batch, fetch_list=[loss])
-            rate.step()
-    """
-    assert told(text)["schedule.stepped_per"] == "step"
-
-
-def test_a_schedule_from_elsewhere() -> None:
-    text = """
-        import paddle
-
-        def train(model, lr_scheduler):
-            loss = model()
-            loss.backward()
-            lr_scheduler.step()
-    """
-    assert told(text)["schedule.decay"] == "elsewhere"
-
-
 def test_another_framework_is_not_read_as_paddle() -> None:
     text = "import torch\nopt = torch.optim.AdamW(m.parameters(), 1e-3)\nscaler.scale(loss)"
     assert told(text) == {}
