@@ -157,8 +157,10 @@ def _tell(data: Mapping[str, Any], root: Path) -> None:
     for became in dict.fromkeys(one["became"] for one in bugs):
         count = sum(one["became"] == became for one in bugs)
         print(f"{count} mistake{'s' * (count != 1)} of the source: {became}")
+    fields, things = len(data["fill_in"]), len(data["not_carried"])
     print(
-        f"{len(data['fill_in'])} fields to fill in, {len(data['not_carried'])} things not carried"
+        f"{fields} field{'s' * (fields != 1)} to fill in, "
+        f"{things} thing{'s' * (things != 1)} not carried"
     )
     for one in (data["verification"] or {"targets": ()})["targets"]:
         print(f"{one['target']}: {one['outcome']}: {one['wording']}")

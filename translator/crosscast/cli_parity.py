@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crosscast.cli_compile import RecipeArgument, ToOption, targets_of
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.extras import parity_missing
 
 if TYPE_CHECKING:
     from crosscast.recipe import Recipe
@@ -93,13 +93,7 @@ def parity(
         from crosscast_parity.selftest import self_test_command
         from crosscast_parity.stored import stored_contestant
     except ModuleNotFoundError as error:
-        raise DiagnosticError(
-            Diagnostic(
-                code="CC401",
-                message=f"the parity harness needs {error.name}",
-                hint='pip install "crosscast[parity]"',
-            )
-        ) from None
+        raise parity_missing("the parity harness needs", error) from None
     options = make_options(
         output,
         check=check,

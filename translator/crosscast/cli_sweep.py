@@ -10,7 +10,7 @@ import typer
 from crosscast.cli_compile import JsonOption, ToOption, targets_of
 from crosscast.cli_parity import compile_for_parity
 from crosscast.console import print_json, print_table
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.extras import parity_missing
 
 
 def sweep(
@@ -73,13 +73,7 @@ def sweep(
         from crosscast_parity.sweep.progress import make_watch
         from crosscast_parity.sweep.table import COLUMNS
     except ModuleNotFoundError as error:
-        raise DiagnosticError(
-            Diagnostic(
-                code="CC401",
-                message=f"sweeps need {error.name}",
-                hint='pip install "crosscast[parity]"',
-            )
-        ) from None
+        raise parity_missing("sweeps need", error) from None
     axes = parse_settings(set_ or ())
     points = make_grid(recipes, targets, parse_seeds(seeds) if seeds else (), axes)
     counts = {

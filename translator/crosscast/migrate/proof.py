@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.diagnostics import Diagnostic, Severity
+from crosscast.extras import parity_missing
 from crosscast.migrate.across import Across
 
 if TYPE_CHECKING:
@@ -32,13 +33,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     try:
         from crosscast_parity.migration import prove
     except ModuleNotFoundError as error:
-        raise DiagnosticError(
-            Diagnostic(
-                code="CC401",
-                message=f"the parity harness needs {error.name}",
-                hint='pip install "crosscast[parity]"',
-            )
-        ) from None
+        raise parity_missing("the parity harness needs", error) from None
     proofs = []
     for one in across.arrived:
         target = one.compiled.target
