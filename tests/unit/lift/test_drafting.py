@@ -265,3 +265,31 @@ def test_a_warm_up_of_unknown_length_is_left_to_the_user() -> None:
     assert known.fields["schedule.warmup_steps"].value == 100
     none = lifted(*PLAIN, fact("schedule.has_warmup", "no", 3))
     assert "schedule.warmup_steps" not in none.fields
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("optimizer.weight_decay", "optimizer.weight_decay"),
+        ("optimizer.eps", "optimizer.eps"),
+    ],
+)
+def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
+    field: str, path: str
+) -> None:
+    untold = lifted(*PLAIN)
+    assert untold.fields[path].how == "default"
+    found = lifted(*PLAIN, open_fact(field, "decay(3)", 7, subject="opt"))
+    assert found.fields[path].how == "stand_in"
+    assert found.fields[path].value == untold.fields[path].value
+    assert found.fields[path].places
+    assert "decay(3) is not known" in found.fields[path].note
+    assert path in found.unsaid
+    of_another = lifted(*PLAIN, open_fact(field, "decay(3)", 7, subject="other"))
+    assert of_another.fields[path].how == "default"
+    assert lifted(*PLAIN, fact(field, 0.125, 9, subject="opt")).fields[path].how == "source"
+
+
+def test_what_is_unknown_about_how_something_is_done_sets_no_field() -> None:
+    found = lifted(*PLAIN, open_fact("zero_grad.where", "f(x)", 7))
+    assert found.fields["accumulation.steps"] == lifted(*PLAIN).fields["accumulation.steps"]

@@ -7,11 +7,12 @@ import pytest
 import migration_sources
 from crosscast.facts.vocabulary import VOCABULARY
 from crosscast.lift.filled import Filled
+from crosscast.lift.meant import MEANT
 from crosscast.lint.registry import all_rules
 from crosscast.migrate.across import Across, migrate_across
 from crosscast.migrate.bug_table import BUGS
 from crosscast.migrate.bugs import Fate, changed, recipe_of
-from crosscast.migrate.carried import _MEANT, NOWHERE
+from crosscast.migrate.carried import NOWHERE
 from crosscast.recipe import Recipe
 from crosscast.schema import field_names
 from crosscast.source import Source
@@ -39,10 +40,10 @@ def test_every_row_is_about_a_section_of_the_recipe() -> None:
 def test_every_fact_is_carried_by_a_field_or_by_none_for_a_reason() -> None:
     for name, entry in VOCABULARY.items():
         whole = entry.recipe and not entry.recipe.endswith(".")
-        assert whole or name in _MEANT or name in NOWHERE, name
+        assert whole or name in MEANT or name in NOWHERE, name
 
 
-@pytest.mark.parametrize("path", sorted(_MEANT.values()))
+@pytest.mark.parametrize("path", sorted(MEANT.values()))
 def test_the_fields_that_carry_facts_exist(path: str) -> None:
     section, _, name = path.partition(".")
     tag = {"loss_scaling": {"mode": "dynamic"}, "optimizer": {"name": "sgd"}}.get(section, {})

@@ -13,6 +13,7 @@ from crosscast.lift.analyse import Analysis
 from crosscast.lift.conflicts import conflicts
 from crosscast.lift.filled import Draft, Filled, of_fact
 from crosscast.lift.implied import imply
+from crosscast.lift.meant import unknown_fields
 from crosscast.lift.optimizers import optimizer
 from crosscast.lift.written import recipe_yaml
 from crosscast.recipe import Recipe
@@ -89,6 +90,7 @@ def fill(analysis: Analysis) -> Draft:
     sections.accumulation(look, draft)
     sections.clipping(look, draft)
     chosen = optimizer(analysis.settled, draft)
+    draft.unknown = unknown_fields(analysis.subject.profile, chosen)
     course.schedule(look, draft)
     course.batch(look, draft)
     versions = dict(analysis.subject.program.versions) if analysis.subject.program else {}

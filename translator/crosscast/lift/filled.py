@@ -34,6 +34,8 @@ class Draft:
     notes: list[Diagnostic] = field(default_factory=list)
     unread: str = ""
     """A program that the sources start and that nobody gave: what it holds cannot be absent."""
+    unknown: Mapping[str, Fact] = field(default_factory=dict)
+    """Fields that a source sets to something that cannot be known: no default holds for them."""
 
     def put(self, path: str, value: Any, fact: Fact | None = None, **more: Any) -> None:
         """Fill a field; `fact` gives places and confidence."""
@@ -42,7 +44,9 @@ class Draft:
 
     def default(self, path: str, value: Any, note: str) -> None:
         """Fill a field with what a library does where nothing is said; never over a source."""
-        if path not in self.fields:
+        if path in self.unknown:
+            self._unsaid(path, value)
+        elif path not in self.fields:
             self.fields[path] = Filled(value=value, how="default", note=note)
 
     def stand_in(self, path: str, value: Any, note: str) -> None:
@@ -54,8 +58,17 @@ class Draft:
         """Fill a field with the word for nothing, because no source has it."""
         if self.unread:
             self.stand_in(path, value, f"{self.unread} was not read")
+        elif path in self.unknown:
+            self._unsaid(path, value)
         elif path not in self.fields:
             self.fields[path] = Filled(value=value, how="absent", note=note)
+
+    def _unsaid(self, path: str, value: Any) -> None:
+        """Fill a field that a source sets; to what, nobody knows."""
+        fact = self.unknown[path]
+        note = f"{fact.expression or 'it'} is not known"
+        if path not in self.fields:
+            self.fields[path] = Filled(value=value, how="stand_in", places=fact.places, note=note)
 
     def note(
         self, code: str, path: str, message: str, fact: Fact | None = None, hint: str = ""

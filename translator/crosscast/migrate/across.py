@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from crosscast.capability import leaves
 from crosscast.compiler import Compiled, compile_recipe
 from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity, Span
 from crosscast.lift.analyse import analyse
@@ -16,7 +15,6 @@ from crosscast.lift.written import recipe_yaml, scalar
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result
 from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
-from crosscast.migrate.carried import set_by
 from crosscast.migrate.encoders import Encoder, encoder_of
 from crosscast.migrate.op_lines import operation_lines
 from crosscast.migrate.own_model import FACTORY, FILE, stub
@@ -108,7 +106,7 @@ def migrate_across(
         )
     encoder = encoder_of(lifted.analysis.subject.program)
     findings = [one for one in lint_sources(sources) if one.is_finding]
-    fields, fates = fates_of(_with_model(_with_unknown(lifted), encoder), findings, keep=keep_bugs)
+    fields, fates = fates_of(_with_model(lifted.fields, encoder), findings, keep=keep_bugs)
     fields = _for_targets(_said(fields, settings or {}), targets)
     text = recipe_yaml(fields, [one.name for one in sources])
     try:
@@ -141,25 +139,6 @@ def migrate_across(
             *(said for one in compiled for said in one.diagnostics),
         ),
     )
-
-
-def _with_unknown(lifted: Lifted) -> dict[str, Filled]:
-    """Return the fields, also those of which a source only shows that it sets them.
-
-    What such a field has by default is no value of the source: it is to be filled in.
-    """
-    fields = dict(lifted.fields)
-    usual = dict(leaves(lifted.recipe)) if lifted.recipe is not None else {}
-    facts = [(set_by(one), one) for one in lifted.analysis.subject.profile]
-    known = {path for path, one in facts if one.known}
-    for path, fact in facts:
-        filled = fields.get(path)
-        unsaid = filled is None or filled.how in ("default", "absent")
-        if not fact.known and path in usual and path not in known and unsaid:
-            note = f"{fact.expression or 'it'} is not known"
-            value = filled.value if filled is not None else usual[path]
-            fields[path] = Filled(value=value, how="stand_in", places=fact.places, note=note)
-    return fields
 
 
 def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[str, Filled]:

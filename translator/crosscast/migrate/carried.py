@@ -7,30 +7,8 @@ from collections.abc import Collection, Mapping
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import VOCABULARY
 from crosscast.lift.drafting import DIRECT
+from crosscast.lift.meant import MEANT
 
-_MEANT: Mapping[str, str] = {
-    "framework": "precision.mode",
-    "api": "precision.mode",
-    "precision.enabled": "precision.mode",
-    "precision.dtypes": "precision.compute_dtype",
-    "precision.flag": "precision.mode",
-    "precision.level": "precision.mode",
-    "accumulation.present": "accumulation.steps",
-    "accumulation.loss_divided": "accumulation.normalize_by",
-    "accumulation.no_sync": "distributed.strategy",
-    "zero_grad.where": "accumulation.steps",
-    "clip.unscaled_first": "clipping.kind",
-    "clip.per": "clipping.kind",
-    "scaler_update.status": "loss_scaling.mode",
-    "optimizer.name": "optimizer.name",
-    "schedule.warmup": "schedule.warmup_steps",
-    "schedule.has_warmup": "schedule.warmup_steps",
-    "schedule.stepped_per": "schedule.name",
-    "parallel.kind": "distributed.strategy",
-    "parallel.world_size": "distributed.processes_per_node",
-    "run.epochs": "schedule.total_steps",
-}
-"""Facts about how a source does something, and the field that says what it does."""
 NOWHERE: Mapping[str, str] = {
     "optimizer.role": "a recipe has one optimizer",
     "parallel.backend": "every script talks as its framework does by default",
@@ -53,7 +31,7 @@ def field_of(fact: Fact, fields: Collection[str]) -> str:
         return path if path in fields else ""
     if fact.field in NOWHERE or fact.field not in VOCABULARY:
         return ""
-    path = _MEANT.get(fact.field) or VOCABULARY[fact.field].recipe
+    path = MEANT.get(fact.field) or VOCABULARY[fact.field].recipe
     if path == "clipping.*":
         return next((one for one in _LIMITS if one in fields), "clipping.kind")
     if path == "schedule.warmup_steps" and path not in fields:
@@ -64,12 +42,6 @@ def field_of(fact: Fact, fields: Collection[str]) -> str:
     # A scale of a source that scales nothing by default is said by the mode.
     mode = {"loss_scaling": "loss_scaling.mode", "precision": "precision.mode"}.get(section, "")
     return mode if mode in fields else ""
-
-
-def set_by(fact: Fact) -> str:
-    """Return the field of a recipe that a fact gives the value of; empty for all other facts."""
-    entry = VOCABULARY.get(fact.field)
-    return entry.recipe if entry is not None and fact.field not in _MEANT else ""
 
 
 def reason_for(fact: Fact) -> str:

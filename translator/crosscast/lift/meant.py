@@ -1,0 +1,53 @@
+"""Which facts give the value of a field of the recipe, and which only say how something is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import VOCABULARY
+
+MEANT: Mapping[str, str] = {
+    "framework": "precision.mode",
+    "api": "precision.mode",
+    "precision.enabled": "precision.mode",
+    "precision.dtypes": "precision.compute_dtype",
+    "precision.flag": "precision.mode",
+    "precision.level": "precision.mode",
+    "accumulation.present": "accumulation.steps",
+    "accumulation.loss_divided": "accumulation.normalize_by",
+    "accumulation.no_sync": "distributed.strategy",
+    "zero_grad.where": "accumulation.steps",
+    "clip.unscaled_first": "clipping.kind",
+    "clip.per": "clipping.kind",
+    "scaler_update.status": "loss_scaling.mode",
+    "optimizer.name": "optimizer.name",
+    "schedule.warmup": "schedule.warmup_steps",
+    "schedule.has_warmup": "schedule.warmup_steps",
+    "schedule.stepped_per": "schedule.name",
+    "parallel.kind": "distributed.strategy",
+    "parallel.world_size": "distributed.processes_per_node",
+    "run.epochs": "schedule.total_steps",
+}
+"""Facts about how a source does something, and the field that says what it does."""
+
+
+def set_by(fact: Fact) -> str:
+    """Return the field of a recipe that a fact gives the value of; empty for all other facts."""
+    entry = VOCABULARY.get(fact.field)
+    return entry.recipe if entry is not None and fact.field not in MEANT else ""
+
+
+def unknown_fields(facts: Iterable[Fact], optimizer: str) -> dict[str, Fact]:
+    """Return the fields that a source sets to something that cannot be known, with their facts.
+
+    Args:
+        facts: of the whole source.
+        optimizer: the one that the recipe is about; those of others set nothing.
+    """
+    told = [
+        (set_by(one), one)
+        for one in facts
+        if not one.known and (not one.field.startswith("optimizer.") or one.subject == optimizer)
+    ]
+    return {path: one for path, one in reversed(told) if path}
