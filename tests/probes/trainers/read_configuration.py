@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import sys
@@ -90,7 +91,8 @@ def lightning(folder: Path) -> dict[str, Any]:
     import torch
 
     emitted = module(folder / "trainer.py")
-    trainer = emitted.make_trainer()
+    with contextlib.chdir(folder):  # where it is made, it puts its checkpoints
+        trainer = emitted.make_trainer()
     model, rows = toy()
 
     base: Any = emitted.RecipeModule
