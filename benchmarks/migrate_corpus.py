@@ -1,10 +1,10 @@
 """Bring every Python file of folders to the present API, in memory: nothing may break.
 
-    python benchmarks/migrate_corpus.py FOLDER... [--docs NAME] [--show]
+    python benchmarks/migrate_corpus.py FOLDER... [--show]
 
 Each file goes through the codemods of all APIs, one after the other. A file that parsed must parse
-afterwards, a second run must change nothing, no comment may be lost. Prints the counts; `--docs`
-writes them into docs/migration-peers.md under a name. Exits with 1 if anything broke.
+afterwards, a second run must change nothing, no comment may be lost. Prints the counts, and exits
+with 1 if anything broke.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ from crosscast.migrate.codemod import APIS
 from crosscast.migrate.inplace import migrate_in_place
 from crosscast.migrate.registry import codemods_to
 from crosscast.source import Source
-
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs/migration-peers.json"
 
 
 class Looked:
@@ -77,7 +74,6 @@ def main() -> int:
     """Look, and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    parser.add_argument("--docs", default="", help="write the counts there under this name")
     parser.add_argument("--show", action="store_true", help="print every change and refusal")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
@@ -112,19 +108,7 @@ def main() -> int:
     found |= {"files_a_second": round(counts["files"] / max(seconds, 1e-9))}
     print(json.dumps(found), dict(sorted(by_code.items())))
     print(counts["changed, something refused"], "changed and something of it refused")
-    if options.docs:
-        _write(options.docs, found)
     return 1 if counts["broken"] or counts["second_run"] or counts["failures"] else 0
-
-
-def _write(name: str, found: dict[str, object]) -> None:
-    sys.path.insert(0, str(Path(__file__).parent / "migrate_peers"))
-    from page import page
-
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    results.setdefault("corpus", {})[name] = found
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    RESULTS.with_suffix(".md").write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,16 @@ def read_back(sources: list[Source]) -> dict[str, Any]:
 
 
 def side_of(values: Mapping[str, Any]) -> Side:
-    """Return one side of a comparison; what is nothing is left out."""
+    """Return one side of a comparison; what is nothing is left out.
+
+    Mixed precision in which every operation is float32 and no loss is scaled is float32: scripts
+    for PyTorch then hold nothing of it.
+    """
+    types = {v for path, v in values.items() if path.startswith("precision.ops.")}
+    if types == {"float32"} and values.get("loss_scaling.mode") == "none":
+        left_out = ("precision.ops.", "precision.mode", "precision.compute_dtype")
+        values = {path: v for path, v in values.items() if not path.startswith(left_out)}
+        values |= {"precision.mode": "none", "precision.compute_dtype": "float32"}
     kept = {path: value for path, value in values.items() if value not in (None, [])}
     return Side(path="", values=kept, places={}, unknown=frozenset())
 

@@ -1,7 +1,10 @@
 """Put training scripts through the tools for migration; write docs/migration-peers.md.
 
 python benchmarks/migrate_peers [--paconvert PYTHON] [--ivy PYTHON] [--torchfix PYTHON]
-    [--tensorflow-2.5 PYTHON] [--only TOOL,...] [--inputs NAME,...] [--keep FOLDER]
+    [--tensorflow-2.5 PYTHON] [--ivy-inputs NAME,...] [--limit SECONDS] [--jobs NUMBER]
+    [--only TOOL,...] [--inputs NAME,...] [--keep FOLDER]
+
+The page is written by a run of all tools and all inputs; one with --only or --inputs only prints.
 """
 
 from __future__ import annotations
@@ -11,13 +14,17 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from cases import CASES, Case
 from judge import judge, source_curve
+from means import HERE, ROOT, Means, call
 from page import page
-from tools import HERE, ROOT, TOOLS, Interpreters, call
+from tools import TOOLS
+
+from crosscast import __version__ as crosscast_version
 
 RESULTS = ROOT / "docs/migration-peers.json"
 PAGE = ROOT / "docs/migration-peers.md"
@@ -31,22 +38,23 @@ PACKAGES = {
 
 
 def main() -> int:
-    """Run the tools that were asked for, and write."""
+    """Run the tools that were asked for; write, if that was all of them."""
     options = _options()
-    given = {name: path for name in PACKAGES if (path := options[name.replace("-", "_")])}
-    found = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    found = {"versions": {}, "rows": {}} | found
-    found["versions"] |= _versions(given)
+    paths = {name: path for name in PACKAGES if (path := options[name.replace("-", "_")])}
+    few = tuple(options["ivy_inputs"].split(",")) if options["ivy_inputs"] else ()
+    means = Means(interpreters=paths, limit=options["limit"], ivy_inputs=few)
     names = options["only"].split(",") if options["only"] else list(TOOLS)
     wanted = options["inputs"].split(",") if options["inputs"] else [one.name for one in CASES]
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options["jobs"]) as pool:
         root = Path(options["keep"] or made).resolve()
-        for case in CASES:
-            if case.name in wanted:
-                rows = found["rows"].setdefault(case.name, {})
-                rows |= dict(_rows(case, names, root / case.name, given))
-                RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(page(found), encoding="utf-8")
+        cases = [case for case in CASES if case.name in wanted]
+        found = pool.map(lambda case: dict(_rows(case, names, root / case.name, means)), cases)
+        rows = {case.name: of_case for case, of_case in zip(cases, found, strict=True)}
+    if options["only"] or options["inputs"]:
+        return 0
+    result = {"versions": _versions(means), "limit": means.limit, "rows": rows}
+    RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(result), encoding="utf-8")
     return 0
 
 
@@ -55,40 +63,49 @@ def _options() -> dict[str, Any]:
     for name in PACKAGES:
         default = sys.executable if name == "here" else ""
         parser.add_argument(f"--{name}", dest=name.replace("-", "_"), default=default)
+    help_ = "of processor time, for a tool and an input, and for a run of what it wrote"
+    parser.add_argument("--limit", type=float, default=420.0, metavar="SECONDS", help=help_)
+    help_ = "the inputs that Ivy is given, which takes minutes for each; all without it"
+    parser.add_argument("--ivy-inputs", default="", metavar="NAME,...", help=help_)
+    parser.add_argument("--jobs", type=int, default=1, help="inputs at a time")
     parser.add_argument("--only", default="", help=f"of {', '.join(TOOLS)}")
     parser.add_argument("--inputs", default="")
     parser.add_argument("--keep", default="", help="an empty folder for what the tools write")
     return vars(parser.parse_args())
 
 
-def _versions(given: Interpreters) -> dict[str, str]:
-    found = {}
-    for interpreter, path in given.items():
+def _versions(means: Means) -> dict[str, str]:
+    commit = call(["git", "describe", "--always", "--dirty"], ROOT, 60).stdout.strip()
+    found = {"crosscast": f"{crosscast_version} (commit {commit or 'unknown'})"}
+    for interpreter, path in means.interpreters.items():
         for package in PACKAGES[interpreter]:
             ask = f"import importlib.metadata as m; print(m.version({package!r}))"
-            done = call([path, "-c", ask], HERE)
+            done = call([path, "-c", ask], HERE, 60)
             what = f"{package} of the sources" if interpreter == "tensorflow-2.5" else package
             found[what] = done.stdout.strip() or "unknown"
     return found
 
 
 def _rows(
-    case: Case, names: list[str], root: Path, given: Interpreters
+    case: Case, names: list[str], root: Path, means: Means
 ) -> Iterator[tuple[str, dict[str, object]]]:
     curve: list[float] | str | None = None
     for name in names:
         tool = TOOLS[name]
         if case.framework not in tool.frameworks:
             continue
-        if tool.needs not in given:
+        if tool.needs not in means.interpreters:
             yield name, {"answer": "not installed"}
+            continue
+        if name == "ivy" and means.ivy_inputs and case.name not in means.ivy_inputs:
+            yield name, {"answer": "not tried"}
             continue
         folder = root / name
         folder.mkdir(parents=True)
         if curve is None:
-            curve = source_curve(case, folder, given)
+            curve = source_curve(case, folder, means)
             print(case.name, "source:", curve if isinstance(curve, str) else len(curve))
-        row = judge(case, tool.make(case, folder, given), curve, folder, given)
+        row = judge(case, tool.make(case, folder, means), curve, folder, means)
         row.pop("said", None)
         print(case.name, name, row, flush=True)
         yield name, row

@@ -11,8 +11,8 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cases import Case
-from tools import HERE, Interpreters, Made, call, crosscast
+from cases import ROUNDED, Case
+from means import HERE, Made, Means, call, crosscast
 
 LOSSES = 50
 """How many losses are compared."""
@@ -27,20 +27,20 @@ WORDS = {
 """A tool told of a field if a line of its warnings has one of these words."""
 
 
-def source_curve(case: Case, folder: Path, given: Interpreters) -> list[float] | str:
+def source_curve(case: Case, folder: Path, means: Means) -> list[float] | str:
     """Return the losses of the source where it still runs, or why there are none."""
     needed = "tensorflow-2.5" if case.framework == "tensorflow" else "here"
-    if needed not in given:
+    if needed not in means.interpreters:
         return f"{needed}: not installed"
     flags = ["--v1"] if case.runs_in.endswith("v1") else []
     stand_in = {"PYTHONPATH": str(HERE / "stand_in")} if "apex" in case.runs_in else {}
-    command = [given[needed], str(HERE / "run_script.py"), *flags, str(case.path)]
-    done = call(command, folder, **stand_in)
+    command = [means[needed], str(HERE / "run_script.py"), *flags, str(case.path)]
+    done = call(command, folder, means.limit, **stand_in)
     return _printed(done.stdout) if not done.returncode else _error(done.stderr)
 
 
 def judge(
-    case: Case, made: Made, curve: list[float] | str, folder: Path, given: Interpreters
+    case: Case, made: Made, curve: list[float] | str, folder: Path, means: Means
 ) -> dict[str, object]:
     """Return the row of a tool and an input."""
     if made.script is None:
@@ -50,23 +50,47 @@ def judge(
     row: dict[str, object] = {
         "answer": "changed" if made.changed else "unchanged",
         "said": list(made.said),
-        "comments": _comments_kept(case, text) if made.losses == "loss %" else None,
+        "comments": None if made.trace else _comments_kept(case, text),
         "parses": _parses(text),
     }
     if not row["parses"]:
         return row
-    command = [given["here"], str(HERE / "run_script.py"), str(made.script), *made.arguments]
-    done = call(command, folder)
-    row["runs"] = not done.returncode
-    if done.returncode:
-        row["why"] = _error(done.stderr)
-    else:
-        losses = _printed(done.stdout) if made.losses == "loss %" else _traced(Path(made.losses))
-        row |= compared(losses, curve, case.bound)
+    bound = ROUNDED if made.float32 else case.bound
+    row |= _ran(case, made, curve, bound, folder, means)
+    if made.float32 and row["runs"]:
+        row |= _with_float32(row, _ran(case, made.float32, curve, case.bound, folder, means))
     row |= facts(case, made) if made.changed else {"facts": len(case.facts), "told": [], "lost": []}
-    if case.half_when_run and row["runs"] and "half yes" not in done.stdout:
+    if case.beyond and not row.get("same", True):
+        what, words = case.beyond
+        to = "told" if any(words in one for one in made.said) else "lost"
+        row[to] = [*row.get(to, []), what]  # type: ignore[misc]
+    if case.half_when_run and not made.trace and row["runs"] and not row["half"]:
         row["lost"] = [*row.get("lost", []), "half precision when run"]  # type: ignore[misc]
     return row
+
+
+def _ran(
+    case: Case, made: Made, curve: list[float] | str, bound: float, folder: Path, means: Means
+) -> dict[str, object]:
+    """Run an output; return whether it did, and how far it is from the source."""
+    if made.script is None:
+        return {"runs": False, "why": made.refused or made.failed}
+    command = [means["here"], str(HERE / "run_script.py"), str(made.script), *made.arguments]
+    done = call(command, folder, means.limit)
+    if done.returncode:
+        return {"runs": False, "why": _error(done.stderr)}
+    if made.trace is None:
+        losses = _printed(done.stdout)
+    else:
+        losses = _means(_traced(made.trace), case.windows_a_loss)
+    return {"runs": True, "half": "half yes" in done.stdout} | compared(losses, curve, bound)
+
+
+def _with_float32(half: Mapping[str, object], plain: Mapping[str, object]) -> dict[str, object]:
+    """Return what both runs say: in float16 within rounding, in float32 the same."""
+    same = bool(half.get("same") and plain.get("same"))
+    told = {} if plain["runs"] else {"why": f"in float32: {plain['why']}"}
+    return {"rounded": half.get("curve"), "curve": plain.get("curve"), "same": same} | told
 
 
 def compared(losses: Sequence[float], curve: list[float] | str, bound: float) -> dict[str, object]:
@@ -88,7 +112,7 @@ def facts(case: Case, made: Made) -> dict[str, object]:
     assert made.script is not None
     recipe = _lifted(made.script)
     different = [name for name, value in case.facts.items() if _at(recipe, name) != value]
-    if made.losses == "loss %":  # a line that stayed is not lost because lift cannot read it
+    if made.trace is None:  # a line that stayed is not lost because lift cannot read it
         read = _lifted(case.path)
         different = [one for one in different if _at(recipe, one) != _at(read, one)]
     said = "\n".join(made.said).lower()
@@ -125,6 +149,12 @@ def _printed(output: str) -> list[float]:
 def _traced(path: Path) -> list[float]:
     rows = [json.loads(one) for one in path.read_text(encoding="utf-8").splitlines()]
     return [math.nan if row["loss"] is None else row["loss"] for row in rows]
+
+
+def _means(losses: Sequence[float], several: int) -> list[float]:
+    """Return the means of so many losses each, as Keras shows them of an epoch."""
+    starts = range(0, len(losses) - several + 1, several)
+    return [sum(losses[i : i + several]) / several for i in starts]
 
 
 def _parses(text: str) -> bool:

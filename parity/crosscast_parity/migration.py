@@ -1,8 +1,10 @@
-"""The proof of a migration: the new script is run and held against the recipe of its source.
+"""The proof of a migration: what was emitted is run and held against the recipe of its source.
 
-The recipe is the oracle, as in every comparison: counts and loss scale (L0b), types (L0d) and the
-arithmetic of every update (L1b) are computed from it in NumPy and held against what the script
-did. The model of a source is its user's; a BERT of 0.14 million weights stands in for it.
+The recipe is the oracle, as in every comparison. First the step of the script is run beside the
+reference interpreter on a toy, every window of it (`toy.stage`). Then the script itself trains a
+small BERT: counts and loss scale (L0b), types (L0d) and the arithmetic of updates (L1b) are
+computed from the recipe in NumPy and held against what it did. The model of a source is its
+user's; a BERT of 0.14 million weights stands in for it.
 """
 
 from __future__ import annotations
@@ -15,19 +17,25 @@ from typing import Literal
 from crosscast.capability import leaves
 from crosscast.diagnostics import DiagnosticError
 from crosscast.recipe import BertModel, Recipe, SyntheticData
+from crosscast_parity.checks import Check
 from crosscast_parity.contestants import Contestant
 from crosscast_parity.harness import OnProgress, compare, ignore
 from crosscast_parity.options import make_options
 from crosscast_parity.records import ParityReport
 from crosscast_parity.report import write_report
 from crosscast_parity.stages import proof_stages
+from crosscast_parity.toy.exercise import shown_on_toy
+from crosscast_parity.toy.names import for_toy
+from crosscast_parity.toy.stage import STAGE, CompileForm, OnToy, ToyRun, step_on_toy
 from crosscast_parity.variants import TINY_MODEL, changed
-from crosscast_parity.workspace import CompileTo
+from crosscast_parity.verdict import place
 
 Outcome = Literal["same", "different", "cannot be verified here"]
 Verdict = Literal["same", "changed on purpose", "not comparable", "different"]
 _ROWS = 512
 _TOKENS = 24
+_BERT = "BERT"
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +48,22 @@ class FieldProof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageProof:
+    """What came of one stage: of the step on the toy, or of the script with a small BERT."""
+
+    stage: str
+    outcome: Outcome
+    wording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What came of the run of one target's script."""
+    """What came of the runs of what was emitted for one target."""
 
     target: str
     outcome: Outcome
     wording: str
+    stages: tuple[StageProof, ...] = ()
     checks: tuple[str, ...] = ()
     fields: tuple[FieldProof, ...] = ()
 
@@ -55,7 +73,7 @@ def prove(
     target: str,
     workdir: Path,
     *,
-    compile_to: CompileTo,
+    compile_to: CompileForm,
     corrected: Mapping[str, str],
     unknown: Sequence[str],
     on_progress: OnProgress = ignore,
@@ -66,7 +84,7 @@ def prove(
         recipe: of the source.
         target: what it was compiled to.
         workdir: for runs and the report of the comparison.
-        compile_to: the compiler.
+        compile_to: the compiler, for scripts and for steps.
         corrected: fields that differ from the source on purpose, with what was corrected.
         unknown: fields that no source says.
         on_progress: called whenever a run begins or ends.
@@ -74,23 +92,27 @@ def prove(
     Raises:
         DiagnosticError: nothing could be written.
     """
-    try:
-        tested = stand_in(recipe)
-        contestant = Contestant(name=target, target=target, recipe=tested)
-        report = compare(
-            [contestant],
-            options=make_options(workdir, twins=0, reference=target),
-            compile_to=compile_to,
-            on_progress=on_progress,
-            stages=proof_stages(tested),
-        )
-    except DiagnosticError as error:
-        if any(one.code.startswith("CC5") or one.code == "CC708" for one in error.diagnostics):
-            raise
-        words = "; ".join(one.message for one in error.diagnostics)
-        return Proof(target=target, outcome="cannot be verified here", wording=words)
-    write_report(report, workdir)
-    return _judged(recipe, target, report, corrected, unknown)
+    toy, toy_proof = _on_toy(recipe, target, workdir / STAGE, compile_to, on_progress)
+    report, bert_proof = _on_bert(recipe, target, workdir, compile_to, on_progress)
+    stages = (toy_proof, bert_proof)
+    checks = list(toy.checks)
+    fields: tuple[FieldProof, ...] = ()
+    if report is not None:
+        checks += report.entrant(target).checks
+        if bert_proof.outcome == "same" or _failing(report.entrant(target).checks):
+            failing = {str(check.level) for check in _failing(checks)}
+            fields = tuple(_fields(recipe, report, toy.runs, corrected, unknown, failing))
+    outcome = bert_proof.outcome
+    if toy_proof.outcome == "different":
+        outcome = "different"
+    return Proof(
+        target=target,
+        outcome=outcome,
+        wording="; ".join(f"{one.stage}: {one.wording}" for one in stages),
+        stages=stages,
+        checks=tuple(f"{place(one)}: {one.result}: {one.wording}" for one in checks),
+        fields=fields,
+    )
 
 
 def stand_in(recipe: Recipe) -> Recipe:
@@ -106,48 +128,105 @@ def stand_in(recipe: Recipe) -> Recipe:
     return changed(recipe, changes | {"optimizer.groups": ()})
 
 
-def _judged(
+def _on_toy(
     recipe: Recipe,
     target: str,
-    report: ParityReport,
-    corrected: Mapping[str, str],
-    unknown: Sequence[str],
-) -> Proof:
+    folder: Path,
+    compile_to: CompileForm,
+    on_progress: OnProgress,
+) -> tuple[OnToy, StageProof]:
+    """Run the step on the toy, where the recipe's groups hold other parameters."""
+    groups = for_toy(recipe.optimizer.groups)
+    tested = changed(stand_in(recipe), {"optimizer.groups": groups})
+    try:
+        toy = step_on_toy(tested, target, folder, compile_to=compile_to, on_progress=on_progress)
+    except DiagnosticError as error:
+        toy = OnToy(unable=_unless_writing(error))
+    if toy.unable:
+        words = f"not run: {toy.unable}"
+        return toy, StageProof(stage=STAGE, outcome="cannot be verified here", wording=words)
+    failing = _failing(toy.checks)
+    if failing:
+        return toy, StageProof(stage=STAGE, outcome="different", wording=_words(failing))
+    rows = [row for run in toy.runs for row in run.seen.rows]
+    skipped = sum(bool(row["skipped"]) for row in rows)
+    words = f"{len(rows)} windows are as the reference has them, {skipped} of them overflowed"
+    left = [one for one in toy.checks if one.result != "pass"]
+    if left:
+        words = f"{_words(left)}; nothing differs"
+    return toy, StageProof(stage=STAGE, outcome="same", wording=words)
+
+
+def _on_bert(
+    recipe: Recipe,
+    target: str,
+    workdir: Path,
+    compile_to: CompileForm,
+    on_progress: OnProgress,
+) -> tuple[ParityReport | None, StageProof]:
+    """Run the script through the levels of the harness that need no second program."""
+    tested = stand_in(recipe)
+    try:
+        report = compare(
+            [Contestant(name=target, target=target, recipe=tested)],
+            options=make_options(workdir, twins=0, reference=target),
+            compile_to=compile_to,
+            on_progress=on_progress,
+            stages=proof_stages(tested),
+        )
+    except DiagnosticError as error:
+        words = _unless_writing(error)
+        return None, StageProof(stage=_BERT, outcome="cannot be verified here", wording=words)
+    write_report(report, workdir)
+    outcome, words = _judged(target, report)
+    if outcome == "same" and tested is not recipe:
+        words += "; its 0.14 million weights stood in for your model"
+    return report, StageProof(stage=_BERT, outcome=outcome, wording=words)
+
+
+def _unless_writing(error: DiagnosticError) -> str:
+    """Return what refused a run; raise what is about files again."""
+    if any(one.code.startswith("CC5") or one.code == "CC708" for one in error.diagnostics):
+        raise error
+    return "; ".join(one.message for one in error.diagnostics)
+
+
+def _judged(target: str, report: ParityReport) -> tuple[Outcome, str]:
     checks = report.entrant(target).checks
+    failing = _failing(checks)
+    if failing:
+        return "different", _words(failing)
     bad = [run for run in report.runs if not run.outcome.complete and not run.needless]
-    failing = [check for check in checks if check.result == "fail"]
-    said = tuple(f"{one.level} {one.name}: {one.result}: {one.wording}" for one in checks)
-    if bad and not failing:
+    if bad:
         words = next((run.outcome.message for run in bad if run.outcome.message), "a run ended")
         missing = all(run.outcome.kind == "cannot_run" for run in bad)
-        outcome: Outcome = "cannot be verified here" if missing else "different"
-        return Proof(target=target, outcome=outcome, wording=words, checks=said)
-    levels = {str(check.level) for check in failing}
-    fields = tuple(_fields(recipe, report, corrected, unknown, levels))
-    if failing:
-        words = "; ".join(f"{one.level} {one.name}: {one.wording}" for one in failing[:3])
-        return Proof(target=target, outcome="different", wording=words, checks=said, fields=fields)
+        return ("cannot be verified here" if missing else "different"), words
     passed = sum(check.result == "pass" for check in checks)
-    windows = sum(len(run.rows) for run in report.runs)
+    count = sum(len(run.rows) for run in report.runs)
     skipped = sum(row.skipped for run in report.runs for row in run.rows)
-    words = f"{passed} checks pass over {windows} windows, {skipped} of them overflowed"
-    if not isinstance(recipe.model, BertModel):
-        words += "; a BERT of 0.14 million weights stood in for your model"
-    return Proof(target=target, outcome="same", wording=words, checks=said, fields=fields)
+    return "same", f"{passed} checks pass over {count} windows, {skipped} of them overflowed"
+
+
+def _failing(checks: Sequence[Check]) -> list[Check]:
+    return [check for check in checks if check.result == "fail"]
+
+
+def _words(checks: Sequence[Check]) -> str:
+    return "; ".join(f"{place(one)}: {one.wording}" for one in checks[:_SHOWN])
 
 
 def _fields(
     recipe: Recipe,
     report: ParityReport,
+    runs: Sequence[ToyRun],
     corrected: Mapping[str, str],
     unknown: Sequence[str],
     failing: set[str],
 ) -> Iterator[FieldProof]:
-    known = {one.field.partition("[")[0]: one for one in report.exercise if not one.exercised}
-    known |= {one.field.partition("[")[0]: one for one in report.exercise if one.exercised}
+    known = {one.field.partition("[")[0]: one.why for one in report.exercise if not one.exercised}
+    seen = {one.field.partition("[")[0]: one.why for one in report.exercise if one.exercised}
     own = not isinstance(recipe.model, BertModel)
     for path, _ in leaves(recipe):
-        seen = known.get(path)
         if path in corrected:
             yield FieldProof(field=path, verdict="changed on purpose", why=corrected[path])
         elif own and path.startswith(("model.", "data.")):
@@ -158,12 +237,12 @@ def _fields(
             yield FieldProof(field=path, verdict="not comparable", why=why)
         elif path in unknown:
             yield FieldProof(field=path, verdict="not comparable", why="no source says it")
-        elif seen is None:
+        elif why := seen.get(path) or shown_on_toy(runs, path):
+            verdict: Verdict = "different" if why.startswith(tuple(failing)) else "same"
+            yield FieldProof(field=path, verdict=verdict, why=why)
+        elif path in known:
+            why = f"not exercised: {known[path]}"
+            yield FieldProof(field=path, verdict="not comparable", why=why)
+        else:
             why = "it has no effect beside the other fields"
             yield FieldProof(field=path, verdict="not comparable", why=why)
-        elif not seen.exercised:
-            yield FieldProof(field=path, verdict="not comparable", why=f"not exercised: {seen.why}")
-        elif any(seen.why.startswith(level) for level in failing):
-            yield FieldProof(field=path, verdict="different", why=seen.why)
-        else:
-            yield FieldProof(field=path, verdict="same", why=seen.why)

@@ -19,6 +19,8 @@ Part = Literal["gate", "start", "faults", "trajectory"]
 RECORDED = 4
 """Windows that are recorded of a small model."""
 RECORDED_LARGE = 2
+RECORDED_FAULTY = 8
+"""Windows that are recorded at most of a small model with injected overflows."""
 AFTER_FAULTS = 6
 LARGE = 2_000_000
 """Weights from which fewer windows are recorded."""
@@ -135,9 +137,22 @@ def _runs(
             yield run("gate", stressed, inputs.stress, stage.recorded, repeat=1)
     if "faults" in stage.parts and faults:
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
-        yield run("faults", "main", inputs.weights, length, faults=faults)
+        record = _past_a_skip(faults) if stage.recorded >= RECORDED else 0
+        yield run("faults", "main", inputs.weights, length, faults=faults, record=record)
     if "trajectory" in stage.parts:
         yield run("main", "main", inputs.weights, stage.windows)
+
+
+def _past_a_skip(faults: tuple[Fault, ...]) -> int:
+    """Return how many windows to record so that the last one is an update after a skipped window.
+
+    What a skip must not move (the count of the bias correction, moments) shows in such an update,
+    and in nothing before it; in the later the better, as the first one may have a rate of 0. 0 if
+    that would be too many.
+    """
+    faulty = {fault.window for fault in faults}
+    after = [window + 1 for window in faulty if window + 1 not in faulty]
+    return max((window + 1 for window in after if window < RECORDED_FAULTY), default=0)
 
 
 def repeated_by_gate(recipe: Recipe) -> str:

@@ -163,7 +163,7 @@ def judge_exit(
 ) -> tuple[OutcomeKind, str]:
     """Believe exit code and status only together."""
     if code < 0:
-        return "failed", f"ended by {_signal_name(-code)}"
+        return "failed", f"ended by {signal_name(-code)}"
     if status is None:
         missing = _MISSING.search(tail)
         if missing and code == 1:
@@ -175,7 +175,8 @@ def judge_exit(
     return kind, status.message or (f"exit code {code}" if kind == "failed" else "")
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Return the name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -34,6 +34,7 @@ def run(program: Path) -> dict[str, Any]:
     inputs, targets = data()
     batches = [(tf.constant(inputs), tf.constant(targets))] * 6
     names: dict[str, Any] = {"inputs": inputs, "targets": targets, "dataset": batches}
+    names["__name__"] = "__main__"
     sys.argv = [program.name, "--amp"]
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(program.read_text(), program.name, "exec"), names)

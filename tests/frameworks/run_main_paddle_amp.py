@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 from crosscast_parity.inside.inject import make_injector, parse_fault
-from frameworks.paddle_on_cpu import enable_scaler
+from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
 from frameworks.run_main import call
 
 if __name__ == "__main__":

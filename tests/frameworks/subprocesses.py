@@ -22,8 +22,10 @@ SOURCES = tuple(str(TESTS.parent / root) for root in ("translator", "backends", 
 def environment(framework: str = "") -> dict[str, str]:
     """The environment of a framework's process: one thread, no GPU, few messages."""
     sources = SOURCES if "@" in framework else ()
+    # A clone is tested with its own sources, whatever is installed; programs start elsewhere.
+    given = [str(Path(one).absolute()) for one in _given()]
     return os.environ | {
-        "PYTHONPATH": os.pathsep.join((str(TESTS), *sources)),
+        "PYTHONPATH": os.pathsep.join((str(TESTS), *sources, *given)),
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "",
         "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -36,6 +38,10 @@ def older(framework: str) -> list[str]:
     prefix = f"CROSSCAST_{framework.upper()}_"
     found = [name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)]
     return [f"{framework}@{version.replace('_', '.')}" for version in sorted(found)]
+
+
+def _given() -> list[str]:
+    return [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
 
 
 def interpreter(framework: str) -> str:

@@ -22,7 +22,7 @@ EXAMPLES = {
     for number, example in enumerate(codemod.examples)
     if example.before != example.after
 }
-FIXED = {"CM201_1": 1024.0, "CM202_3": 128.0, "CM203_1": 128.0}
+FIXED = {"CM201_1": 1024.0, "CM201_2": 1024.0, "CM202_3": 128.0, "CM203_1": 128.0}
 FIRST = {"CM202_1": 1024.0}
 
 

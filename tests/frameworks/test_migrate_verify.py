@@ -1,9 +1,14 @@
-"""`crosscast migrate ... --verify` for real: the emitted script runs, the recipe judges."""
+"""`crosscast migrate ... --verify` for real: the emitted script runs, the recipe judges.
+
+CROSSCAST_WRITE_GOLDENS=1 writes what the page about migrating shows of it anew.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +17,10 @@ from typing import Any
 import pytest
 
 import migration_sources
+from frameworks.subprocesses import environment, require
 
+PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
+NUMBER = re.compile(r"\d[\d.e+-]*")
 SAID = ("--set", "schedule.total_steps=200", "--set", "batch.micro_batch_size=4")
 
 
@@ -38,6 +46,14 @@ def verdicts(proof: dict[str, Any]) -> dict[str, str]:
 def looks_right(code: int, proof: dict[str, Any]) -> None:
     assert proof["outcome"] == "same", proof["wording"]
     assert code == 0
+    assert [(one["stage"], one["outcome"]) for one in proof["stages"]] == [
+        ("toy", "same"),
+        ("BERT", "same"),
+    ]
+    assert proof["stages"][0]["wording"].startswith("128 windows are as the reference has them")
+    on_toy = [one for one in proof["checks"] if "(toy/" in one]
+    assert len(on_toy) == 4
+    assert all(": pass: equal in 64 windows, " in one for one in on_toy)
     found = verdicts(proof)
     for path in ("optimizer.learning_rate", "loss_scaling.growth_interval", "precision.mode"):
         assert found[path] == "same", path
@@ -76,3 +92,40 @@ def test_a_version_that_is_not_installed_cannot_be_verified_here(tmp_path: Path)
     assert code == 3
     assert proof["outcome"] == "cannot be verified here"
     assert not proof["executed"]
+    assert proof["stages"][0]["wording"].startswith(
+        "not run: the step is for PyTorch 1.11 to 2.3, not"
+    )
+
+
+def excerpt(lines: list[str], printed: list[str], page: list[str]) -> list[str]:
+    """Return a section of the page with what a proof says now: its block, and rows by name."""
+    first, last = lines.index("```text"), lines.index("```")
+    rows = {line.partition(" | ")[0]: line for line in page if line.startswith("| ")}
+    after = [rows.get(line.partition(" | ")[0], line) for line in lines[last:]]
+    return [*lines[: first + 1], *printed, *after]
+
+
+@pytest.mark.torch
+def test_the_page_shows_what_a_proof_prints(tmp_path: Path) -> None:
+    """But for digits, which are those of one machine."""
+    require("torch")
+    text = PAGE.read_text(encoding="utf-8")
+    _, _, apex = text.partition("`train.py`, an apex O1 loop:\n\n```python\n")
+    (tmp_path / "train.py").write_text(apex.partition("```")[0])
+    head, mark, section = text.partition("Of the apex loop above, ")
+    command = re.findall(r"^`crosscast (.*)`$", section, re.MULTILINE)[0]
+    done = subprocess.run(
+        [sys.executable, "-m", "crosscast", *shlex.split(command)],
+        cwd=tmp_path,
+        env=environment(),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "report.md").read_text().splitlines()
+    now = "\n".join([*excerpt(section.splitlines(), done.stdout.splitlines(), page), ""])
+    if "CROSSCAST_WRITE_GOLDENS" in os.environ:
+        PAGE.write_text(head + mark + now, encoding="utf-8")
+    else:
+        assert NUMBER.sub("#", now) == NUMBER.sub("#", section)

@@ -77,6 +77,32 @@ for step in range(20):
     losses.append(float(values[0]))
     scales.append(float(values[1][0]))
 """
+FLAGGED = STATIC.replace(
+    """\
+optimizer = mixed_precision.decorate(
+    optimizer,
+    mixed_precision.AutoMixedPrecisionLists(custom_black_list={"softmax"}),
+    decr_every_n_nan_or_inf=1,
+)
+""",
+    """\
+if half:
+    lists = mixed_precision.AutoMixedPrecisionLists(custom_black_list={"softmax"})
+    optimizer = mixed_precision.decorate(optimizer, lists, decr_every_n_nan_or_inf=1)
+""",
+).replace("paddle.enable_static()\n", "paddle.enable_static()\nhalf = {half}\n")
+OFF = (
+    FLAGGED.replace("{half}", "bool(len(pixels) > 100)")
+    .replace("scale = optimizer.get_loss_scaling()\n", "scale = loss\n")
+    .replace("optimizer.amp_init(paddle.CPUPlace())\n", "")
+    .replace("values[1][0]", "values[1]")
+    .replace("(math.inf if step == 5 else 1)", "1")
+)
+PLAIN = "\n".join(
+    line
+    for line in OFF.replace("optimizer.minimize", "\noptimizer.minimize").split("\n")
+    if "mixed_precision" not in line and not line.startswith("if half")
+)
 
 
 def migrated(text: str) -> str:
@@ -92,9 +118,16 @@ RUNNER = Path(__file__).with_name("run_migrated_paddle.py")
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("migrated")
-    for name, text in (("dynamic", DYNAMIC), ("static", STATIC)):
-        (folder / f"{name}.py").write_text(migrated(text), encoding="utf-8")
-    files = [folder / "dynamic.py", folder / "static.py"]
+    texts = {
+        "dynamic": migrated(DYNAMIC),
+        "static": migrated(STATIC),
+        "flagged": migrated(FLAGGED.replace("{half}", "bool(len(pixels))")),
+        "off": migrated(OFF),
+        "plain": PLAIN,
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    files = [folder / f"{name}.py" for name in texts]
     found: dict[str, Any] = run_python(RUNNER, "paddle", *files)
     return found
 
@@ -130,6 +163,17 @@ def test_a_static_program_keeps_the_old_scale_and_its_back_off(trained: dict[str
 
 def test_a_static_program_is_cast_where_its_matrix_product_is(trained: dict[str, Any]) -> None:
     assert trained["static"]["casts"] >= 2  # both factors
+
+
+def test_a_condition_that_holds_trains_as_without_it(trained: dict[str, Any]) -> None:
+    assert trained["flagged"]["losses"] == pytest.approx(trained["static"]["losses"], nan_ok=True)
+    assert trained["flagged"]["scales"] == trained["static"]["scales"]
+    assert trained["flagged"]["casts"] == trained["static"]["casts"]
+
+
+def test_a_condition_that_does_not_hold_leaves_all_in_float32(trained: dict[str, Any]) -> None:
+    assert trained["off"]["losses"] == pytest.approx(trained["plain"]["losses"])
+    assert trained["off"]["casts"] == trained["plain"]["casts"] == 0
 
 
 @pytest.mark.parametrize("framework", [one for one in older("paddle") if "@2." in one])

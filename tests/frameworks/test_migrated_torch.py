@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from crosscast.migrate.apex.uses import HALF_ANYWAY
 from crosscast.migrate.inplace import migrate_in_place
 from crosscast.migrate.registry import all_codemods
 from crosscast.source import Source
@@ -54,6 +55,26 @@ for inputs, targets in loader:
         scaled.backward()
     two.step()
 """
+BRANCHES = """\
+import torch
+from apex import amp
+
+teacher = torch.nn.Linear(4, 2)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+if teacher is None:
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+else:
+    [model, teacher], optimizer = amp.initialize([model, teacher], optimizer, opt_level="O1")
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+ENDS = {"floor": 40000.0, "ceiling": 2.0**13, "run constant": 512.0}
+"""The scales that one overflow leaves, where it is not half of the first one of apex."""
 CALL = """
 model = torch.nn.Linear(4, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -77,7 +98,13 @@ def programs() -> dict[str, dict[str, Any]]:
         "constant": {"text": LOOP.format(level="O1", more=", loss_scale=65536.0", window=1)},
         "two": {"text": TWO},
         "fused": {"text": FUSED.format(level="O1", more="", window=1)},
+        "floor": {"text": LOOP.format(level="O1", more=", min_loss_scale=40000.0", window=1)},
+        "ceiling": {"text": LOOP.format(level="O1", more=", max_loss_scale=2**14", window=1)},
+        "branches": {"text": BRANCHES},
     }
+    for name, kind in {"run dynamic": "None", "run constant": '"1024.0"'}.items():
+        text = LOOP.format(level="O1", more=", loss_scale=kind", window=1)
+        found[name] = {"text": text.replace("model = ", f"kind = {kind}\nmodel = ", 1)}
     for name, flags in {
         "flag": ["--fp16"],
         "O0": ["--fp16", "--opt_level", "O0"],
@@ -119,7 +146,7 @@ def test_what_overflows_is_skipped_and_halves_the_scale(
     runs: dict[str, list[dict[str, Any]]], name: str
 ) -> None:
     half, full = runs[name]
-    assert half["scales"] == [START / 2]
+    assert half["scales"] == [ENDS.get(name, START / 2)]
     assert half["weights"] == pytest.approx(full["weights"], abs=2e-3)
     assert half["weights"] != full["weights"]
 
@@ -129,3 +156,11 @@ def test_nothing_is_scaled_where_it_is_switched_off(
     runs: dict[str, list[dict[str, Any]]], name: str
 ) -> None:
     assert runs[name][0]["scales"] == [1.0] * (name == "O0")
+
+
+def test_what_was_registered_as_half_is_half_under_autocast() -> None:
+    file = TESTS / "frameworks/run_half_anyway.py"
+    types = run_python(file, "torch")
+    names = {(home, name) for home, found in HALF_ANYWAY.items() for name in found}
+    assert {tuple(key.split(":")) for key in types} == names
+    assert set(types.values()) == {"torch.float16"}

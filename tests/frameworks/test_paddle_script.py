@@ -210,6 +210,8 @@ def test_wrong_input_is_told_and_not_traced(lab: Lab) -> None:
     (run.output.parent / "foreign").mkdir()
     weights = run.output / "model.safetensors"
     shutil.copy(weights, run.output.parent / "foreign" / "checkpoint.safetensors")
+    (run.output.parent / "moved").mkdir()
+    shutil.copy(run.output / "checkpoint.safetensors", run.output.parent / "moved")
     wrong: list[tuple[tuple[object, ...], str]] = [
         (("a", "--train", folder / "none.npz"), "none.npz"),
         (("b", "--train", folder / "text.npz"), "text.npz"),
@@ -220,6 +222,7 @@ def test_wrong_input_is_told_and_not_traced(lab: Lab) -> None:
         (("g", "--weights", folder / "odd.safetensors"), "bert.pooler.dense.bias"),
         (("h", "--resume"), "checkpoint.safetensors"),
         (("foreign", "--resume"), "another recipe"),
+        (("moved", "--resume", "--train", folder / "eval.npz"), "training rows, not 10"),
         (("i", "--windows", 0), "--windows"),
         (("j", "--device", "tpu"), "--device"),
     ]

@@ -156,6 +156,8 @@ def test_wrong_input_is_told_and_not_traced(trained: dict[str, Runs]) -> None:
     )
     (folder / "foreign").mkdir()
     shutil.copy(weights, folder / "foreign" / "checkpoint.safetensors")
+    (folder / "moved").mkdir()
+    shutil.copy(folder / "whole" / "checkpoint.safetensors", folder / "moved")
     cases: list[tuple[tuple[object, ...], int, str]] = [
         (("--train", folder / "none.npz"), 2, "none.npz"),
         (("--train", folder / "text.npz"), 2, "text.npz"),
@@ -171,9 +173,11 @@ def test_wrong_input_is_told_and_not_traced(trained: dict[str, Runs]) -> None:
     found = runs.call(
         *(runs.arguments(f"wrong-{i}", *more) for i, (more, _, _) in enumerate(cases)),
         runs.arguments("foreign", "--resume"),
+        runs.arguments("moved", "--resume", "--train", runs.eval),
         runs.arguments("gpu", "--device", "gpu"),
     )
-    expected = [*cases, ((), 2, "another recipe"), ((), 3, "GPU")]
+    told = [(2, "another recipe"), (2, "72 training rows, not 20"), (3, "GPU")]
+    expected = [*cases, *(((), code, words) for code, words in told)]
     for (more, code, words), one in zip(expected, found, strict=True):
         assert (one.code, words in one.stderr) == (code, True), (more, one)
     assert runs.status("gpu")["status"] == "cannot_run"

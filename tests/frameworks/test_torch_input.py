@@ -210,6 +210,8 @@ def test_checkpoints(lab: Lab) -> None:
         assert ("another recipe" in run.stderr) == (name in ("foreign", "no recipe"))
         if name != "nothing":
             assert (run.output / source.name).exists()
+    (moved,) = lab.main(script, ("good", "--resume", "--train", lab.folder / "eval.npz"))
+    moved.refused("checkpoint.safetensors", "training rows, not 10")
     again = lab.main(script, ("good", "--resume", "--windows", 3))
     assert [run.code for run in again] == [0]
 

@@ -1,8 +1,9 @@
-"""A training script of a user: `user_loop_torch.py SCRIPTS OUTPUT STEPS whole|half`.
+"""A training script of a user: `user_loop_torch.py SCRIPTS OUTPUT STEPS whole|half|within`.
 
 Model and rows come from the emitted scripts below SCRIPTS, so that both train the same; the loop
 and everything in the file it saves are the usual ones. It saves after STEPS and goes on for as many
-more. Prints the losses as JSON.
+more; `within` saves once more after the next micro-batch, in the middle of a window. Prints the
+losses as JSON.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from torch.nn import functional
 LEARNING_RATE, WARMUP, TOTAL = 2e-3, 10, 100
 
 
-def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
+def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
     """Train, save model, optimizer, scaler and scheduler half way; return the losses."""
     sys.path.insert(0, str(folder))
     import model as modeling
     import train  # type: ignore[import-not-found]
     from safetensors.numpy import load_file
 
+    half = mode == "half"
     torch.set_num_threads(1)
     model = modeling.build_model().train()
     parameters: dict[str, Any] = modeling.named_parameters(model)
@@ -46,11 +48,22 @@ def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
         lambda step: step / WARMUP if step < WARMUP else (TOTAL - step) / (TOTAL - WARMUP),
     )
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7, enabled=half)
+
+    def save(**more: Any) -> None:
+        saved = {
+            "epoch": 3,
+            "model": {f"module.{name}": one.detach() for name, one in parameters.items()},
+            "optimizer": optimizer.state_dict(),
+            "scheduler": scheduler.state_dict() | {"lr_lambdas": None},
+        }
+        scaled = {"scaler": scaler.state_dict()} if half else {}
+        torch.save(saved | scaled | more, output)
+
     losses = []
     windows = train.batches(train.read_rows(output.with_name("train.npz")))
     for number, window in zip(range(2 * steps), windows, strict=False):
         rows, total = sum(len(one["labels"]) for one in window), 0.0
-        for batch in window:
+        for micro_step, batch in enumerate(window, start=1):
             inputs = {n: torch.tensor(a) for n, a in batch.items() if n != "labels"}
             with torch.autocast("cpu", torch.float16, enabled=half):
                 logits = model(**inputs)
@@ -60,6 +73,8 @@ def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
                 loss = loss * np.inf
             total += loss.item()
             scaler.scale(loss).backward()
+            if mode == "within" and (number, micro_step) == (steps, 1):
+                save(micro_step=1, grads={n: p.grad for n, p in parameters.items()})
         losses.append(total)
         scaler.unscale_(optimizer)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
@@ -70,16 +85,10 @@ def main(folder: Path, output: Path, steps: int, half: bool) -> list[float]:
         if scaler.get_scale() >= before:
             scheduler.step()
         if number + 1 == steps:
-            saved = {
-                "epoch": 3,
-                "model": {f"module.{name}": one.detach() for name, one in parameters.items()},
-                "optimizer": optimizer.state_dict(),
-                "scheduler": scheduler.state_dict() | {"lr_lambdas": None},
-            }
-            torch.save(saved | ({"scaler": scaler.state_dict()} if half else {}), output)
+            save()
     return losses
 
 
 if __name__ == "__main__":
     scripts, out, count, mode = sys.argv[1:5]
-    print(json.dumps(main(Path(scripts), Path(out), int(count), mode == "half")))
+    print(json.dumps(main(Path(scripts), Path(out), int(count), mode)))

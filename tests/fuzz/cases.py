@@ -11,7 +11,8 @@ from crosscast.cli_compile import recipe_text
 from crosscast.recipe import Recipe
 from crosscast.validate import build_recipe
 from crosscast.yaml_source import parse
-from fuzz.faults import Faults, from_json, schedules
+from crosscast_parity.toy.faults import Faults
+from fuzz.faults import from_json, schedules, to_json
 from recipe_strategies import recipes
 
 
@@ -24,7 +25,7 @@ class Case:
 
     def texts(self) -> tuple[str, str]:
         """Return recipe and course as files hold them."""
-        return recipe_text(self.recipe), self.faults.to_json()
+        return recipe_text(self.recipe), to_json(self.faults)
 
     def save(self, folder: Path, name: str) -> tuple[Path, Path]:
         """Write both and return their paths."""

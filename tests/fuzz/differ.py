@@ -6,22 +6,20 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from crosscast.canonical import canonical_plan
 from crosscast.capability import Verdict, judge
 from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError, Severity
 from crosscast.plan import Plan
-from crosscast.recipe import OpTypes, Recipe
 from crosscast.reference import run
 from crosscast.target import find_target
+from crosscast_parity.toy.compare import Report, compare
+from crosscast_parity.toy.model import ROLES, Toy, make_toy
+from crosscast_parity.toy.running import of_step, receive, run_text, send
+from crosscast_parity.toy.worker import Worker, WorkerFailure
 from fuzz.cases import Case
-from fuzz.compare import Report, Seen, compare
-from fuzz.link import Worker, WorkerFailure
-from fuzz.toy import ROLES, Toy, make_toy
+from fuzz.link import make_worker
 
 ORDER = tuple(Verdict)
 OVERRIDES = "CC208"
@@ -58,7 +56,7 @@ class Bench:
     def worker(self, target: str) -> Worker:
         """Return the worker of a target."""
         if target not in self.workers:
-            self.workers[target] = Worker(target)
+            self.workers[target] = make_worker(target)
         return self.workers[target]
 
     def stop(self) -> None:
@@ -78,23 +76,13 @@ def examine(bench: Bench, case: Case, targets: Sequence[str]) -> list[Outcome]:
             text = _compile(case, outcome, expected)
             if text is not None:
                 folder = Path(root) / f"case-{number}"
-                _send(bench.worker(outcome.target), folder, text, toy)
+                folder.mkdir()
+                (folder / "step.py").write_text(text)
+                send(bench.worker(outcome.target), folder, toy)
                 waiting.append((outcome, folder))
         for outcome, folder in waiting:
             _collect(bench, outcome, folder, expected, toy)
     return outcomes
-
-
-def run_text(worker: Worker, text: str, toy: Toy) -> Seen:
-    """Run one emitted step and return what the worker saw.
-
-    Raises:
-        WorkerFailure: The step raised, or the worker is gone.
-    """
-    with tempfile.TemporaryDirectory() as root:
-        folder = Path(root) / "case"
-        _send(worker, folder, text, toy)
-        return _seen(worker.receive(), folder)[0]
 
 
 def compare_text(worker: Worker, text: str, case: Case) -> Report:
@@ -137,17 +125,6 @@ def _compile(case: Case, outcome: Outcome, expected: Plan) -> str | None:
     return one.files["step.py"].text
 
 
-def of_step(recipe: Recipe) -> Recipe:
-    """Return the recipe without what is about the model, which a step refuses (CC212)."""
-    precision = recipe.precision.model_copy(update={"ops": OpTypes()})
-    overrides = {
-        name: {key: value for key, value in settings.items() if key != "compile"}
-        for name, settings in recipe.overrides.items()
-    }
-    changes = {"precision": precision, "activation_checkpointing": False, "overrides": overrides}
-    return recipe.model_copy(update=changes)
-
-
 def _other_meaning(plan: Plan, expected: Plan, case: Case) -> list[str]:
     """Compare the plan of a target where its step cannot be run: it needs several processes."""
     toy = make_toy(case.recipe, case.faults)
@@ -156,17 +133,10 @@ def _other_meaning(plan: Plan, expected: Plan, case: Case) -> list[str]:
     return [] if rows[0] == rows[1] else ["the plan means something else"]
 
 
-def _send(worker: Worker, folder: Path, text: str, toy: Toy) -> None:
-    folder.mkdir()
-    (folder / "step.py").write_text(text)
-    toy.save(folder)
-    worker.send({"action": "windows", "folder": str(folder)})
-
-
 def _collect(bench: Bench, outcome: Outcome, folder: Path, plan: Plan, toy: Toy) -> None:
     worker = bench.worker(outcome.target)
     try:
-        seen, outcome.seconds = _seen(worker.receive(), folder)
+        seen, outcome.seconds = receive(worker, folder)
     except WorkerFailure as failure:
         outcome.problems.append(str(failure))
         return
@@ -174,15 +144,3 @@ def _collect(bench: Bench, outcome: Outcome, folder: Path, plan: Plan, toy: Toy)
     outcome.ran, outcome.used = True, report.used
     outcome.problems += report.problems
     outcome.undecided, outcome.beyond = report.undecided, report.beyond
-
-
-def _seen(answer: dict[str, Any], folder: Path) -> tuple[Seen, float]:
-    if "error" in answer:
-        raise WorkerFailure("the step raised", answer["error"])
-    tensors: list[dict[str, np.ndarray]] = [{} for _ in answer["rows"]]
-    with np.load(folder / "steps.npz", allow_pickle=False) as file:
-        for key in file.files:
-            number, _, name = key.partition("/")
-            tensors[int(number)][name] = file[key]
-    counters = [(good, bad) for good, bad in answer["counters"]]
-    return Seen(answer["rows"], counters, tensors, answer["names"]), answer["seconds"]

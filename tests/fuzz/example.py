@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosscast_parity.toy.faults import Fault, Faults
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from fuzz.cases import Case
-from fuzz.faults import Fault, Faults
 
 SECTIONS: dict[str, Any] = {
     "precision": FLOAT16,

@@ -1,49 +1,25 @@
-"""What happens in a fuzzed run: its windows, and where gradients are large or not finite."""
+"""Courses of fuzzed runs: drawn, and as text."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from hypothesis import strategies as st
 
 from crosscast.recipe import Recipe
+from crosscast_parity.toy.faults import PARAMETERS, Fault, Faults
 
-PARAMETERS = ("kernel", "bias", "gamma", "beta", "embeddings")
 VALUES = (math.inf, -math.inf, math.nan)
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One micro-batch in which some gradients of one parameter are not finite."""
-
-    window: int
-    micro_batch: int
-    parameter: str
-    value: float
-
-
-@dataclass(frozen=True)
-class Faults:
-    """The course of a run.
-
-    `windows` holds the rows of every micro-batch of every window, `surges` powers of two by which
-    all gradients of a window are larger: they overflow by themselves in half precision.
-    """
-
-    seed: int
-    windows: tuple[tuple[int, ...], ...]
-    surges: Mapping[int, int] = field(default_factory=dict)
-    faults: tuple[Fault, ...] = ()
-
-    def to_json(self) -> str:
-        """Return it as text for `--faults`."""
-        data = asdict(self)
-        data["faults"] = [asdict(one) | {"value": repr(one.value)} for one in self.faults]
-        return json.dumps(data, indent=2) + "\n"
+def to_json(faults: Faults) -> str:
+    """Return a course as text for `--faults`."""
+    data = asdict(faults)
+    data["faults"] = [asdict(one) | {"value": repr(one.value)} for one in faults.faults]
+    return json.dumps(data, indent=2) + "\n"
 
 
 def from_json(text: str) -> Faults:

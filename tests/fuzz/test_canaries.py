@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from crosscast.compiler import compile_recipe
+from crosscast_parity.toy.worker import Worker
 from frameworks.emitted_script import tiny_recipe
 from frameworks.subprocesses import require
 from fuzz.differ import compare_text
 from fuzz.example import EXAMPLE, SECTIONS
-from fuzz.link import EAGER, Worker
+from fuzz.link import make_worker
 
 Change = tuple[str, str]
 EVERYWHERE: dict[str, Change] = {
@@ -77,7 +78,7 @@ TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name), pytest.mark.slo
 @pytest.fixture(scope="module", params=TARGETS)
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     require(request.param)
-    worker = Worker(request.param, extra=EAGER)  # compiling every mutant would take minutes
+    worker = make_worker(request.param, eager=True)  # compiling every mutant would take minutes
     yield worker
     worker.stop()
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from crosscast.capability import Verdict
+from crosscast_parity.toy.model import make_toy
+from crosscast_parity.toy.running import run_text
+from crosscast_parity.toy.worker import WorkerFailure
 from frameworks.subprocesses import require
 from fuzz.cases import Case, cases
-from fuzz.differ import Bench, Outcome, examine, run_text
+from fuzz.differ import Bench, Outcome, examine
 from fuzz.example import EXAMPLE
-from fuzz.link import WorkerFailure
-from fuzz.toy import make_toy
 
-NO_FACTORY = "CC305"
-"""Of a recipe whose own model has no factory for a target: drawn so, and nobody's inability."""
-EXAMPLES = {"torch": 60, "tensorflow": 12, "paddle": 60}
+EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60}
+"""Recipes drawn. TensorFlow refuses the most, so it needs the largest sample."""
 HIGHEST_SHARE_REFUSED = 0.1
 
 
@@ -31,6 +31,11 @@ def target(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     require(name)
     return name
+
+
+def has_model(case: Case, target: str) -> bool:
+    """Whether a recipe has a model for a target; one without says nothing about the target."""
+    return target in getattr(case.recipe.model, "factory", (target,))
 
 
 @pytest.fixture
@@ -52,19 +57,17 @@ def test_emitted_steps_follow_the_reference(target: str, bench: Bench) -> None:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(cases())
+    @given(cases().filter(lambda case: has_model(case, target)))
     def run(case: Case) -> None:
         (outcome,) = examine(bench, case, [target])
         assert outcome.problems == [], "\n".join(case.texts())
         refused = outcome.verdict is Verdict.UNSUPPORTED
         assert outcome.ran or refused or case.recipe.processes > 1, "\n".join(case.texts())
-        if outcome.codes != (NO_FACTORY,) or not refused:
-            outcomes.append(outcome)
+        outcomes.append(outcome)
 
     run()
     refused = sum(one.verdict is Verdict.UNSUPPORTED for one in outcomes)
-    assert sum(one.ran for one in outcomes) > 0.7 * len(outcomes)
-    # Twelve recipes say little of a share; `make fuzz` measures it.
+    assert sum(one.ran for one in outcomes) > 0.8 * len(outcomes)
     assert refused <= max(2, HIGHEST_SHARE_REFUSED * len(outcomes))
 
 

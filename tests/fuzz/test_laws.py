@@ -16,13 +16,14 @@ import pytest
 
 from crosscast.compiler import compile_recipe
 from crosscast.recipe import Recipe
+from crosscast_parity.toy.compare import Seen
+from crosscast_parity.toy.faults import Fault, Faults
+from crosscast_parity.toy.model import Toy, make_toy
+from crosscast_parity.toy.running import run_text
+from crosscast_parity.toy.worker import Worker
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from frameworks.subprocesses import require
-from fuzz.compare import Seen
-from fuzz.differ import run_text
-from fuzz.faults import Fault, Faults
-from fuzz.link import EAGER, Worker
-from fuzz.toy import Toy, make_toy
+from fuzz.link import make_worker
 
 ADAM = {"name": "adamw", "learning_rate": 0.01, "weight_decay": 0.1}
 NORM = {"kind": "global_norm", "max_norm": 5.0}
@@ -40,7 +41,7 @@ CALM = Faults(seed=3, windows=((2, 2),) * 4)
 )
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     require(request.param)
-    worker = Worker(request.param, extra=EAGER)
+    worker = make_worker(request.param, eager=True)
     yield worker
     worker.stop()
 

@@ -20,10 +20,11 @@ from crosscast.canonical import canonical_plan
 from crosscast.compiler import compile_recipe
 from crosscast.plan import UpdateScale
 from crosscast.recipe import Recipe
+from crosscast_parity.toy.worker import Worker
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from frameworks.subprocesses import require
-from fuzz.link import EAGER, Worker
-from fuzz.serve import walk
+from fuzz.link import make_worker
+from fuzz.walk import walk
 
 LENGTH = 8
 FREE = {"min_scale": 2.0**-14}
@@ -101,7 +102,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     require(request.param)
-    worker = Worker(request.param)
+    worker = make_worker(request.param)
     yield worker
     worker.stop()
 
@@ -122,7 +123,7 @@ def test_windows_follow_the_machine(worker: Worker, folder: Path) -> None:
 @pytest.mark.slow
 def test_keras_follows_the_machine(folder: Path) -> None:
     require("tensorflow")
-    worker = Worker("tensorflow", extra=EAGER)
+    worker = make_worker("tensorflow", eager=True)
     try:
         for section in DYNAMIC:
             assert differing(worker, section, folder, "machine_patterns")[:3] == [], section

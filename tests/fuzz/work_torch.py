@@ -1,94 +1,17 @@
-"""Worker that runs emitted PyTorch steps; see `fuzz.serve`."""
+"""Worker of the fuzz tests for PyTorch: the toy's, with patterns of overflows."""
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 # isort: split
-from fuzz.serve import NAMES, Session, Toy, fitting, serve, walk
-
-CPU = torch.device("cpu")
-
-
-class Shift(nn.Module):  # type: ignore[misc]
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.bias = nn.Parameter(torch.empty(size))
-
-
-class ToyModel(nn.Module):  # type: ignore[misc]
-    """The toy's parameters in modules of the roles they have; it is never called."""
-
-    def __init__(self, start: dict[str, np.ndarray]) -> None:
-        super().__init__()
-        rows, columns = start["kernel"].shape
-        self.dense = nn.Linear(columns, rows, bias=False)
-        self.shift = Shift(*start["bias"].shape)
-        self.norm = nn.LayerNorm(*start["gamma"].shape)
-        self.table = nn.Embedding(*start["embeddings"].shape)
-        with torch.no_grad():
-            for name, parameter in self.toy_parameters().items():
-                parameter.copy_(torch.tensor(start[name]))
-
-    def toy_parameters(self) -> dict[str, nn.Parameter]:
-        own = dict(self.named_parameters())
-        return {name: own[path] for name, path in NAMES.items()}
-
-
-def make_loss(dtype: torch.dtype) -> Any:
-    def loss(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-        total = torch.zeros(())
-        for name, parameter in model.toy_parameters().items():
-            used = parameter[batch["ids"].long()] if name == "embeddings" else parameter
-            total = total + (used.to(dtype).float() * batch[name]).sum()
-        return total
-
-    return loss
-
-
-def start(step: ModuleType, toy: Toy) -> Session:
-    model = ToyModel(toy.start)
-    optimizer = step.make_optimizer(model)
-    scaler = make_scaler(step) if hasattr(step, "make_scaler") else None
-    offered = {"model": model, "optimizer": optimizer, "device": CPU, "scaler": scaler}
-    state = fitting(step.TrainState, offered)
-    loss = make_loss(getattr(torch, toy.dtype))
-    return Session(state, loss, lambda: tensors(state), lambda: counters(state), NAMES)
-
-
-def make_scaler(step: ModuleType) -> Any:
-    """torch.cuda.amp asks for no device."""
-    wanted = inspect.signature(step.make_scaler).parameters
-    return step.make_scaler(*([CPU] if wanted else []))
-
-
-def tensors(state: Any) -> dict[str, np.ndarray]:
-    arrays = {}
-    for name, parameter in state.model.toy_parameters().items():
-        weight = getattr(parameter, "master", parameter)
-        held = {"parameters": weight, **state.optimizer.state.get(weight, {})}
-        average = getattr(state, "averages", {}).get(parameter)
-        for slot, value in (held | {"ema": average}).items():
-            # Some versions fill in slots with None, and count in a plain number.
-            if slot != "step" and isinstance(value, torch.Tensor):
-                arrays[f"{slot}/{name}"] = value.detach().numpy().copy()
-    return arrays
-
-
-def counters(state: Any) -> tuple[int | None, int | None]:
-    if hasattr(state, "loss_scale"):
-        return state.loss_scale.good, state.loss_scale.bad
-    if hasattr(state, "scaler"):
-        return state.scaler.state_dict()["_growth_tracker"], None
-    return None, None
+from crosscast_parity.toy.inside.work_torch import CPU, counters, main, make_scaler
+from fuzz.walk import walk
 
 
 def patterns(step: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
@@ -116,10 +39,4 @@ def patterns(step: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    # torch.cuda.amp would leave its scaler out without a GPU; the one it has works on a CPU too.
-    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
-    torch.cuda.is_bf16_supported = lambda *_: True
-    warnings.filterwarnings("ignore", ".*CUDA is not available")
-    warnings.filterwarnings("ignore", r".*torch\.cuda\.amp", FutureWarning)
-    serve(start, patterns=patterns)
+    main(patterns=patterns)

@@ -268,7 +268,7 @@ OF_FRAMEWORKS = (
     _half("scale_traced_once", "the graph keeps the first loss scale", "", "L0c"),
     _half("growth_count_kept", "after the first growth every window grows", "", "L0b", "L0a"),
     _half("updates_on_skip", "skipped windows count as updates", "schedule.tick", "L0b", "L0a"),
-    _half("step_counts_skips", "bias correction counts skipped windows", "", "L0c"),
+    _half("step_counts_skips", "bias correction counts skipped windows", "", "L1b"),
     _half("skip_by_loss", "only the loss decides about a skip", "", "L0a"),
     _half("only_inf_checked", "nan is no overflow", "", "L0a"),
     _half("one_gradient_checked", "one gradient decides about a skip", "", "L0a"),

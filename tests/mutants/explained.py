@@ -6,7 +6,4 @@ SURVIVORS: dict[str, str] = {
     "amsgrad": "the largest second moment so far is the current one almost everywhere as long as"
     " the moments still grow from zero, that is for the first windows that are replayed; later the"
     " difference stays below the noise of the loss.",
-    "step_counts_skips": "only windows that follow a skipped one are wrong. Updates are recorded"
-    " and computed anew in runs without overflows; of the run with injected ones the trace and the"
-    " gradient norms are compared, and these stay within 2 %.",
 }

@@ -40,14 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     whole, seconds = _whole(command, asked.output / "whole")
     for number in range(asked.times):
         folder = asked.output / f"killed-{number}"
-        shutil.rmtree(folder, ignore_errors=True)
-        moment = moments.uniform(0.5, seconds)
-        died = _killed([*command, str(folder)], moment)
+        moment = _killed([*command, str(folder)], folder, seconds, moments)
         resumed, _ = _whole(command, folder)
         same = _lasting(resumed) == _lasting(whole)
         wrong += not same
         said = "equal" if same else "DIFFERENT"
-        when = f"killed after {moment:.1f} s" if died else "ended before it could be killed"
+        when = f"killed after {moment:.1f} s of {seconds:.1f}"
         print(f"{number + 1}: {when}, resumed: the report is {said}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
     return int(wrong > 0)
@@ -64,8 +62,20 @@ def _whole(command: Sequence[str], folder: Path) -> tuple[Any, float]:
     return json.loads((folder / "report.json").read_text()), time.monotonic() - begun
 
 
-def _killed(command: Sequence[str], seconds: float) -> bool:
-    """Start a comparison and kill it with all its processes; False if it was too fast."""
+def _killed(command: Sequence[str], folder: Path, seconds: float, moments: random.Random) -> float:
+    """Start a comparison and kill it with all its processes; return after how many seconds.
+
+    One that ends before its moment begins again, to be killed earlier.
+    """
+    moment = moments.uniform(0.5, seconds)
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        if _dies(command, moment):
+            return moment
+        moment = moments.uniform(0.5, moment)
+
+
+def _dies(command: Sequence[str], seconds: float) -> bool:
     running = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )

@@ -24,6 +24,8 @@ from mutants.practice import T_TEST, alarms, means_differ
 
 RECIPE = Path(__file__).with_name("recipe.yaml")
 REFERENCE, CLEAN = "torch", "clean"
+QUICK = "tiny"
+"""Stage of the quick check that a small recipe has."""
 AT_ONCE = 6
 """Bugs of one comparison: they share processes, and memory."""
 
@@ -87,7 +89,7 @@ class Laboratory:
         """Try the script as it was emitted; whatever sees a bug in it gives a false alarm."""
         report = self._compare([])
         self._kept = self._stored()
-        return _trial(report, CLEAN)
+        return trial_of(report, CLEAN)
 
     def trials(self, bugs: Sequence[Mutation], *, keep: bool) -> Iterator[Trial]:
         """Try bugs.
@@ -105,7 +107,7 @@ class Laboratory:
             for plant in plants:
                 if not plant.planted:
                     raise RuntimeError(f"{self.framework}: {plant.bug.name} is in no script")
-                yield _trial(report, plant.bug.name)
+                yield trial_of(report, plant.bug.name)
             if not keep:
                 self._clear()
 
@@ -152,11 +154,17 @@ def _seed_stages(count: int) -> list[Stage]:
     ]
 
 
-def _trial(report: ParityReport, name: str) -> Trial:
+def trial_of(report: ParityReport, name: str) -> Trial:
+    """Return what a comparison says of a bug.
+
+    Raises:
+        KeyboardInterrupt: the comparison was stopped by the user.
+    """
     if report.interrupted:
         raise KeyboardInterrupt
     pair = next(pair for pair in report.pairs if pair.contestant == name)
-    failed = [check for check in pair.checks if check.result == "fail" and check.level != "L3"]
+    # The stages of the paired seeds are no part of the quick check.
+    failed = [one for one in pair.checks if one.result == "fail" and one.stage == QUICK]
     found = {check.level for check in failed}
     practice = [*_alarms(report, name), *([T_TEST] if _t_test(report, name) else [])]
     return Trial(
@@ -174,7 +182,7 @@ def _words(check: Check) -> str:
 
 
 def _alarms(report: ParityReport, name: str) -> tuple[str, ...]:
-    runs = report.runs_of("tiny", "main")
+    runs = report.runs_of(QUICK, "main")
     return alarms(runs[name], runs[REFERENCE])
 
 
@@ -184,7 +192,7 @@ def _t_test(report: ParityReport, name: str) -> bool:
 
 
 def _final_losses(report: ParityReport, name: str) -> list[float]:
-    seeded = [run for run in report.runs if run.contestant == name and run.stage != "tiny"]
+    seeded = [run for run in report.runs if run.contestant == name and run.stage != QUICK]
     return [loss for loss in map(_final_loss, seeded) if loss is not None]
 
 

@@ -192,7 +192,7 @@ def test_check_prints_json(recipe: str, broken: str) -> None:
 def test_check_reads_stdin() -> None:
     assert run("check", "-", input=text_of()).exit_code == 0
     result = run("check", "-", input=b"\xff")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "<stdin>:1: byte 0 is not UTF-8" in result.stderr
 
 

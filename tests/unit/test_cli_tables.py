@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import migration_sources
 from crosscast.cli import app
 from crosscast.cli_compile import explain
 from crosscast.cli_info import matrix
+from crosscast.cli_lift import lift
 from recipe_texts import text_of
 
 NARROW = 80
@@ -48,6 +50,25 @@ def terminal(
         return capsys.readouterr().out.splitlines()
 
     return call
+
+
+@pytest.mark.parametrize("width", [60, NARROW, 120])
+def test_lift_on_a_terminal_is_whole(
+    terminal: Callable[..., list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(migration_sources.TORCH)
+    monkeypatch.chdir(tmp_path)
+    piped = run("lift", "train.py")
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = terminal(lift, ["train.py"])
+    assert words(lines) == piped.split()
+    assert max(map(len, lines)) <= width
+    if width > max(map(len, piped.splitlines())):
+        assert lines == piped.splitlines()
 
 
 def words(lines: list[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from mutants.clean import Comparison
 from mutants.journal import Journal
 from mutants.score import page, survivors, to_json, unexpected
 from mutants.settings import count, groups
-from mutants.trials import CLEAN, Trial
+from mutants.trials import CLEAN, Trial, trial_of
+from parity_reports import check, seeded
 
 
 def trial(name: str, *levels: Any, verdict: str = "DIFFERENT", **more: Any) -> Trial:
@@ -48,6 +49,17 @@ def test_the_clean_script_is_no_bug() -> None:
     plain = to_json(FOUND)["torch"]
     assert [bug["name"] for bug in plain["bugs"] if not bug["caught"]] == ["amsgrad"]
     assert [one["name"] for one in plain["clean"]] == [CLEAN]
+
+
+def test_what_only_paired_seeds_see_is_not_counted_as_the_quick_check() -> None:
+    report = seeded()
+    name = next(pair.contestant for pair in report.pairs if pair.contestant == "paddle")
+    assert trial_of(report, name).levels == ()
+    late = check("L0a", "result", 1.0, 0.0, "main", stage="seed-3", result="fail")
+    early = check("L0c", "gradient norm", 1.0, 0.0, "main", result="fail")
+    for failing, levels in (((late,), ()), ((late, early), ("L0c",))):
+        pairs = tuple(replace(one, checks=(*one.checks, *failing)) for one in report.pairs)
+        assert trial_of(replace(report, pairs=pairs), name).levels == levels
 
 
 def test_levels_that_were_expected_and_blind_are_told() -> None:

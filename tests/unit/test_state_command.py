@@ -136,6 +136,23 @@ def test_targets_and_options_that_make_no_sense(tmp_path: Path) -> None:
     drop = small_recipe(accumulation="{steps: 2, tail: drop}")
     path, source = files(tmp_path, drop)
     assert codes(run("show", source, "--recipe", path, "--rows", 3)) == ["CC969"]
+    saved(source, replace(state_of(drop), rows=52))
+    assert codes(run("show", source, "--recipe", path, "--rows", 51)) == ["CC969"]
+    shown = run("show", source, "--recipe", path)
+    assert "next window: epoch" in shown.stdout
+    assert " of 52, " in shown.stdout
+
+
+def test_the_number_of_rows_is_carried_and_can_be_given(tmp_path: Path) -> None:
+    recipe = small_recipe()
+    path, source = files(tmp_path, recipe)
+    convert = ("convert", source, "--from", "torch", "--to", "paddle", "--recipe", path)
+    for number, more in enumerate(((), ("--rows", 52))):
+        out = tmp_path / f"{number}.safetensors"
+        assert run(*convert, "-o", out, *more).exit_code == 0
+        header, _ = sections(out)
+        counters = json.loads(header["__metadata__"]["counters"])
+        assert counters.get("rows") == (52 if more else None)
 
 
 def test_own_models_need_a_map_between_frameworks(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,9 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         small_recipe(optimizer="{name: sgd, learning_rate: 1e-3}"),
         small_recipe(optimizer="{name: sgd, learning_rate: 1e-3, momentum: 0.9}"),
     ):
-        state = state_of(recipe)
+        state = replace(state_of(recipe), rows=52)
         found = read(saved(tmp_path / "x.safetensors", state))
+        assert found.rows == 52
         assert looks_like_one(tmp_path / "x.safetensors")
         assert found.counters() == state.counters()
         assert (found.recipe, found.scale) == (state.recipe, state.scale)
@@ -128,6 +130,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         for name, array in state.tensors():
             np.testing.assert_array_equal(arrays[name], array)
     own = own_state()
+    assert read(saved(tmp_path / "own.safetensors", own)).rows is None
     assert read(saved(tmp_path / "own.safetensors", own)).weights["steps"].dtype == np.int64
 
 
@@ -143,6 +146,9 @@ COUNTERS: dict[str, tuple[dict[str, Any], str]] = {
     "negative": ({"bad": -1}, "bad is -1, not a count"),
     "huge": ({"windows": 2**70}, "not a count"),
     "list": ({"windows": [8]}, "not a count"),
+    "rows of text": ({"rows": "52"}, "rows is 52, not a number of training rows"),
+    "no rows": ({"rows": 0}, "rows is 0, not a number of training rows"),
+    "half a row": ({"rows": 0.5}, "not a number of training rows"),
     "more updates": ({"updates": 9}, "9 updates are more than 8 windows"),
     "zero scale": ({"scale": 0.0}, "not a positive float32"),
     "large scale": ({"scale": 1e39}, "not a positive float32"),

@@ -84,7 +84,7 @@ def test_keys_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert outline(file, "torch") == [
         ("model", 1, 1, "weights"),
         ("7", 0, 0, "nothing (CC965)"),
-        ("grads", 0, 0, "the middle of a window: refused unless it is empty"),
+        ("grads", 0, 0, "the middle of a window, which begins again (CC968)"),
         ("updates", 0, 0, "position"),
     ]
     done = CliRunner().invoke(app, ["state", "show", str(file), "--json"])

@@ -242,6 +242,16 @@ def top(**changes: Any) -> Callable[[Tree], None]:
     return lambda tree: tree.update(changes)
 
 
+def with_statistics(**changes: Any) -> Callable[[Tree], None]:
+    """Changes a file whose model keeps running statistics."""
+
+    def change(tree: Tree) -> None:
+        tree["model"]["norm.running_mean"] = tensor([0.5])
+        tree.update(changes)
+
+    return change
+
+
 CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "eps": (with_group(eps=1e-6), "CC966", "eps is 1e-06"),
     "betas": (with_group(betas=[0.9, 0.98]), "CC966", "betas"),
@@ -257,8 +267,8 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "nan step": (in_state(step=tensor(np.nan)), "CC967", "different numbers"),
     "parameter": (lambda t: t["optimizer"]["state"].update({99: {}}), "CC961", "in no group"),
     "no groups": (lambda t: t["optimizer"].pop("param_groups"), "CC961", "lacks param_groups"),
-    "window": (top(micro_step=2), "CC968", "'micro_step'"),
-    "gradients": (top(grads={"w": tensor([0.5])}), "CC968", "'grads'"),
+    "window": (with_statistics(micro_step=2), "CC968", "'micro_step'"),
+    "gradients": (with_statistics(grads={"w": tensor([0.5])}), "CC968", "'grads'"),
     "two models": (top(state_dict={}), "CC961", "are both weights"),
     "two optimizers": (top(optimizer=[{}, {}]), "CC961", "2 states of optimizer"),
     "object": (lambda t: t["model"].update(w=Foreign("Linear")), "CC961", "'w' is no tensor"),
@@ -313,6 +323,18 @@ def test_what_goes_nowhere_is_said() -> None:
         assert any(words in message for message in warnings), words
     left = {row.part for row in account.rows if row.verdict == "left out"}
     assert left == {"epoch", "rng_state", "args"}
+
+
+def test_a_window_that_had_begun_begins_again() -> None:
+    tree = tree_of(small_recipe())
+    expected, *_ = read(tree)
+    inside = {"micro_step": 2, "grads": {"classifier.bias": tensor([0.5])}}
+    state, collect, account = read(tree | inside)
+    assert codes(collect) == []
+    assert [(one.code, one.severity) for one in collect.found] == [("CC968", Severity.WARNING)] * 2
+    rows = {row.part: row.verdict for row in account.rows}
+    assert (rows["micro_step"], rows["grads"]) == ("left out", "left out")
+    assert state.counters() == expected.counters()
 
 
 def test_averages() -> None:

@@ -50,6 +50,20 @@ def test_names_that_do_not_fit_go_on_in_the_next_line() -> None:
     assert table.rows[-3:] == ("paddle", "    ema", "           as is")
 
 
+def test_a_long_cell_beside_sentences_does_not_push_them_off() -> None:
+    rows = (("accumulation.steps", "1", "no accumulation in it"), ("model", "v" * 26, "FILL IN"))
+    table = layout(("field", "value", "from"), rows, long=("from",), width=60)
+    assert table.rows == (
+        f"accumulation.steps  1{' ' * 17}no accumulation in it",
+        f"model{' ' * 15}{'v' * 26}  FILL IN",
+    )
+
+
+def test_a_cell_of_many_words_is_wrapped() -> None:
+    table = layout(("a", "b"), [("x", "[one, two, three, four, five, six]")], width=20)
+    assert table.rows == ("x", "    [one, two,", "    three, four,", "    five, six]")
+
+
 def test_no_rows_are_a_head() -> None:
     table = layout(("a", "b"), [], width=80)
     assert (table.head, table.rows) == (("a  b",), ())

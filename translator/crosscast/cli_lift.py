@@ -131,9 +131,7 @@ def _lifted(
 def _show(reports: Sequence[Report]) -> None:
     from crosscast.lift.report import COLUMNS
 
-    for index, report in enumerate(reports):
-        if not report.rows:
-            continue
+    for index, report in enumerate(report for report in reports if report.rows):
         if len(reports) > 1:
             print(f"{'' if not index else chr(10)}== {', '.join(report.sources)}")
         print_table(COLUMNS, report.rows, long=("from",))

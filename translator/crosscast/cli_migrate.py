@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crosscast.cli_compile import targets_of
 from crosscast.cli_lift import VersionOption, named_versions
-from crosscast.console import EXIT_FINDINGS, EXIT_OK, exit_code, print_diagnostics, print_json
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 
 if TYPE_CHECKING:
-    from crosscast.lint.files import Text
-    from crosscast.lint.result import Result
-    from crosscast.migrate.before_after import Compared
     from crosscast.migrate.codemod import Api
-    from crosscast.migrate.inplace import Migrated
 
 
 def migrate(
@@ -42,8 +35,31 @@ def migrate(
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Change the files.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Prove it; with -o by running what was written.")
+        bool,
+        typer.Option("--verify", help="Prove it: in place see --run; with -o, runs what it wrote."),
     ] = False,
+    run: Annotated[
+        str,
+        typer.Option(
+            metavar="'SCRIPT ARG...'",
+            help="With --verify in place: execute this script, before and after, and compare every "
+            "update. Without this, nothing of yours is executed.",
+        ),
+    ] = "",
+    python: Annotated[
+        str, typer.Option(metavar="PATH", help="With --run: the interpreter; default this one.")
+    ] = "",
+    old_python: Annotated[
+        str, typer.Option(metavar="PATH", help="With --run: one in which the old API still runs.")
+    ] = "",
+    device: Annotated[
+        Literal["cpu", "gpu"], typer.Option(help="With --run: cpu hides GPUs from the script.")
+    ] = "cpu",
+    updates: Annotated[
+        int, typer.Option(help="With --run: a run ends after so many updates.")
+    ] = 100,
+    timeout: Annotated[float, typer.Option(help="With --run: seconds for one run.")] = 600.0,
+    memory: Annotated[float, typer.Option(help="With --run: GiB of one run, 0 for any.")] = 0.0,
     keep_bugs: Annotated[
         bool, typer.Option("--keep-bugs", help="Keep mistakes where a recipe can say them.")
     ] = False,
@@ -66,11 +82,34 @@ def migrate(
         if sum((diff, check, write)) > 1:
             message = "choose --diff, --check or --write"
             raise DiagnosticError(Diagnostic(code="CC970", message=message))
-        return _in_place(paths, _api(to[0]), check=check, write=write, verify=verify, json=json)
+        if run and not verify:
+            message = "--run is a part of --verify"
+            raise DiagnosticError(Diagnostic(code="CC970", message=message))
+        from crosscast.cli_inplace import in_place as command
+        from crosscast.migrate.executed import Demand
+
+        demand = Demand(
+            command=run,
+            python=python,
+            old_python=old_python,
+            device=device,
+            updates=updates,
+            timeout=timeout,
+            memory=memory,
+        )
+        return command(
+            paths,
+            _api(to[0]),
+            check=check,
+            write=write,
+            verify=verify,
+            demand=demand if run else None,
+            json=json,
+        )
     if not output:
         raise DiagnosticError(_no_folder(to))
-    if diff or check or write:
-        message = "--diff, --check and --write are for a migration in place"
+    if diff or check or write or run:
+        message = "--diff, --check, --write and --run are for a migration in place"
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     from crosscast.cli_across import migrate_to_targets
 
@@ -104,102 +143,7 @@ def _no_folder(to: list[str]) -> Diagnostic:
     )
 
 
-def _in_place(
-    paths: list[str], api: Api, *, check: bool, write: bool, verify: bool, json: bool
-) -> int:
-    from crosscast.lint.files import read_all
-    from crosscast.migrate.inplace import migrate_in_place
-    from crosscast.migrate.registry import codemods_to
-
-    files, problems = read_all(paths)
-    sources = [one.source for one in files.values()]
-    migrated = migrate_in_place(sources, codemods_to(api))
-    problems += migrated.problems
-    if write:
-        from crosscast.lint.fix import write as write_texts
-
-        problems += write_texts(files, migrated.texts)
-    compared: list[Compared] = []
-    if verify:
-        from crosscast.migrate.before_after import compare_texts
-
-        compared = compare_texts(sources, migrated.texts)
-    if json:
-        plain = _plain(files, migrated, problems)
-        print_json(plain | {"verification": [asdict(one) for one in compared]} if verify else plain)
-    else:
-        if not check and not write:
-            _print_diff(files, migrated)
-        _tell(migrated, listed=check or write)
-        if verify:
-            _tell_compared(compared)
-        print_diagnostics(problems)
-    if code := exit_code(problems):
-        return code
-    other = any(one.verdict == "different" for one in compared)
-    open_ = migrated.refusals or (check and migrated.texts) or other
-    return EXIT_FINDINGS if open_ else EXIT_OK
-
-
-def _tell_compared(compared: list[Compared]) -> None:
-    """Print what is not the same before and after, and how much is."""
-    from crosscast.migrate.before_after import NOT_RUN
-
-    for one in compared:
-        if one.verdict == "different":
-            print(f"{one.name}: {one.field}: {one.why}", file=sys.stderr)
-    counts = {
-        verdict: sum(one.verdict == verdict for one in compared)
-        for verdict in ("same", "changed on purpose", "different", "not comparable")
-    }
-    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    print(f"verified: {words} ({NOT_RUN})", file=sys.stderr)
-
-
 def _api(name: str) -> Api:
     from crosscast.migrate.codemod import APIS
 
     return next(one for one in APIS if one == name)
-
-
-def _print_diff(files: dict[str, Text], migrated: Migrated) -> None:
-    from crosscast.lint.fix import diff_of
-
-    for name, text in migrated.texts.items():
-        print(diff_of(files[name].source, text), end="")
-
-
-def _tell(migrated: Migrated, *, listed: bool) -> None:
-    """Print the changes if they are asked for, then what stays, then how many of each."""
-    from crosscast.lint.formats.text import text
-
-    if listed:
-        for one in migrated.changes:
-            print(f"{one.span}: {one.code} {one.message}")
-    notes = dict.fromkeys(one.hint for one in migrated.changes if one.hint)
-    print(text(migrated.refusals), end="", file=sys.stderr)
-    for note in notes:
-        print(f"Note: {note}", file=sys.stderr)
-    changed, left = len(migrated.changes), len(migrated.refusals)
-    print(
-        f"{changed} changed in {len(migrated.texts)} file{'s' * (len(migrated.texts) != 1)}, "
-        f"{left} left for you to decide",
-        file=sys.stderr,
-    )
-
-
-def _plain(
-    files: dict[str, Text], migrated: Migrated, problems: list[Diagnostic]
-) -> dict[str, Any]:
-    def of(results: tuple[Result, ...]) -> list[dict[str, Any]]:
-        return [one.diagnostic().to_json() | {"name": one.name} for one in results]
-
-    return {
-        "files": {
-            name: {"changed": name in migrated.texts, "text": migrated.texts.get(name)}
-            for name in files
-        },
-        "changes": of(migrated.changes),
-        "refusals": of(migrated.refusals),
-        "problems": [one.to_json() for one in problems],
-    }

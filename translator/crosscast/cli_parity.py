@@ -16,6 +16,7 @@ from crosscast.extras import parity_missing
 
 if TYPE_CHECKING:
     from crosscast.recipe import Recipe
+    from crosscast.target import Form
 
 ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
 
@@ -138,14 +139,16 @@ def _read(path: Path) -> Recipe:
     return load(str(path))
 
 
-def compile_for_parity(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
-    """Write the scripts of a comparison, one folder per target."""
+def compile_for_parity(
+    recipe: Recipe, targets: Sequence[str], directory: Path, *, form: Form = "script"
+) -> None:
+    """Write the scripts of a comparison, or steps alone, one folder per target."""
     from crosscast.compiler import compile_recipe
     from crosscast.output import write_files
 
     files = {
         f"{one.target.folder}/{path}": file
-        for one in compile_recipe(recipe, targets)
+        for one in compile_recipe(recipe, targets, form=form)
         for path, file in one.files.items()
     }
     write_files(directory, files, force=True)

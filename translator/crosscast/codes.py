@@ -184,9 +184,13 @@ _TABLE = (
     Code(
         "CC976",
         "cannot be verified here",
-        "The migration is written but nothing was proven: see the message for what is missing.",
+        "The migration is made but nothing was proven: see the message for what is missing.",
     ),
-    Code("CC977", "verification failed", "The script does not do what its recipe says."),
+    Code(
+        "CC977",
+        "verification failed",
+        "The script does not do what its recipe says, or not what the original did (--run).",
+    ),
     Code("CC956", "process died", "Look at the named file alone, and report it."),
     Code("CC960", "no training state", "checkpoint.safetensors, or what torch.save was given."),
     Code("CC961", "training state damaged", "Go on from an older one; nothing was written."),
@@ -198,7 +202,11 @@ _TABLE = (
     Code("CC965", "left out of the state", "It has no place in an emitted script's checkpoint."),
     Code("CC966", "trained otherwise than the recipe says", "Mend the recipe: it is to go on."),
     Code("CC967", "position unknown", "--windows and --updates say how far the run has come."),
-    Code("CC968", "saved within a window", "Only states between two optimizer steps are carried."),
+    Code(
+        "CC968",
+        "saved within a window",
+        "The window begins again; running statistics cannot: save between optimizer steps.",
+    ),
     Code("CC969", "state option makes no sense", "See the message."),
     Code("CC901", "not Python 3", "Nothing of the file is read; the others are."),
     Code("CC902", "source in Python 2", "Convert it to Python 3 first; the other files are read."),

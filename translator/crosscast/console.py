@@ -16,7 +16,7 @@ EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2,
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
-_USAGE_CODES = ("CC001", "CC002", "CC003", "CC106", "CC5", *_READ_USAGE)
+_USAGE_CODES = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC5", *_READ_USAGE)
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:

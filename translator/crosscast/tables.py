@@ -5,11 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 GAP = "  "
 INDENT = "    "
 PADDED = 40
 """Most characters that a column of sentences is padded to in a pipe."""
+BESIDE = 16
+"""Most characters that a cell beside a sentence is padded to on a narrow terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,9 @@ def layout(
         lines = tuple(_joined(cells, padded) for cells in (columns, *rows))
         return Layout(lines[:1], lines[1:])
     groups = _groups(widths, sentences, width)
+    for group, after in pairwise(groups):
+        if sentences[after[0]] and len(group) > 1:
+            widths[group[-1]] = min(widths[group[-1]], BESIDE)
     head, *body = (
         tuple(_lines(cells, groups, widths, sentences, width)) for cells in (columns, *rows)
     )
@@ -90,6 +96,9 @@ def _lines(
         if not sentences[first]:
             yield from [line.rstrip()] if line.strip() else []
             line = indent + GAP.join(cells[i].ljust(widths[i]) for i in group)
+            if len(group) == 1 and len(line.rstrip()) > width:
+                *whole, line = _wrapped(cells[first], indent, width, cut=False)
+                yield from whole
         elif line and len(line + GAP + cells[first]) <= width:
             yield (line + GAP + cells[first]).rstrip()
             line = ""
@@ -100,11 +109,12 @@ def _lines(
     yield from [line.rstrip()] if line.strip() else []
 
 
-def _wrapped(text: str, indent: str, width: int) -> list[str]:
+def _wrapped(text: str, indent: str, width: int, *, cut: bool = True) -> list[str]:
     return textwrap.wrap(
         text,
         max(width, 2 * len(INDENT)),
         initial_indent=indent,
         subsequent_indent=indent,
         break_on_hyphens=False,
+        break_long_words=cut,
     )

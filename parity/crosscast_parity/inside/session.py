@@ -22,7 +22,6 @@ import os
 import resource
 import sys
 import sysconfig
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -33,13 +32,13 @@ from typing import Any
 from crosscast_parity.inside.emulate import install as emulate
 from crosscast_parity.inside.inject import make_injector, parse_fault
 from crosscast_parity.inside.observe import install as observe
+from crosscast_parity.inside.orphans import end_with_parent
 from crosscast_parity.inside.poison import CELLS
 from crosscast_parity.inside.script import loaded
 
 Adapt = Callable[[Any], None]
 CANNOT_RUN = 3
 SEAMS = ("train_window", "micro_batch_loss")
-PARENT_POLL_SECONDS = 1.0
 GENERATED = "__autograph_generated_file"
 """What TensorFlow writes from a script while it runs: another temporary file every time."""
 RUNNER = Path(__file__).resolve().parents[1]
@@ -206,21 +205,9 @@ def _printing_to(path: Path) -> Iterator[None]:
             os.close(copy)
 
 
-def _end_with_parent() -> None:
-    """End this process soon after the one that started it is gone, whatever killed that."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(PARENT_POLL_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def main(argv: list[str]) -> int:
     """Make the runs of the file named on the command line."""
-    _end_with_parent()
+    end_with_parent()
     spec_path = Path(argv[0])
     spec = json.loads(spec_path.read_text())
     adapt = emulate(spec["framework"]) if spec["emulate"] else None

@@ -14,6 +14,7 @@ from crosscast.cli import app
 from crosscast.lift.many import lift_groups, read_sources
 from crosscast.lift.schema import lift_schema
 from crosscast.readers.recipe_yaml import load
+from migration_sources import TORCH
 
 SCRIPT = """\
 import argparse
@@ -175,6 +176,15 @@ def test_diff_with_a_recipe_names_places_on_both_sides(folder: Path) -> None:
     assert row.split()[1:3] == ["2", "4"]
     assert "recipe.yaml:" in row
     assert "train.py:14" in row
+
+
+def test_explain_of_a_step_that_unscales_by_itself(folder: Path) -> None:
+    unscaled = TORCH.replace("            scaler.unscale_(optimizer)\n", "")
+    assert unscaled != TORCH
+    (folder / "step.py").write_text(unscaled, encoding="utf-8")
+    rows = [line.split("  ") for line in crosscast("explain", "step.py").stdout.splitlines()]
+    (row,) = [[cell.strip() for cell in row if cell] for row in rows if "unscale" in row]
+    assert row == ["window", "unscale", "within the step", "-"]
 
 
 def test_explain_sets_a_step_beside_the_plan(folder: Path) -> None:

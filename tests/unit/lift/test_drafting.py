@@ -290,6 +290,56 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
     assert lifted(*PLAIN, fact(field, 0.125, 9, subject="opt")).fields[path].how == "source"
 
 
+def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
+    warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
+    start = fact("schedule.warmup_start", "above_zero", 3, expression="(step + 1) / WARMUP")
+    (told,) = [one for one in lifted(*PLAIN, *warm, start).diagnostics if one.code == "CC911"]
+    assert told.path == "schedule.warmup_steps"
+    assert "(step + 1) / WARMUP" in told.message
+    assert "CC911" not in codes(lifted(*PLAIN, *warm))
+
+
+KERAS_ADAM = (
+    fact("framework", "tensorflow"),
+    fact("optimizer.family", "adam", 40, subject="opt"),
+    fact("optimizer.name", "tensorflow.keras.optimizers.Adam", 40, subject="opt"),
+    fact("optimizer.lr", 2e-5, 41, subject="opt"),
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "both", "of"),
+    [
+        ("optimizer.beta1", 0.8, [0.8, 0.999], "beta2: default of keras"),
+        ("optimizer.beta2", 0.98, [0.9, 0.98], "beta1: default of keras"),
+    ],
+)
+def test_one_decay_alone_stands_beside_the_default_of_the_other(
+    field: str, value: float, both: list[float], of: str
+) -> None:
+    found = lifted(*KERAS_ADAM, fact(field, value, 42, subject="opt"))
+    betas = found.fields["optimizer.betas"]
+    assert (betas.value, betas.how) == (both, "source")
+    assert betas.places[0].line == 42
+    assert betas.note.startswith(of)
+
+
+def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() -> None:
+    unknown_class = [replace(one, value="lib.AdamOfMine") if one.field == "optimizer.name" else one
+                     for one in KERAS_ADAM]  # fmt: skip
+    found = lifted(*unknown_class, fact("optimizer.beta2", 0.98, 42, subject="opt"))
+    assert found.fields["optimizer.betas"].how == "stand_in"
+    assert found.fields["optimizer.betas"].value == [0.9, 0.98]
+    assert "beta1 is not in the source" in found.fields["optimizer.betas"].note
+    open_one = open_fact("optimizer.beta1", "args.b1", 42, subject="opt")
+    for more in ((), (fact("optimizer.beta2", 0.98, 42, subject="opt"),)):
+        asked = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
+        assert asked.how == "stand_in"
+    both = (fact("optimizer.beta1", 0.8, 42, subject="opt"),
+            fact("optimizer.beta2", 0.98, 42, subject="opt"))  # fmt: skip
+    assert lifted(*KERAS_ADAM, *both).fields["optimizer.betas"].note == ""
+
+
 def test_what_is_unknown_about_how_something_is_done_sets_no_field() -> None:
     found = lifted(*PLAIN, open_fact("zero_grad.where", "f(x)", 7))
     assert found.fields["accumulation.steps"] == lifted(*PLAIN).fields["accumulation.steps"]

@@ -42,6 +42,21 @@ def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:
     assert compared(recipe, flat(lifted.recipe), target) == {}
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_mixed_precision_without_a_half_operation_is_float32(target: str) -> None:
+    from recipe_texts import build, text_of
+
+    kinds = ("matmul", "pointwise", "reductions", "embeddings", "losses")
+    ops = dict.fromkeys(kinds, "float32")
+    data = build(text_of()).model_dump() | {
+        "precision": {"mode": "mixed", "compute_dtype": "bfloat16", "ops": ops}
+    }
+    recipe = Recipe.model_validate(data)
+    sources = emitted(recipe, target)
+    if sources is not None:
+        assert compared(recipe, read_back(sources), target) == {}
+
+
 @pytest.mark.parametrize("losses", ["compute", "float32"])
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "tensorflow@2.10", "paddle"])
 def test_a_scaled_loss_is_one_of_float16_though_nothing_is_computed_in_it(

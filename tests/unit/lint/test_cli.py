@@ -108,9 +108,24 @@ def test_stdin(bad: Rule) -> None:
     assert result.exit_code == 1
     assert "<stdin>:2:1: warning CL001" in result.stdout
     assert "pkg/x.py:2:1" in run("-", "--stdin-name", "pkg/x.py", input=HEAD + "BAD = 1\n").stdout
-    result = run("-", input=b"\xff")
-    assert result.exit_code == 1
-    assert "CC005" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["lint", "lift", "migrate"])
+@pytest.mark.parametrize("name", ["bytes.py", "bytes.sh", "bytes", "-"])
+def test_a_named_file_that_is_no_text(folder: Path, command: str, name: str) -> None:
+    data = b"\x80\xff\xfe"
+    if name != "-":
+        (folder / name).write_bytes(data)
+    options = ["--to", "torch.amp"] if command == "migrate" else []
+    result = CliRunner().invoke(app, [command, *options, name], input=data)
+    assert result.exit_code == 2
+    assert "error CC005" in result.stderr
+
+
+def test_below_a_folder_such_a_file_is_passed_over(folder: Path) -> None:
+    (folder / "raw").mkdir()
+    (folder / "raw" / "bytes.py").write_bytes(b"\x80\xff\xfe")
+    assert run("raw").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -222,7 +237,9 @@ def test_an_interrupt_has_its_exit_code(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(2)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and not children.read_text():  # its workers show that it is at it
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert "Traceback" not in stderr

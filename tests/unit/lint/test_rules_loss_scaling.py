@@ -71,6 +71,36 @@ def test_updates_elsewhere_are_enough() -> None:
     assert codes(swap(text, ('torch.amp.GradScaler("cuda")', "make_scaler()"))) == set()
 
 
+FIXED = """\
+import paddle
+
+model = paddle.nn.Linear(8, 2)
+optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())
+scaler = paddle.amp.GradScaler(init_loss_scaling=1024{given})
+for inputs, targets in loader:
+    with paddle.amp.auto_cast():
+        loss = paddle.nn.functional.mse_loss(model(inputs), targets)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    optimizer.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", {"CL202"}),
+        (", use_dynamic_loss_scaling=True", {"CL202"}),
+        (", use_dynamic_loss_scaling=dynamic", {"CL202"}),
+        (", use_dynamic_loss_scaling=False", set()),
+    ],
+)
+def test_a_scale_of_paddle_that_never_changes_needs_no_update(
+    given: str, expected: set[str]
+) -> None:
+    assert codes(FIXED.format(given=given)) == expected
+
+
 TWO = """\
 import torch
 

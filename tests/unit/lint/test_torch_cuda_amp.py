@@ -94,6 +94,26 @@ def test_imports_are_changed_with_the_calls(
     assert repaired(text) == wanted
 
 
+def test_other_names_of_the_module_are_not_in_the_way() -> None:
+    imports = "from torch.cuda.amp import custom_bwd, custom_fwd\n"
+    text = program(imports, "torch.cuda.amp.GradScaler()", "torch.cuda.amp.autocast()")
+    new = program(imports, 'torch.amp.GradScaler("cuda")', 'torch.amp.autocast("cuda")')
+    assert repaired(text) == new
+
+
+def test_classes_of_two_libraries_stay() -> None:
+    imports = f"if native:\n    {BOTH}\nelse:\n    from ours import GradScaler, autocast\n"
+    assert repaired(program(imports, "GradScaler()", "autocast()")) == ""
+
+
+@pytest.mark.parametrize("head", ["def train():", "if args.fp16:"])
+def test_imports_that_are_not_at_the_top(head: str) -> None:
+    text = f"{head}\n    from torch.cuda import amp\n    scaler = amp.GradScaler()\n"
+    text += "    with amp.autocast():\n        loss = model(inputs)\n    scaler.scale(loss)\n"
+    wanted = text.replace("torch.cuda", "torch").replace("()\n", '("cuda")\n', 1)
+    assert repaired(text) == wanted.replace("autocast()", 'autocast("cuda")')
+
+
 BOTH = "from torch.cuda.amp import GradScaler, autocast"
 
 
@@ -106,7 +126,9 @@ BOTH = "from torch.cuda.amp import GradScaler, autocast"
         (f"{BOTH}\n", "GradScaler(*options)", "autocast()"),
         (f"{BOTH}\n", "GradScaler()", "autocast(**options)"),
         ("import torch\namp = torch.cuda.amp\n", "amp.GradScaler()", "amp.autocast()"),
-        (f"if True:\n    {BOTH}\n", "GradScaler()", "autocast()"),
+        (f"if version('torch') >= '1.6':\n    {BOTH}\n", "GradScaler()", "autocast()"),
+        (f"if is_native_available():\n    {BOTH}\n", "GradScaler()", "autocast()"),
+        (f"try:\n    {BOTH}\nexcept ImportError:\n    pass\n", "GradScaler()", "autocast()"),
     ],
 )
 def test_what_is_not_certain_is_found_and_left_to_a_person(

@@ -10,6 +10,7 @@ import migration_sources
 from crosscast.diagnostics import DiagnosticError
 from crosscast.migrate.across import Across, migrate_across
 from crosscast.migrate.own_model import FILE
+from crosscast.migrate.report import report
 from crosscast.source import Source
 
 
@@ -135,6 +136,35 @@ def test_what_a_user_says_counts_and_is_no_longer_asked_for() -> None:
     )
     assert value(across, "schedule.total_steps") == 300
     assert not any(not path.startswith(("model.", "data.")) for path in across.fill_in)
+
+
+def test_a_kind_that_a_user_says_brings_no_fields_of_the_former_one() -> None:
+    settings = {
+        "precision.mode": "none",
+        "precision.compute_dtype": "float32",
+        "loss_scaling.mode": "none",
+    }
+    across = moved(migration_sources.TORCH, "torch", settings=settings)
+    assert value(across, "loss_scaling.mode") == "none"
+    assert "loss_scaling.init_scale" not in across.fields
+    assert value(across, "clipping.max_norm") == 0.5
+
+
+WARM_UP = """
+scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, {} / WARMUP))
+"""
+
+
+def test_a_warm_up_of_another_shape_is_no_silent_loss_when_its_length_is_said() -> None:
+    settings = {"schedule.warmup_steps": 10, "schedule.total_steps": 300}
+    source, before, after = migration_sources.TORCH.partition("\n\ndef train")
+    for formula, differs in (("(step + 1)", True), ("step", False)):
+        text = source + WARM_UP.format(formula) + before + after
+        across = moved(text, "paddle", settings=settings)
+        told = [one for one in across.diagnostics if one.path == "schedule.warmup_steps"]
+        assert [one.code for one in told] == ["CC911"] * differs
+        not_carried = [one["what"] for one in report(across)["not_carried"]]
+        assert ("CC911" in not_carried) is differs
 
 
 def test_a_user_can_say_that_the_model_is_a_bert() -> None:

@@ -58,6 +58,26 @@ for inputs, targets in loader:
     assert text.endswith("        scaler.step(optimizer)\n        scaler.update()\n")
 
 
+def test_a_condition_that_is_denied_twice_is_said_plainly() -> None:
+    loop = """\
+if args.half:
+    model, optimizer = amp.initialize(model, optimizer)
+for inputs, targets in loader:
+    loss = criterion(model(inputs), targets)
+    if not args.half:
+        loss.backward()
+    else:
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+    optimizer.step()
+"""
+    text = changed("CM102", HEAD + loop)
+    assert "enabled=bool(args.half)):" in text
+    assert "    if args.half:\n        scaler.unscale_(optimizer)\n" in text
+    assert "    if args.half:\n        scaler.step(optimizer)\n" in text
+
+
 def test_a_condition_that_changes_in_the_loop_stays() -> None:
     loop = BRANCHED.replace("args.fp16", "half").replace(
         "    loss = ", "    half = inputs.is_cuda\n    loss = "
@@ -280,7 +300,7 @@ def test_other_libraries_and_texts_stay(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (HEAD + START + "amp.register_half_function(torch, 'einsum')\n" + LOOP, "adds a function"),
+        (HEAD + START + "amp.register_half_function(ours, 'einsum')\n" + LOOP, "adds a function"),
         (HEAD + "handle = amp.init()\n" + LOOP, "init"),
         (HEAD + START + "model.half()\n" + LOOP, "half by hand"),
         (

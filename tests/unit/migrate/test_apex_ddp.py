@@ -92,3 +92,12 @@ def test_programs_that_stay(text: str) -> None:
 def test_the_note_tells_of_weights_without_gradients() -> None:
     [change] = migrate("CM104", f"{HEAD}model = DDP(model, delay_allreduce=True)\n").changes
     assert "find_unused_parameters=True" in change.hint
+
+
+def test_a_name_that_another_file_takes_stays() -> None:
+    text = "import torch\nfrom apex.parallel import SyncBatchNorm as Norm\nnorm = Norm(4)\n"
+    loop = "for x in data:\n    loss = Norm(x)\n    loss.backward()\n    optimizer.step()\n"
+    start = f"import torch\nfrom layers import Norm\n{loop}"
+    assert "another file imports" in refused("CM104", start, layers=text)
+    found = migrate("CM104", start.replace("Norm", "norm"), layers=text)
+    assert "torch.nn." in found.texts["layers.py"]

@@ -131,3 +131,12 @@ def test_comments_between_arguments_are_kept() -> None:
     )
     after = changed("CM103", text)
     assert "    p,  # all\n    # as in the paper\n    # the rate\n    lr=0.1,\n" in after
+
+
+def test_a_name_that_another_file_takes_stays() -> None:
+    text = "import torch\nfrom apex.normalization import FusedLayerNorm as Norm\nnorm = Norm(4)\n"
+    loop = "for x in data:\n    loss = Norm(x)\n    loss.backward()\n    optimizer.step()\n"
+    start = f"import torch\nfrom layers import Norm\n{loop}"
+    assert "another file imports" in refused("CM103", start, layers=text)
+    found = migrate("CM103", start.replace("Norm", "norm"), layers=text)
+    assert "torch.nn." in found.texts["layers.py"]

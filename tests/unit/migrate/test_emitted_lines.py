@@ -49,6 +49,13 @@ def test_a_number_of_a_recipe_stands_in_the_lines_that_carry_it(name: str, targe
 
 
 @pytest.mark.parametrize(("name", "target"), CASES)
+def test_clipping_is_not_carried_by_an_import(name: str, target: str) -> None:
+    found = carriers(RECIPES[name], target)["clipping.kind"]
+    assert found
+    assert not any(line.text.startswith(("import ", "from ")) for line in found)
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
 def test_operations_of_the_plan_are_found(name: str, target: str) -> None:
     (compiled,) = compile_recipe(RECIPES[name], [target])
     found = operation_lines(RECIPES[name], target)

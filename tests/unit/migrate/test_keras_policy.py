@@ -273,3 +273,98 @@ def test_a_loop_of_ones_own_never_used_the_scale_of_the_policy() -> None:
     found = migrated(text, "CM201")
     assert "Policy('mixed_float16')" in found.texts["train.py"]
     assert "a loop of one's own never used it" in found.changes[0].hint
+
+
+SCALED = f"{SET}({POLICY}('mixed_float16', loss_scale=64))"
+INDENTED = "".join(f"    {line}\n" for line in FIT.splitlines())
+MAIN = f"""\
+import tensorflow as tf
+
+
+def main():
+    {SCALED}
+{INDENTED}
+
+"""
+FACTOR = 'Adam(1e-3, loss_scale_factor=64.0), loss="mse", auto_scale_loss=False)'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MAIN + "main()\n",
+        MAIN + "if __name__ == '__main__':\n    main()\n",
+        MAIN + "if __name__ == '__main__':\n    from absl import app\n    app.run(main)\n",
+        MAIN + "if __name__ == '__main__':\n    tf.compat.v1.app.run(main)\n",
+        MAIN.replace("main():\n", "main():\n    if not data:\n        return\n") + "main()\n",
+        MAIN.replace("main():", "half():").replace(
+            INDENTED, f"\n\ndef train():\n{INDENTED}\n\ndef main():\n    half()\n    train()\n"
+        )
+        + "main()\n",
+        f"import tensorflow as tf\npolicy = {POLICY}('mixed_float16', loss_scale=64)\n"
+        f"{SET}(policy)\n\n\ndef train():\n{INDENTED}",
+    ],
+)
+def test_a_policy_that_is_certainly_set_before(text: str) -> None:
+    assert FACTOR in after(text, "CM201")
+
+
+HALF = f"""\
+import tensorflow as tf
+
+
+def half():
+    {SCALED}
+
+
+def train():
+{INDENTED}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (MAIN, "only set under a condition"),  # who calls it is not to be seen
+        (MAIN + "if fast:\n    main()\n", "only set under a condition"),
+        (MAIN + "main()\nmain()\n", "only set under a condition"),
+        (MAIN + "for _ in runs:\n    main()\n", "only set under a condition"),
+        (MAIN + "try:\n    main()\nexcept ValueError:\n    pass\n", "only set under a condition"),
+        (MAIN + "start(main)\n", "only set under a condition"),
+        (MAIN + "run = lambda: main()\n", "only set under a condition"),
+        (
+            MAIN.replace(f"    {SCALED}", f"    if fp16:\n        {SCALED}") + "main()\n",
+            "only set under a condition",
+        ),
+        (HALF + "train()\nhalf()\n", "may not be set where"),
+        (HALF + "half()\n", "may not be set where"),  # who calls train is not to be seen
+        (HALF + "train()\nhalf()\ntrain()\n", "may not be set where"),
+        (
+            HALF.replace("half():", "half():\n    if late:\n        return") + "half()\ntrain()\n",
+            "only set under a condition",
+        ),
+        (
+            HALF.replace("def half", "first = tf.keras.layers.Dense(2)\n\n\ndef half")
+            + "half()\ntrain()\n",
+            "behind the first layers",
+        ),
+        (
+            f"import tensorflow as tf\npolicy = {POLICY}('mixed_float16', loss_scale=64)\n"
+            f"if fp16:\n    {SET}(policy)\n{FIT}",
+            "only set under a condition",
+        ),
+        (
+            f"import tensorflow as tf\npolicy = {POLICY}('mixed_float16', loss_scale=64)\n"
+            f"layer = tf.keras.layers.Dense(2, dtype=policy)\n{FIT}",
+            "not certainly the one",
+        ),
+        (
+            f"import tensorflow as tf\n{SCALED}\n{SET}('float32')\n{FIT}",
+            "not certainly the one",
+        ),
+        (f"import tensorflow as tf\n{FIT}{SCALED}\n", "may not be set where"),
+    ],
+)
+def test_a_policy_that_may_not_hold(text: str, why: str) -> None:
+    assert why in refused(text, "CM201")

@@ -36,6 +36,72 @@ def test_within_a_function_and_with_a_flag() -> None:
     assert "init_scale=args.loss_scale," in changed("CM105", text)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SCALE, EPOCHS = 1024.0, 3",
+        "EPOCHS, (SCALE, OTHER) = 3, (1024, 2)",
+        "[SCALE, EPOCHS] = [1024.0, 3]",
+        "SCALE: float = 1024.0",
+        "SCALE = OTHER = 1024.0",
+    ],
+)
+def test_a_scale_that_is_set_once(line: str) -> None:
+    for text in (LOOP, in_main(LOOP)):
+        assert "init_scale=SCALE," in changed("CM105", text.replace("SCALE = 1024.0", line))
+
+
+def in_main(text: str) -> str:
+    """The loop as a function, the scale outside of it."""
+    head, _, body = text.partition("SCALE = 1024.0\n")
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{head}SCALE = 1024.0\n\n\ndef main(loader):\n{lines}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SCALE, EPOCHS = sizes",
+        "SCALE, EPOCHS = compute(), 3",
+        "*FIRST, SCALE = 1, 1024.0",
+        "SCALE, EPOCHS = True, 3",
+        "SCALE, EPOCHS = [1024.0], 3",
+        "SCALE, EPOCHS = 1024.0, 3\nSCALE *= 2",
+        "SCALE, EPOCHS = 1024.0, 3\nif small:\n    SCALE = 8.0",
+        "SCALE, EPOCHS = 1024.0, 3\n\n\ndef grow():\n    global SCALE\n    SCALE *= 2\n\n",
+        "for SCALE in (1.0, 2.0):\n    print(SCALE)",
+        "from settings import SCALE",
+    ],
+)
+def test_a_scale_that_may_change(line: str) -> None:
+    text = in_main(LOOP).replace("SCALE = 1024.0", line)
+    assert "whether SCALE is a constant" in refused("CM105", text)
+
+
+def test_a_scale_that_a_parameter_hides() -> None:
+    text = in_main(LOOP).replace("main(loader)", "main(loader, SCALE=2.0)")
+    assert "whether SCALE is a constant" in refused("CM105", text)
+
+
+def test_a_scale_that_is_set_behind_the_optimizer() -> None:
+    text = LOOP.replace("SCALE = 1024.0\n", "").replace(
+        "for inputs, targets", "SCALE = 1024.0\nfor inputs, targets"
+    )
+    assert "SCALE has no value yet" in refused("CM105", text)
+
+
+@pytest.mark.parametrize("line", ["optimizer.zero_grad()", "pass"])
+def test_half_gradients_that_are_never_cleared(line: str) -> None:
+    text = LOOP.replace("model.zero_grad()", line)
+    assert "never cleared" in refused("CM105", text)
+
+
+@pytest.mark.parametrize("line", ["p.grad = None", "p.grad.data.zero_()"])
+def test_half_gradients_that_are_cleared_one_by_one(line: str) -> None:
+    text = LOOP.replace("model.zero_grad()", f"for p in model.parameters():\n        {line}")
+    assert "scaler.step(optimizer)" in changed("CM105", text)
+
+
 def test_copies_of_some_weights() -> None:
     text = LOOP.replace(
         "for p in model.parameters()]", "for p in model.parameters() if p.requires_grad]"

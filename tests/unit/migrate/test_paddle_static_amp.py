@@ -236,9 +236,9 @@ def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
         ),
         (
             f"scaler = paddle.amp.GradScaler()\nscaler.step(other)\nif half:\n    {DECORATE}{REST}",
-            "under a condition",
+            "data, network and loss",
         ),
-        (f"{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}", "under a condition"),
+        (f"{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}", "the condition it stands under"),
         (f"{DATA}{LOSS}{ADAM}for _ in range(2):\n    {DECORATE}{REST}", "in a loop"),
         (f"{LOSS}{ADAM}{DECORATE}{REST}", "in the same block"),
         (f"{DATA}{ADAM}{DECORATE}{REST}", "in the same block"),
@@ -301,3 +301,66 @@ def test_fp16_code_of_the_program_itself() -> None:
     found = migrated(text)
     assert "float32 copies of half weights" in found.refusals[0].message
     assert "--to paddle -o DIR" in found.refusals[0].hint
+
+
+CHOSEN = f"half = bool(asked)\n{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}"
+
+
+@pytest.mark.parametrize(
+    ("bound", "test", "enable"),
+    [
+        ("half = bool(asked)", "half", "bool(half)"),
+        ("args = parse()", "args.amp", "bool(args.amp)"),
+        ("config = parse()", "config['amp']", "bool(config['amp'])"),
+    ],
+)
+def test_a_condition_that_is_known_before_the_network(bound: str, test: str, enable: str) -> None:
+    text = CHOSEN.replace("half = bool(asked)", bound).replace("if half", f"if {test}")
+    new = changed(IMPORTS + text)
+    assert f"with paddle.amp.auto_cast({enable}, level=" in new
+    assert (
+        f"if {test}:\n    scaler.minimize(optimizer, scaler.scale(loss))\n"
+        "else:\n    optimizer.minimize(loss)\n"
+    ) in new
+
+
+def test_what_minimize_returns_is_kept_in_both_branches() -> None:
+    new = changed(IMPORTS + CHOSEN.replace("optimizer.minimize", "_, pairs = optimizer.minimize"))
+    assert "    _, pairs = scaler.minimize(optimizer, scaler.scale(loss))\n" in new
+    assert "    _, pairs = optimizer.minimize(loss)\n" in new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("half = bool(asked)\n", "", "not known before the network"),
+        ("if half", "if half and ready()", "that is computed"),
+        ("if half", "if not half", "that is computed"),
+        (ADAM, f"{ADAM}half = True\n", "not known before the network"),
+        (f"    {DECORATE}", f"    {DECORATE}    print(optimizer)\n", "under a condition"),
+        (f"    {DECORATE}", f"    print(optimizer)\n    {DECORATE}", "under a condition"),
+        (f"    {DECORATE}", f"    {DECORATE}else:\n    print(optimizer)\n", "under a condition"),
+        ("optimizer = amp.decorate(", "better = amp.decorate(", "better.minimize is not called"),
+        ("amp.decorate(optimizer", "amp.decorate(paddle.optimizer.SGD(0.1)", "a name of its own"),
+        ("optimizer.minimize(loss)", "done = [optimizer.minimize(loss)]", "part of another"),
+        ("optimizer.minimize(loss)", "optimizer.minimize(\n    loss\n)", "in several lines"),
+    ],
+)
+def test_conditions_that_are_not_certain(old: str, new: str, why: str) -> None:
+    assert old in CHOSEN
+    assert why in refused(IMPORTS + CHOSEN.replace(old, new, 1))
+
+
+def test_a_flag_that_is_changed_on_the_way() -> None:
+    text = CHOSEN.replace("half = bool(asked)", "args = parse()").replace("if half", "if args.amp")
+    text = text.replace(ADAM, f"{ADAM}args.amp = False\n")
+    assert "args.amp, the condition it stands under, is changed" in refused(IMPORTS + text)
+
+
+def test_no_import_of_fluid_is_left_for_lists_with_a_name() -> None:
+    imports = "import paddle\nfrom paddle.fluid.contrib import mixed_precision\n"
+    made = "lists = mixed_precision.AutoMixedPrecisionLists(custom_black_list={'softmax'})\n"
+    call = "optimizer = mixed_precision.decorate(optimizer, lists)\n"
+    new = changed(f"{imports}{DATA}{LOSS}{ADAM}{made}{call}{REST}")
+    assert "fluid" not in new
+    assert "auto_cast(custom_black_list={'softmax'}, level=" in new

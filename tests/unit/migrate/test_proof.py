@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,10 @@ from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.migrate.across import migrate_across
 from crosscast.migrate.schema import migrate_schema
 from crosscast.source import Source
-from crosscast_parity.migration import FieldProof, Proof, prove, stand_in
+from crosscast_parity.checks import Check
+from crosscast_parity.migration import FieldProof, Proof, StageProof, prove, stand_in
 from crosscast_parity.stages import proof_stages
+from crosscast_parity.toy.stage import OnToy
 
 SAID = ("--set", "schedule.total_steps=100", "--set", "batch.micro_batch_size=8")
 
@@ -40,12 +41,22 @@ def run(tmp_path: Path, text: str = migration_sources.APEX) -> tuple[Any, dict[s
 
 def test_a_proof_that_passes_is_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     field = FieldProof(field="optimizer.eps", verdict="same", why="L1b update")
-    answer(monkeypatch, Proof(target="torch", outcome="same", wording="fine", fields=(field,)))
-    found, proof = run(tmp_path)
+    stages = (
+        StageProof(stage="toy", outcome="same", wording="128 windows"),
+        StageProof(stage="BERT", outcome="same", wording="104 checks"),
+    )
+    words = "toy: 128 windows; BERT: 104 checks"
+    proof = Proof(target="torch", outcome="same", wording=words, stages=stages, fields=(field,))
+    answer(monkeypatch, proof)
+    found, said = run(tmp_path)
     assert found.exit_code == 0
-    assert proof["executed"]
+    assert said["executed"]
+    assert [one["stage"] for one in said["stages"]] == ["toy", "BERT"]
+    assert "torch: same: toy: 128 windows; BERT: 104 checks" in found.stdout
     assert "1 fields same" in found.stdout
-    assert "| `optimizer.eps` | same | L1b update |" in (tmp_path / "out/report.md").read_text()
+    page = (tmp_path / "out/report.md").read_text()
+    assert "| `optimizer.eps` | same | L1b update |" in page
+    assert "| toy | same | 128 windows |\n| BERT | same | 104 checks |" in page
 
 
 def test_what_cannot_be_verified_here_says_so(
@@ -69,17 +80,65 @@ def test_a_script_that_does_otherwise_is_a_finding(
     assert "CC977" in found.stderr
 
 
+FAILS = Check(
+    level="L1b",
+    name="tensors",
+    result="fail",
+    wording="window 3: ema/bias[1] is 0.5, expected 0.25 +- 1.0e-08",
+    stage="toy",
+    run="active",
+)
+PASSES = Check(level="L0b", name="trace", result="pass", wording="equal", stage="toy", run="active")
+
+
+def proven(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, toy: OnToy | None, code: str = "CC704"
+) -> Proof:
+    """The proof where the toy comes to that, or has no step, and the harness refuses the recipe."""
+
+    def refuse(*given: object, **more: object) -> None:
+        raise DiagnosticError(Diagnostic(code=code, message="not this recipe"))
+
+    def on_toy(*given: object, **more: object) -> OnToy:
+        if toy is None:
+            raise DiagnosticError(Diagnostic(code="CC306", message="no step for you"))
+        return toy
+
+    monkeypatch.setattr(migration, "compare", refuse)
+    monkeypatch.setattr(migration, "step_on_toy", on_toy)
+    recipe = migrate_across([Source("train.py", migration_sources.APEX)], ["torch"]).recipe
+    return prove(recipe, "torch", folder, compile_to=_compile, corrected={}, unknown=())
+
+
 def test_a_recipe_that_the_harness_cannot_run_is_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*given: object, **more: object) -> None:
-        raise DiagnosticError(Diagnostic(code="CC704", message="not this recipe"))
-
-    monkeypatch.setattr(migration, "compare", refuse)
-    recipe = migrate_across([Source("train.py", migration_sources.APEX)], ["torch"]).recipe
-    proof = prove(recipe, "torch", tmp_path, compile_to=_compile, corrected={}, unknown=())
+    proof = proven(monkeypatch, tmp_path, OnToy(checks=(PASSES,)))
     assert proof.outcome == "cannot be verified here"
-    assert proof.wording == "not this recipe"
+    assert proof.wording.endswith("; BERT: not this recipe")
+    assert [one.outcome for one in proof.stages] == ["same", "cannot be verified here"]
+    assert proof.checks == ("L0b trace (toy/active): pass: equal",)
+
+
+def test_a_difference_on_the_toy_counts_even_if_no_bert_can_be_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof = proven(monkeypatch, tmp_path, OnToy(checks=(PASSES, FAILS)))
+    assert proof.outcome == "different"
+    assert proof.wording.startswith(f"toy: L1b tensors (toy/active): {FAILS.wording}; BERT: ")
+    assert [one.outcome for one in proof.stages] == ["different", "cannot be verified here"]
+
+
+@pytest.mark.parametrize(
+    ("toy", "words"),
+    [(None, "no step for you"), (OnToy(unable="torch is not there"), "torch is not there")],
+)
+def test_a_toy_that_cannot_be_run_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toy: OnToy | None, words: str
+) -> None:
+    proof = proven(monkeypatch, tmp_path, toy)
+    assert proof.stages[0].outcome == "cannot be verified here"
+    assert proof.stages[0].wording == f"not run: {words}"
 
 
 def test_a_target_without_a_script_of_its_own_is_not_verified(tmp_path: Path) -> None:
@@ -96,13 +155,9 @@ def test_a_target_without_a_script_of_its_own_is_not_verified(tmp_path: Path) ->
 def test_a_folder_that_cannot_be_written_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*given: object, **more: object) -> None:
-        raise DiagnosticError(Diagnostic(code="CC708", message="no room"))
-
-    monkeypatch.setattr(migration, "compare", refuse)
-    recipe = migrate_across([Source("train.py", migration_sources.APEX)], ["torch"]).recipe
-    with pytest.raises(DiagnosticError, match="CC708"):
-        prove(recipe, "torch", tmp_path, compile_to=_compile, corrected={}, unknown=())
+    for toy in (OnToy(), None):
+        with pytest.raises(DiagnosticError, match="CC708"):
+            proven(monkeypatch, tmp_path, toy, code="CC708")
 
 
 def test_a_small_bert_stands_in_and_everything_else_stays() -> None:
@@ -124,5 +179,5 @@ def test_overflows_are_injected_with_active_and_with_the_recipes_own_values() ->
     assert own.optimizer == recipe.optimizer
 
 
-def _compile(recipe: object, targets: Sequence[str], directory: Path) -> None:
+def _compile(*given: object, **more: object) -> None:
     raise AssertionError("nothing is compiled here")

@@ -162,7 +162,10 @@ def test_a_loop_that_scales_becomes_one_of_keras_3() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (f"opt = tf.compat.v1.train.AdamOptimizer()\nopt = {REWRITE}(opt)\n", "not certainly"),
+        (
+            f"opt = tf.compat.v1.train.AdamOptimizer()\nopt = {REWRITE}(opt)\n",
+            "opt is a tensorflow.train.AdamOptimizer: neither",
+        ),
         (f"opt = {REWRITE}(make())\n{COMPILED}", "not certainly an optimizer of Keras"),
         (f"opt = {REWRITE}(tf.keras.optimizers.SGD(), scale)\n{COMPILED}", "which loss scale"),
         (f"opt = {REWRITE}(tf.keras.optimizers.SGD())\n", "how the model is trained"),
@@ -202,6 +205,19 @@ def test_a_loop_that_scales_becomes_one_of_keras_3() -> None:
 )
 def test_refusals(text: str, why: str) -> None:
     assert why in refused(HEAD + text, "CM203")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"opt = {REWRITE}(tf.train.MomentumOptimizer(0.1, 0.9))\n",
+        f"{ON}train = tf.train.AdamOptimizer().minimize(loss)\nwith tf.Session() as s:\n    pass\n",
+    ],
+)
+def test_graphs_of_tensorflow_1_say_what_to_decide(text: str) -> None:
+    [refusal] = migrated(HEAD + text, "CM203").refusals
+    assert "tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite" in refusal.hint
+    assert "before it is built" in refusal.hint
 
 
 def test_imports_below_the_model() -> None:

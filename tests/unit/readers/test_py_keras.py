@@ -261,3 +261,60 @@ def test_a_package_that_hands_keras_on() -> None:
     found = told(text)
     assert found["precision.dtypes"] == ("fp16",)
     assert found["optimizer.lr"] == 1e-3
+
+
+POLICY = 'tf.keras.mixed_precision.set_global_policy("mixed_float16")'
+
+
+def compiled_with(optimizer: str, *flags: str) -> str:
+    rest = ", ".join(["loss='mse'", *flags])
+    return program(POLICY, f"\nopt = {optimizer}\nmodel.compile(opt, {rest})\nmodel.fit(x, y)\n")
+
+
+def test_a_factor_of_the_optimizer_is_a_fixed_scale_where_compile_adds_none() -> None:
+    factor = "tf.keras.optimizers.Adam(1e-3, loss_scale_factor=1024.0)"
+    found = told(compiled_with(factor, "auto_scale_loss=False"))
+    assert (found["loss_scaling.mode"], found["loss_scaling.scale"]) == ("static", 1024.0)
+    assert "scaler_update.status" not in found
+
+
+def test_without_a_factor_nothing_scales() -> None:
+    found = told(compiled_with("tf.keras.optimizers.Adam(1e-3)", "auto_scale_loss=False"))
+    assert found["loss_scaling.mode"] == "none"
+    assert "loss_scaling.scale" not in found
+
+
+@pytest.mark.parametrize("flag", ["", "auto_scale_loss=True", "auto_scale_loss=scaled"])
+def test_compile_scales_unless_it_is_told_not_to(flag: str) -> None:
+    found = told(compiled_with("tf.keras.optimizers.Adam(1e-3)", *([flag] if flag else [])))
+    assert found["loss_scaling.mode"] == "library"
+
+
+def test_of_two_models_one_of_which_is_scaled_nothing_fixed_is_said() -> None:
+    text = compiled_with("tf.keras.optimizers.Adam(1e-3)", "auto_scale_loss=False")
+    found = told(text + "other.compile('adam', loss='mse')\nother.fit(x, y)\n")
+    assert found["loss_scaling.mode"] == "library"
+
+
+LOOP = """
+opt = {made}
+for x, y in data:
+    with tf.GradientTape() as tape:
+        loss = opt.scale_loss(loss_fn(y, model(x)))
+    grads = tape.gradient(loss, model.trainable_variables)
+    opt.apply_gradients(zip(grads, model.trainable_variables))
+"""
+
+
+def test_a_loop_that_scales_by_the_factor_of_its_optimizer() -> None:
+    made = "tf.keras.optimizers.SGD(0.1, loss_scale_factor=128.0)"
+    found = told(program(POLICY, LOOP.format(made=made)))
+    assert (found["loss_scaling.mode"], found["loss_scaling.scale"]) == ("static", 128.0)
+
+
+def test_the_factor_of_a_wrapped_optimizer_is_not_the_scale() -> None:
+    inner = "tf.keras.optimizers.SGD(0.1, loss_scale_factor=128.0)"
+    made = f"tf.keras.mixed_precision.LossScaleOptimizer({inner})"
+    found = told(program(POLICY, LOOP.format(made=made)))
+    assert found["loss_scaling.mode"] == "framework_default"
+    assert "loss_scaling.scale" not in found

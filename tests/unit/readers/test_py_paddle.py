@@ -119,6 +119,7 @@ def test_the_scaler_of_fluid() -> None:
     """
     found = told(text)
     assert found["loss_scaling.init"] == 1024
+    assert found["loss_scaling.api"] == "paddle.amp.AmpScaler"
     assert found["precision.dtypes"] == ("fp16",)
     assert "zero_grad.where" not in found
 
@@ -136,7 +137,10 @@ exe = fluid.Executor(place)
 DECORATED = [
     (
         "optimizer = fluid.contrib.mixed_precision.decorate(optimizer)",
-        {"loss_scaling.mode": "framework_default"},
+        {
+            "loss_scaling.mode": "framework_default",
+            "loss_scaling.api": "paddle.fluid.contrib.mixed_precision.decorate",
+        },
     ),
     (
         "optimizer = paddle.static.amp.decorate(optimizer, init_loss_scaling=64.0, "
@@ -150,9 +154,16 @@ DECORATED = [
     ),
     (
         "optimizer = paddle.static.amp.decorate(optimizer, use_pure_fp16=True)",
-        {"precision.mode": "full"},
+        {"precision.mode": "full", "loss_scaling.api": "paddle.static.amp.decorate (FP16_ONLY)"},
     ),
 ]
+
+
+def test_the_usual_scalers_are_not_named() -> None:
+    assert "loss_scaling.api" not in loop(scaler="init_loss_scaling=8.0")
+    for given in ("", ", level='O1'", ", dtype='float16'"):
+        decorate = f"optimizer = paddle.static.amp.decorate(optimizer{given})"
+        assert "loss_scaling.api" not in told(STATIC.format(decorate=decorate))
 
 
 @pytest.mark.parametrize(("decorate", "expected"), DECORATED)

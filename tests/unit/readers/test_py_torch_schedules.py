@@ -71,6 +71,40 @@ def test_own_functions(function: str, word: str, warms: bool) -> None:
     assert found.get("schedule.has_warmup") == ("yes" if warms else None)
 
 
+@pytest.mark.parametrize(
+    ("function", "formula"),
+    [
+        ("lambda step: min(1.0, (step + 1) / warmup_steps)", "(step + 1) / warmup_steps"),
+        ("lambda s: float(1 + s_step) / WARMUP", "float(1 + s_step) / WARMUP"),
+        ("lambda step: min(1.0, step / warmup_steps)", None),
+        ("lambda step: min(1.0, (step + 0) / warmup_steps)", None),
+        ("lambda step: (step + 1) / total_steps", None),
+        ("lambda step: min(1.0, (step - 1) / warmup_steps)", None),
+    ],
+)
+def test_a_warm_up_that_begins_above_nothing(function: str, formula: str | None) -> None:
+    text = HEAD + f"schedule = LambdaLR(optimizer, lr_lambda={function})\n" + STEP
+    found = {one.field: one for one in facts_of(READER, text)}
+    start = found.get("schedule.warmup_start")
+    assert (start.expression if start else None) == formula
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        ("start_factor=0.01, total_iters=5", "start_factor 0.01"),
+        ("total_iters=5", "start_factor 0.333333"),
+        ("1.0, 0.0, 10", None),
+    ],
+)
+def test_a_warm_up_of_the_library_that_begins_above_nothing(
+    arguments: str, start: str | None
+) -> None:
+    text = HEAD + f"schedule = LinearLR(optimizer, {arguments})\n" + STEP
+    told = {one.field: one.expression for one in facts_of(READER, text)}
+    assert told.get("schedule.warmup_start") == start
+
+
 def test_a_function_of_the_program() -> None:
     text = HEAD + (
         "def rate(step, warmup_steps, total):\n"

@@ -88,6 +88,13 @@ VOCABULARY: dict[str, Field] = {
             ("hysteresis", "hysteresis", "overflows before the back-off"),
         )
     },
+    "loss_scaling.api": Field(
+        values=(
+            *("paddle.amp.AmpScaler", "paddle.fluid.contrib.mixed_precision.decorate"),
+            "paddle.static.amp.decorate (FP16_ONLY)",
+        ),
+        meaning="what scales the loss, where an interface has several with other defaults",
+    ),
     "accumulation.present": Field(
         values=("yes", "no"),
         meaning="there is accumulation, even if it is of 1 by default",
@@ -176,6 +183,9 @@ VOCABULARY: dict[str, Field] = {
         values=TEXT, meaning="length of the warm-up: a number of steps, a share, an expression"
     ),
     "schedule.has_warmup": Field(values=("yes", "no"), meaning="whether there is a warm-up"),
+    "schedule.warmup_start": Field(
+        values=("above_zero",), meaning="a warm-up whose first rate is not 0"
+    ),
     "schedule.total_steps": Field(
         values=NUMBER, meaning="length of the schedule", recipe="schedule.total_steps"
     ),

@@ -123,7 +123,7 @@ def _within(kind: str, events: Sequence[Event]) -> str:
         case "scale":
             scaled = any(e.scaler or e.context("scale_loss") for e in events)
             return "scaled backward" if scaled else "-"
-        case "check_finite":
+        case "check_finite" | "unscale":
             return "within the step" if any(e.scaler for e in events if e.kind == "step") else "-"
     return "-"
 

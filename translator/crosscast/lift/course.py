@@ -64,6 +64,10 @@ def schedule(look: Look, draft: Draft) -> None:
         note = "the rate warms up; how long is not known"
         draft.put("schedule.warmup_steps", 0, warms, how="stand_in", note=note)
     _fit(warmup, draft)
+    if (start := look("schedule.warmup_start")) is not None:
+        message = f"the warm-up begins above 0: {start.expression}; that of a recipe begins at 0"
+        hint = "until its end the rates differ from those of the source"
+        draft.note("CC911", "schedule.warmup_steps", message, start, hint)
     per = look("schedule.stepped_per")
     if word(per) in ("epoch", "micro"):
         unit = "epochs" if word(per) == "epoch" else "micro-batches"

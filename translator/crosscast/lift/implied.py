@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from crosscast.defaults import Defaults, find_defaults
 from crosscast.lift.filled import Draft
+from crosscast.lift.optimizers import BETAS, NOT_IN_SOURCE
 from crosscast.lift.sections import Look
 from crosscast.lift.settle import words
 
@@ -109,11 +111,22 @@ def tables() -> tuple[Defaults, ...]:
 
 
 def find(api: str, versions: Mapping[str, str]) -> tuple[Defaults, str] | None:
-    """Return the defaults of an API and what to say of them: `default of torch 2.13.0`."""
-    form = _FORMS.get(api, "")
-    package = next((row.package for row in tables() if row.api == api), "")
+    """Return the defaults of an API and what to say of them: `default of torch 2.13.0`.
+
+    Args:
+        api: name, with the form of an overload in brackets where it is not the usual one.
+        versions: package to version.
+    """
+    api, _, form = api.removesuffix(")").partition(" (")
+    form = form or _FORMS.get(api, "")
+    rows = [row for row in tables() if (row.api, row.form) == (api, form)]
+    package = rows[0].package if rows else ""
     version = versions.get(package, "") or versions.get(_DISTRIBUTIONS.get(package, ""), "")
-    entry = find_defaults(tables(), api, version, form)
+    entry = find_defaults(rows, api, version, form)
+    if entry is None and len(rows) == 1 and rows[0].until:
+        # The API is gone from newer versions: a source that names it means one that has it.
+        (entry,) = rows
+        return entry, f"default of {package} before {entry.until}"
     if entry is None:
         return None
     shown = version or (entry.measured[0] if entry.measured else "")
@@ -136,7 +149,9 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         if api in _LIBRARIES and (found := find(_LIBRARIES[api], versions)):
             _library(*found, draft)
     if draft.value("loss_scaling.mode") == "dynamic":
-        _scaling(apis, draft, versions)
+        scaler = look("loss_scaling.api")
+        named = (str(scaler.value),) if scaler is not None and scaler.known else ()
+        _scaling((*named, *(_SCALERS.get(api, "") for api in apis)), draft, versions)
     _optimizer(library, name, draft, versions)
     if draft.value("clipping.kind") in ("global_norm", "per_param_norm"):
         found = find(_CLIPS.get(library, ""), versions)
@@ -151,7 +166,7 @@ def _apis(look: Look) -> tuple[str, ...]:
 
 def _scaling(apis: tuple[str, ...], draft: Draft, versions: Mapping[str, str]) -> None:
     for api in apis:
-        found = find(_SCALERS.get(api, ""), versions)
+        found = find(api, versions)
         if found is None:
             continue
         entry, note = found
@@ -194,7 +209,20 @@ def _optimizer(library: str, name: str, draft: Draft, versions: Mapping[str, str
                     del draft.fields["optimizer.learning_rate"]
                 else:
                     continue
+            if field == "betas":
+                _other_beta(value, note, draft)
             draft.default(f"optimizer.{field}", value, note)
+
+
+def _other_beta(defaults: Sequence[float], note: str, draft: Draft) -> None:
+    """Fill the one of two decays that a call leaves out beside the one that it says."""
+    filled = draft.fields.get("optimizer.betas")
+    for index, name in enumerate(BETAS):
+        if filled is not None and filled.note == f"{name} {NOT_IN_SOURCE}":
+            both = [*filled.value]
+            both[index] = float(defaults[index])
+            whole = replace(filled, value=both, how="source", note=f"{name}: {note}")
+            draft.fields["optimizer.betas"] = whole
 
 
 def _optimizer_values(entry: Defaults) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from crosscast.facts.vocabulary import VOCABULARY
 MEANT: Mapping[str, str] = {
     "framework": "precision.mode",
     "api": "precision.mode",
+    "loss_scaling.api": "loss_scaling.mode",
     "precision.enabled": "precision.mode",
     "precision.dtypes": "precision.compute_dtype",
     "precision.flag": "precision.mode",
@@ -24,6 +25,7 @@ MEANT: Mapping[str, str] = {
     "optimizer.name": "optimizer.name",
     "schedule.warmup": "schedule.warmup_steps",
     "schedule.has_warmup": "schedule.warmup_steps",
+    "schedule.warmup_start": "schedule.warmup_steps",
     "schedule.stepped_per": "schedule.name",
     "parallel.kind": "distributed.strategy",
     "parallel.world_size": "distributed.processes_per_node",

@@ -13,6 +13,9 @@ FAMILIES = ("sgd", "adam", "adamw", "lamb", "lion", "adafactor")
 """Optimizers that a recipe can name."""
 _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
 _PLACEHOLDER_RATE = 0.001
+BETAS = ("beta1", "beta2")
+NOT_IN_SOURCE = "is not in the source"
+"""Note about the one of two decays that the call of an optimizer leaves out."""
 
 
 def subjects(settled: Settlement) -> list[str]:
@@ -113,10 +116,17 @@ def _settings(settled: Settlement, who: str, draft: Draft) -> None:
 
 
 def _betas(first: Fact | None, second: Fact | None, draft: Draft) -> None:
-    one, two = number(first), number(second)
-    if one is not None and two is not None:
-        draft.put("optimizer.betas", [float(one), float(two)], first)
-    elif first is not None or second is not None:
-        said = first or second
-        assert said is not None
-        draft.put("optimizer.betas", [0.9, 0.999], said, how="stand_in")
+    said = first or second
+    if said is None:
+        return
+    values = [number(first), number(second)]
+    both = [
+        usual if one is None else float(one)
+        for one, usual in zip(values, (0.9, 0.999), strict=True)
+    ]
+    if None not in values:
+        draft.put("optimizer.betas", both, said)
+        return
+    unsaid = [name for name, one in zip(BETAS, (first, second), strict=True) if one is None]
+    note = f"{unsaid[0]} {NOT_IN_SOURCE}" if unsaid and values != [None, None] else ""
+    draft.put("optimizer.betas", both, said, how="stand_in", **({"note": note} if note else {}))

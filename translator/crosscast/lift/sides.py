@@ -20,6 +20,10 @@ _NAMES = ("version", "name")
 """Fields that say nothing about the training."""
 _OF_BACKEND = ("model.factory.", "overrides.")
 _DERIVED = ("schedule.warmup_ratio", "model.preset")
+_UNSEEN = ("seed", "accumulation.tail")
+"""Fields whose default in a recipe says nothing about a source that does not speak of them."""
+_TAGS = ("mode", "kind", "name", "source")
+"""Fields that decide what the others of their section mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,9 @@ class Side:
     places: Mapping[str, tuple[Span, ...]]
     unknown: frozenset[str]
     """Fields that no source speaks of and that a stand-in fills."""
+    filled: frozenset[str] | None = None
+    """Fields of sources that are more than the defaults of a recipe; None of a recipe, which says
+    all of them."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -94,6 +101,7 @@ def side_of_lifted(path: str, lifted: Lifted) -> Side:
         values=values,
         places={name: one.places for name, one in lifted.fields.items()},
         unknown=frozenset(lifted.unsaid) | _beside(lifted.fields),
+        filled=frozenset(lifted.fields),
         diagnostics=lifted.diagnostics,
     )
 
@@ -104,6 +112,16 @@ def _beside(fields: Mapping[str, Filled]) -> frozenset[str]:
     if unknown & {"batch.micro_batch_size", "accumulation.steps"}:
         return frozenset({"batch.global_batch_size"})
     return frozenset()
+
+
+def _silent(side: Side, path: str) -> bool:
+    """Whether a side says nothing of a field, whatever value its recipe has there."""
+    if path in side.unknown:
+        return True
+    if side.filled is None or path in side.filled:
+        return False
+    section = path.partition(".")[0]
+    return path in _UNSEEN or any(f"{section}.{tag}" in side.unknown for tag in _TAGS)
 
 
 def flat(recipe: Recipe) -> dict[str, Any]:
@@ -142,11 +160,12 @@ def differences(left: Side, right: Side) -> Iterator[Difference]:
         )
         if not unknown and (one == two or idle or meant.get(path) == also.get(path)):
             continue
+        silent = _silent(left, path), _silent(right, path)
         yield Difference(
             path=path,
-            state="unknown" if unknown else "different",
-            left=None if path in left.unknown else one,
-            right=None if path in right.unknown else two,
+            state="unknown" if unknown or any(silent) else "different",
+            left=None if silent[0] else one,
+            right=None if silent[1] else two,
             left_places=tuple(left.places.get(path, ())),
             right_places=tuple(right.places.get(path, ())),
         )

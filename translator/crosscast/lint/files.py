@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.lint.options import path_matches
 from crosscast.lint.requirements import is_requirements
 from crosscast.source import STDIN, Source, read_source
@@ -125,9 +125,7 @@ def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
     try:
         text = data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
-        problem = Diagnostic(
-            code="CC005", severity=Severity.WARNING, message=f"{path}: not text in {encoding}"
-        )
+        problem = Diagnostic(code="CC005", message=f"{path}: not text in {encoding}")
         return problem if named else None
     return Text(source=Source(str(path), text), path=path, encoding=encoding)
 

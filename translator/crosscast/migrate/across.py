@@ -28,6 +28,8 @@ from crosscast.yaml_source import parse
 
 OWN = ("model.", "data.")
 """Sections that are always the user's where the source's model is not the shipped one."""
+_KINDS = ("model.kind", "data.source", "optimizer.name", "clipping.kind", "loss_scaling.mode")
+"""Fields that choose what other fields their section has."""
 _SHOWN = 5
 
 
@@ -152,7 +154,7 @@ def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[s
 def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[str, Filled]:
     """Return fields with what the user says; a field that chooses a kind empties its section."""
     result = dict(fields)
-    for path in ("model.kind", "data.source", "optimizer.name", "clipping.kind"):
+    for path in _KINDS:
         if path in settings and path in result and result[path].value != settings[path]:
             section = path.partition(".")[0]
             result = {p: one for p, one in result.items() if not p.startswith(f"{section}.")}

@@ -32,6 +32,8 @@ class Compared:
     field: str
     verdict: Verdict
     why: str
+    evidence: Literal["read", "executed"] = "read"
+    """Whether the sources were read, or a run showed it."""
 
 
 def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[Compared]:
@@ -65,7 +67,7 @@ def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
         if one is None:
             yield Compared(name=name, field=path, verdict="same", why=_value(left.values, path))
         elif one.state == "unknown":
-            why = "no source says it, before or after"
+            why = "one side or both do not say it"
             yield Compared(name=name, field=path, verdict="not comparable", why=why)
         else:
             why = f"{scalar(one.left)} became {scalar(one.right)}"

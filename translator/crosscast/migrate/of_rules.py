@@ -16,6 +16,7 @@ def codemod_of(
     api: Api,
     title: str,
     done: str,
+    note: str = "",
     examples: Iterable[Example] = (),
 ) -> Codemod:
     """Return the codemod that makes the repairs of a rule; what it cannot repair it refuses.
@@ -26,13 +27,14 @@ def codemod_of(
         api: what it brings programs to.
         title: what it changes into what.
         done: what a change says that was made.
+        note: what becomes different all the same.
         examples: more of them: programs that stay, programs of which something is refused.
     """
 
     def run(subject: Subject) -> Iterator[Outcome]:
         for finding in rule.check(subject):
             if finding.edits:
-                yield Change(span=finding.span, message=done, edits=finding.edits)
+                yield Change(span=finding.span, message=done, edits=finding.edits, note=note)
             else:
                 yield Refusal(span=finding.span, message=finding.message, hint=finding.hint)
 

@@ -13,11 +13,14 @@ from dataclasses import dataclass, replace
 
 from crosscast.lint.edits import column_at, insert, insert_before, replace_node
 from crosscast.lint.rule import Edit
+from crosscast.migrate.apex.starting import as_bool
 from crosscast.migrate.paddle_fluid import CannotError, is_bound
 from crosscast.pysource.module import Module
+from crosscast.pysource.names import bindings_of
 from crosscast.pysource.nodes import walk
 
 _DATA = ("paddle.static.data", "paddle.static.InputSpec", "paddle.fluid.data")
+_PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
 _HARMLESS = ("get_loss_scaling", "get_scaled_loss", "amp_init")
 
 
@@ -30,6 +33,8 @@ class Graph:
     loss: ast.Name
     """As `minimize` is given it."""
     decorated: ast.Assign
+    test: ast.If | None
+    """What the optimizer is decorated under, if that is certain before the network is built."""
     minimize: ast.Call
     optimizer: str
     """Name of the decorated optimizer."""
@@ -38,10 +43,19 @@ class Graph:
     block: Sequence[ast.stmt]
     """Where all of them stand."""
 
+    @property
+    def anchor(self) -> ast.stmt:
+        """The statement of the block that decorates."""
+        return self.test or self.decorated
+
     def made_once(self, module: Module, name: ast.Name) -> ast.Assign:
         """Return the statement of the block that makes what a name means only once, for one use."""
         uses = [one for one in module.every(ast.Name) if one.id == name.id]
-        for one in self.block[: self.block.index(self.decorated)]:
+        before = [
+            *self.block[: self.block.index(self.anchor)],
+            *(self.test.body if self.test else ()),
+        ]
+        for one in before:
             if (
                 isinstance(one, ast.Assign)
                 and one not in self.network
@@ -63,13 +77,18 @@ def graph_of(module: Module, decorate: ast.Call) -> Graph:
     ):
         raise CannotError(decorate, "its result has no name of its own")
     optimizer = decorated.targets[0].id
-    block = _block_of(module, decorated)
+    test = _test_of(module, decorated)
+    anchor = test or decorated
+    block = _block_of(module, anchor)
     minimize, at = _minimize(module, block, decorated, optimizer)
     if len(minimize.args) != 1 or minimize.keywords or not isinstance(minimize.args[0], ast.Name):
         raise CannotError(minimize, "minimize is given more than a name for the loss")
     loss = minimize.args[0]
-    before = block[: block.index(decorated)]
+    before = block[: block.index(anchor)]
     network = _network(module, before, loss.id, decorate)
+    if test is not None:
+        _known_before(module, test, network[0])
+        _in_two(module, decorate, minimize, optimizer)
     for one in block[block.index(network[-1]) + 1 : at]:
         if any(isinstance(node, ast.Name) and node.id == loss.id for node in _stored(one)):
             raise CannotError(one, f"{loss.id} is changed before minimize")
@@ -77,7 +96,87 @@ def graph_of(module: Module, decorate: ast.Call) -> Graph:
     names = [name for name in ("scaler", "loss_scaler") if not is_bound(module, name)]
     if not names:
         raise CannotError(decorate, "there are scalers already")
-    return Graph(network, loss, decorated, minimize, optimizer, names[0], block)
+    return Graph(network, loss, decorated, test, minimize, optimizer, names[0], block)
+
+
+def _test_of(module: Module, decorated: ast.Assign) -> ast.If | None:
+    """Return the condition around a decorated optimizer, where nothing else depends on it."""
+    around = module.parent(decorated)
+    if not isinstance(around, ast.If) or around.orelse or around.body[-1] is not decorated:
+        return None
+    plain = all(
+        isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) for one in around.body
+    )
+    return around if plain else None
+
+
+def _known_before(module: Module, test: ast.If, first: ast.stmt) -> None:
+    """Make sure that a condition has the same value where the network begins."""
+    for one in walk(test.test):
+        if not isinstance(one, _PLAIN):
+            raise CannotError(test, "it stands under a condition that is computed")
+        if isinstance(one, ast.Attribute | ast.Subscript):
+            text = module.text(one)
+            members: list[ast.Attribute | ast.Subscript] = [
+                *module.every(ast.Attribute),
+                *module.every(ast.Subscript),
+            ]
+            stored = any(
+                isinstance(node.ctx, ast.Store | ast.Del) and module.text(node) == text
+                for node in members
+            )
+            if stored:
+                raise CannotError(test, f"{text}, the condition it stands under, is changed")
+        if isinstance(one, ast.Name):
+            here = list(bindings_of(one.id, one, module))
+            home = module.scope_of(first)
+            late = any(
+                binding.scope is home
+                and binding.kind != "parameter"
+                and getattr(binding.node, "lineno", 0) >= first.lineno
+                for binding in (*here, *bindings_of(one.id, first, module))
+            )
+            if not here or late:
+                raise CannotError(
+                    test,
+                    f"{one.id}, the condition it stands under, is not known before the network",
+                )
+
+
+def _in_two(module: Module, decorate: ast.Call, minimize: ast.Call, optimizer: str) -> None:
+    """Make sure that `minimize` can be written twice: for both values of the condition."""
+    given = [*decorate.args[:1], *(k.value for k in decorate.keywords if k.arg == "optimizer")]
+    if not given or module.text(given[0]) != optimizer:
+        raise CannotError(decorate, "it stands under a condition and gets a name of its own")
+    statement = module.statement_of(minimize)
+    if not isinstance(statement, ast.Expr | ast.Assign) or statement.value is not minimize:
+        raise CannotError(minimize, "minimize is part of another expression")
+    if statement.lineno != statement.end_lineno:
+        raise CannotError(minimize, "minimize stands in several lines")
+
+
+def minimized(module: Module, graph: Graph) -> list[Edit]:
+    """Return the edits that let the scaler minimize, where the optimizer is decorated."""
+    member = graph.minimize.func
+    assert isinstance(member, ast.Attribute)
+    given = f"{graph.optimizer}, {graph.scaler}.scale({graph.loss.id})"
+    if graph.test is None:
+        return [
+            replace_node(module, member.value, graph.scaler),
+            replace_node(module, graph.loss, given),
+        ]
+    statement = module.statement_of(graph.minimize)
+    assert isinstance(statement, ast.Expr | ast.Assign)
+    plain = module.text(statement)
+    head = plain.removesuffix(module.text(graph.minimize))
+    indent = " " * statement.col_offset
+    lines = (
+        f"if {module.text(graph.test.test)}:",
+        f"    {head}{graph.scaler}.minimize({given})",
+        "else:",
+        f"    {plain}",
+    )
+    return [replace_node(module, statement, f"\n{indent}".join(lines))]
 
 
 def _block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
@@ -174,7 +273,9 @@ def put_under(module: Module, graph: Graph, lists: str) -> list[Edit]:
     """Return the edits that put the network under auto_cast."""
     first, last = graph.network[0], graph.network[-1]
     indent = " " * first.col_offset
-    head = f'with {name_of_paddle(module)}.amp.auto_cast({lists}level="O1", dtype="float16"):'
+    enable = f"{as_bool(graph.test.test, module)}, " if graph.test is not None else ""
+    given = f'{enable}{lists}level="O1", dtype="float16"'
+    head = f"with {name_of_paddle(module)}.amp.auto_cast({given}):"
     edits = [insert_before(module, first, f"{head}\n{indent}    ")]
     for line in range(first.lineno + 1, (last.end_lineno or last.lineno) + 1):
         if module.lines[line - 1].strip():

@@ -141,8 +141,12 @@ def _verified(data: Mapping[str, Any]) -> Iterator[str]:
         yield "Nothing was run: `crosscast migrate ... --verify` does."
         return
     for one in found["targets"]:
-        yield f"{_code(one['target'])}: **{one['outcome']}**. {one['wording']}"
+        stages = [(f["stage"], f["outcome"], f["wording"]) for f in one["stages"]]
+        words = f" {one['wording']}" if not stages else ""
+        yield f"{_code(one['target'])}: **{one['outcome']}**.{words}"
         yield ""
+        if stages:
+            yield from _table(("stage", "outcome", "why"), stages)
         rows = [(_code(f["field"]), f["verdict"], f["why"]) for f in one["fields"]]
         if rows:
             yield from _table(("field", "verdict", "why"), rows)

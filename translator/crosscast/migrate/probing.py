@@ -59,8 +59,13 @@ def _own(path: str, lines: Sequence[Line], found: Mapping[str, Sequence[Line]]) 
         for line in carried
     }
     own = [line for line in lines if line not in others] or list(lines)
-    telling = [line for line in own if not _ABOUT.match(line.text)] or own
+    # Where its own lines only follow from others, those that it shares say more.
+    telling = _telling(own) or _telling(lines) or own
     return tuple(telling[:_SHOWN])
+
+
+def _telling(lines: Sequence[Line]) -> list[Line]:
+    return [line for line in lines if not _ABOUT.match(line.text)]
 
 
 def _lines_of(recipe: Recipe, target: str, path: str, base: Texts) -> tuple[Line, ...]:

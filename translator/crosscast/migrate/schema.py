@@ -69,11 +69,13 @@ def _definitions() -> dict[str, Any]:
     verdicts = ["same", "changed on purpose", "not comparable", "different"]
     outcomes = ["same", "different", "cannot be verified here", "not executed"]
     judged = _object(field=_TEXT, verdict={"enum": verdicts}, why=_TEXT)
+    stage = _object(stage=_TEXT, outcome={"enum": outcomes}, wording=_TEXT)
     verified = _object(
         target=_TEXT,
         outcome={"enum": outcomes},
         executed={"type": "boolean"},
         wording=_TEXT,
+        stages={"type": "array", "items": stage},
         checks=_TEXTS,
         fields={"type": "array", "items": judged},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,7 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     _compare(source, state, recipe, collect)
     collect.raise_errors()
     account.add("dropout", 0, "left out", "drawn anew in every window, from seed and window")
+    state = _with_rows(request, source, state)
     position = _position(request, state, recipe)
     return Outcome(source, state, account.rows, collect.found, position)
 
@@ -125,16 +126,25 @@ def _compare(source: Path, state: TrainingState, recipe: Recipe | None, collect:
         collect.add(Diagnostic(code="CC962", message=message, severity=Severity.NOTE))
 
 
-def _position(request: Request, state: TrainingState, recipe: Recipe | None) -> str:
+def _with_rows(request: Request, source: Path, state: TrainingState) -> TrainingState:
+    """Return the state with the number of training rows, where file or user say it."""
     if request.rows is None:
-        return ""
-    if recipe is None:
+        return state
+    if state.rows not in (None, request.rows):
+        raise fail("CC969", f"--rows {request.rows}: {source} was written with {state.rows}")
+    return replace(state, rows=request.rows)
+
+
+def _position(request: Request, state: TrainingState, recipe: Recipe | None) -> str:
+    if recipe is None and request.rows is not None:
         raise fail("CC969", "--rows needs --recipe, which says how rows make windows")
+    if recipe is None or state.rows is None:
+        return ""
     from crosscast.state.position import data_position
 
-    found = data_position(recipe, request.rows, state.windows)
+    found = data_position(recipe, state.rows, state.windows)
     if found is None:
-        raise fail("CC969", f"--rows {request.rows}: too few for one window")
+        raise fail("CC969", f"{state.rows} training rows are too few for one window")
     return str(found)
 
 

@@ -33,7 +33,8 @@ def read_emitted(file: Container) -> TrainingState:
     weights, averages = arrays["model/"], arrays["ema/"]
     moments = _moments(file, arrays["optimizer/"], collect)
     windows, updates, scale = _checked_counters(file, counters, collect)
-    state = TrainingState(recipe, weights, moments, averages, windows, updates, scale)
+    rows = _checked_rows(file, counters, collect)
+    state = TrainingState(recipe, weights, moments, averages, windows, updates, scale, rows)
     collect.found += several("CC961", (f"{file.path}: {m}" for m in check(state)))
     collect.raise_errors()
     return state
@@ -114,7 +115,8 @@ def _checked_counters(
     scaled = bool(set(counters) & {"scale", *_SCALE_COUNTS})
     wanted = (*_COUNTS, *(("scale", *_SCALE_COUNTS) if scaled else ()))
     problems = [f"counter {name!r} is missing" for name in wanted if name not in counters]
-    problems += [f"counter {n!r} is unknown" for n in counters if n not in wanted]
+    known = {*wanted, "rows"}
+    problems += [f"counter {n!r} is unknown" for n in counters if n not in known]
     counts = {name: counters.get(name, 0) for name in (*_COUNTS, *_SCALE_COUNTS)}
     for name, value in counts.items():
         if type(value) is not int or not 0 <= value < _MOST:
@@ -134,6 +136,15 @@ def _checked_counters(
     collect.found += several("CC961", (f"{file.path}: {one}" for one in problems))
     rest = (counts["good"], counts["bad"], counts["stuck"])
     return windows, updates, Scale(float(scale), *rest) if scaled else None
+
+
+def _checked_rows(file: Container, counters: Mapping[str, Any], collect: Collector) -> int | None:
+    """Return the number of training rows, which files from before crosscast kept it do not say."""
+    rows = counters.get("rows")
+    if "rows" not in counters or (type(rows) is int and 0 < rows < _MOST):
+        return rows
+    collect.add(_damaged(file, f"rows is {str(rows)[:40]}, not a number of training rows"))
+    return None
 
 
 def _shapes(state: TrainingState) -> Iterator[str]:

@@ -41,5 +41,5 @@ def _meaning(key: Any) -> str:
     if key in ("windows", "updates"):
         return "position"
     if key in WITHIN_WINDOW:
-        return "the middle of a window: refused unless it is empty"
+        return "the middle of a window, which begins again (CC968)"
     return next((part for part, names in PARTS.items() if key in names), "nothing (CC965)")

@@ -55,7 +55,7 @@ def require_packages() -> None:
     """
     missing = [name for name in ("numpy", "safetensors") if not importlib.util.find_spec(name)]
     if missing:
-        message = f"training states need the package {' and '.join(missing)}"
+        message = f"training states need {' and '.join(missing)}"
         raise fail("CC401", message, 'pip install "crosscast[parity]"')
 
 
@@ -116,6 +116,8 @@ def emitted_state(request: Request, source: Path, account: Account) -> TrainingS
         account.add("loss scale", 4, "carried", f"{how}, {scale.stuck} hopeless")
     account.add("windows", 1, "carried", f"{state.windows}: schedule, data, order, dropout")
     account.add("updates", 1, "carried", f"{state.updates}: schedule, bias correction")
+    if state.rows is not None:
+        account.add("rows", 1, "carried", f"{state.rows}: the script goes on with so many only")
     return state
 
 

@@ -47,7 +47,7 @@ WITHIN_WINDOW = (
     "grads",
     "grad_accumulator",
 )
-"""What a script that saves between two optimizer steps of one window would have to keep."""
+"""What a script keeps that saves between two micro-batches of one window."""
 
 PREFIXES = ("module.", "_orig_mod.")
 """What DataParallel, DistributedDataParallel and torch.compile put before every name."""
@@ -56,7 +56,9 @@ OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
 """LayerNorm in early BERT files."""
 CONSTANTS = ("position_ids", "token_type_ids")
 """Buffers of Hugging Face models that are the same in every one of them."""
-BUFFERS = ("running_mean", "running_var", "num_batches_tracked", *CONSTANTS)
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
+"""Ends of the names of what normalization layers change with every forward pass."""
+BUFFERS = (*STATISTICS, *CONSTANTS)
 """Ends of the names of what is in a state_dict and never optimized."""
 
 SETTINGS: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,13 +62,31 @@ def split(tree: Any, reading: Reading) -> dict[str, Any]:
         hint = f"known keys: {', '.join(keys.MODEL)}; {', '.join(keys.OPTIMIZER)}"
         raise fail("CC960", f"{reading.path}: lacks {lacks}", hint)
     inside = [name for name in keys.WITHIN_WINDOW if _counts(tree.get(name))]
-    reading.problem("CC968", (f"{name!r} says so" for name in inside))
+    _begin_again(inside, parts["weights"], reading)
     used = {name for names in keys.PARTS.values() for name in names} | {"windows", "updates"}
     for name in tree:
         if name not in used and name not in inside:
             reading.problem("CC965", [f"{name!r} goes nowhere"], Severity.WARNING)
             reading.account.add(name, 1, "left out", "a recipe's scripts have no such thing")
     return parts | {name: tree[name] for name in ("windows", "updates") if name in tree}
+
+
+def _begin_again(inside: Sequence[str], weights: Any, reading: Reading) -> None:
+    """Take a window that had begun back to its first micro-batch.
+
+    Weights, moments and counters only change at its end, so it comes out the same; running
+    statistics of normalization layers change with every micro-batch.
+    """
+    names = [str(name) for name in weights] if isinstance(weights, dict) else []
+    moving = [name for name in names if name.rpartition(".")[2] in keys.STATISTICS]
+    if moving and inside:
+        words = f"and {listed(moving, 2)} have seen part of the window"
+        reading.problem("CC968", (f"{name!r} says so, {words}" for name in inside))
+        return
+    words = "the window begins again with its first micro-batch, and comes out the same"
+    for name in inside:
+        reading.problem("CC968", [f"{name!r} says so: {words}"], Severity.WARNING)
+        reading.account.add(name, 1, "left out", "computed anew: the window begins again")
 
 
 def _single(value: Any, part: str, reading: Reading) -> Any:

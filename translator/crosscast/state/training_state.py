@@ -28,7 +28,8 @@ class TrainingState:
     """A run between two windows.
 
     `recipe` is the fingerprint of the recipe it was trained by. `moments` are by slot, then by
-    name of the weight. `windows` counts attempts, `updates` those that were not skipped.
+    name of the weight. `windows` counts attempts, `updates` those that were not skipped. `rows` is
+    the number of training rows, by which windows mean places in the data; None where nobody says.
     """
 
     recipe: str
@@ -38,6 +39,7 @@ class TrainingState:
     windows: int
     updates: int
     scale: Scale | None
+    rows: int | None = None
 
     def tensors(self) -> Iterator[tuple[str, np.ndarray]]:
         """Yield every array by its name in a checkpoint."""
@@ -52,6 +54,8 @@ class TrainingState:
     def counters(self) -> dict[str, float]:
         """Return the counters as a checkpoint has them."""
         counters: dict[str, float] = {"windows": self.windows, "updates": self.updates}
+        if self.rows is not None:
+            counters["rows"] = self.rows
         if self.scale is not None:
             scale = self.scale
             counters |= {"stuck": scale.stuck, "scale": scale.scale}

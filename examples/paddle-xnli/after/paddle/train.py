@@ -442,18 +442,18 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> N
     os.replace(partial, path)
 
 
-def save_checkpoint(path: Path, state: TrainState) -> None:
+def save_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
     """Write weights, optimizer moments and every counter; enough to resume exactly."""
     arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
     arrays |= {f"optimizer/{name}": a for name, a in optimizer_arrays(state).items()}
-    counters = {"windows": state.windows, "updates": state.updates}
+    counters = {"windows": state.windows, "updates": state.updates, "rows": n_rows}
     counters["stuck"] = state.stuck
     counters |= scaler_counters(state)
     save_arrays(path, arrays, recipe=RECIPE, counters=counters)
 
 
-def load_checkpoint(path: Path, state: TrainState) -> None:
-    """Continue from a checkpoint of the same recipe."""
+def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
+    """Continue from a checkpoint of the same recipe, with the same training rows."""
     try:
         with safe_open(path, framework="np") as file:
             metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
@@ -472,6 +472,10 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
             raise Stop("failed", 2, f"{path}: {key} fits no weight")
     try:
         counters = metadata["counters"]
+        # With another number of rows the window number means another place in the data.
+        if counters.get("rows", n_rows) != n_rows:
+            there = f"{counters['rows']} training rows, not {n_rows}"
+            raise Stop("failed", 2, f"{path} was written with {there}")
         state.windows = int(counters["windows"])
         state.updates = int(counters["updates"])
         state.stuck = int(counters["stuck"])
@@ -482,7 +486,7 @@ def load_checkpoint(path: Path, state: TrainState) -> None:
         restore_model(state, model)
         restore_optimizer(state, moments)
         restore_scaler(state, counters)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Stop("failed", 2, f"{path} is damaged: {error!r}") from None
 
 
@@ -620,10 +624,11 @@ def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
         message = f"{args.output} holds a run: pass --resume, or another --output"
         raise Stop("failed", 2, message)
     train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
+    n_rows = len(train_rows["labels"])
     if args.weights:
         load_weights(args.weights, state)
     if args.resume:
-        load_checkpoint(checkpoint, state)
+        load_checkpoint(checkpoint, state, n_rows)
     started, first = time.perf_counter(), state.windows
     with open_trace(args.output / "trace.jsonl", state.windows) as trace:
         windows = batches(train_rows, state.windows)
@@ -639,7 +644,7 @@ def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
             stop_if_hopeless(state, row)
             due = last or state.windows % args.checkpoint_every == 0
             if due and not process_rank():
-                save_checkpoint(checkpoint, state)
+                save_checkpoint(checkpoint, state, n_rows)
     if not process_rank():
         save_arrays(args.output / "model.safetensors", model_arrays(state))
     return evaluate(state, eval_rows)

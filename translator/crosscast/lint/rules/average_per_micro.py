@@ -13,7 +13,11 @@ from crosscast.lint.subject import Subject
 
 _RIGHT = changed(
     ACCUMULATION,
-    ("steps = 4\n", "average = torch.optim.swa_utils.AveragedModel(model)\nsteps = 4\n"),
+    (
+        "steps = 4\n",
+        "slow = torch.optim.swa_utils.get_ema_multi_avg_fn(0.999)\n"
+        "average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=slow)\nsteps = 4\n",
+    ),
     (
         "        optimizer.zero_grad()\n",
         "        optimizer.zero_grad()\n        average.update_parameters(model)\n",

@@ -93,7 +93,7 @@ RULE = Rule(
     title="Half weights with a GradScaler",
     why="The gradients of float16 weights are float16, and the scaler refuses them: 'Attempting to "
     "unscale FP16 gradients'. Without the refusal the weights themselves would lose every update "
-    "below a thousandth of them.",
+    "below about 1/2000 of their size.",
     wrong=changed(AMP, ("Linear(4, 2).cuda()", "Linear(4, 2).cuda().half()")),
     right=AMP,
     check=check,

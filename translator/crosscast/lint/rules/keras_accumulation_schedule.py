@@ -51,7 +51,8 @@ RULE = Rule(
     title="Keras accumulation with a schedule",
     why="With `gradient_accumulation_steps=N` Keras 3.5 and later evaluate the schedule at the "
     "micro-batch N(k+1)-1 for update k: the rate falls N times too fast. Up to 3.4.1 it was "
-    "evaluated once an update. Measured with Keras 3.15.1.",
+    "evaluated once an update. Measured with Keras 3.15.1. A schedule whose lengths count "
+    "micro-batches is right: silence the rule there.",
     wrong=changed(
         FIT,
         _STEPS,

@@ -46,7 +46,7 @@ RULE = Rule(
     wrong="""\
 import tensorflow as tf
 
-policy = tf.keras.mixed_precision.experimental.Policy("mixed_float16", loss_scale=1024)
+policy = tf.keras.mixed_precision.experimental.Policy("mixed_float16")
 tf.keras.mixed_precision.experimental.set_policy(policy)
 model = tf.keras.Sequential(
     [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]

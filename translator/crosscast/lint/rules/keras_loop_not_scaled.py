@@ -79,8 +79,10 @@ RULE = Rule(
     severity=Severity.WARNING,
     title="A training loop under mixed_float16 without loss scaling",
     why="`model.compile` wraps the optimizer in a LossScaleOptimizer under `mixed_float16`; a loop "
-    "of one's own and the optimizers of `tf.compat.v1.train` are never wrapped. Gradients below "
-    "6e-8 are then zero.",
+    "of one's own and the optimizers of `tf.compat.v1.train` are never wrapped. Small gradients "
+    "become 0 then. In Keras 3 it is enough to take the gradients of "
+    "`optimizer.scale_loss(loss)`: `apply_gradients` divides. Keras 2 needs `get_scaled_loss` and "
+    "`get_unscaled_gradients`.",
     wrong=changed(
         LOOP,
         (

@@ -54,8 +54,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.WARNING,
     title="float16 without a loss scale",
-    why="Gradients below 6e-8 are zero in float16. Without a loss scale the small ones, often most "
-    "of them, are lost in the backward pass, and training stalls or stops short.",
+    why="float16 has no numbers between 0 and 6e-8, and few digits below 6e-5. Without a loss "
+    "scale small gradients, often most of them, are lost in the backward pass, and training stalls "
+    "or stops short.",
     wrong=changed(
         PLAIN,
         (

@@ -110,8 +110,8 @@ RULE = Rule(
     severity=Severity.WARNING,
     title="The window ends at the wrong micro-batch",
     why="`step % N == 0` with a step that counts from 0 is true at the very first micro-batch: the "
-    "first update sees one micro-batch, divided by N, and one micro-batch fewer than N is left "
-    "over at the end.",
+    "first update sees one micro-batch, divided by N, and N - 1 micro-batches are left over at the "
+    "end.",
     wrong=changed(ACCUMULATION, ("(step + 1) % steps", "step % steps")),
     right=ACCUMULATION,
     check=check,

@@ -87,7 +87,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     title="Paddle: GradScaler without auto_cast, or float16 without GradScaler",
     why="The two belong together. Without auto_cast nothing runs in half precision, and `scale()` "
-    "switches the scaler off; without a scaler gradients below 6e-8 are zero in float16.",
+    "switches the scaler off; without a scaler small gradients become 0 in float16.",
     wrong=changed(
         AMP,
         (

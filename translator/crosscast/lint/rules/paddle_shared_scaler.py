@@ -33,7 +33,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                     span=other.module.span(other.node),
                     message=f"{_name(first)} and {_name(other)} share one scaler, which keeps one "
                     "flag: an overflow in one of them is missed or makes the other NaN",
-                    hint="make a GradScaler for each optimizer",
+                    hint="use one optimizer with a group of parameters for each, or give each "
+                    "its own GradScaler and backward pass",
                     related=(first.module.span(first.node),),
                 )
                 break
@@ -57,8 +58,24 @@ _TWO = changed(
     ("    optimizer.clear_grad()\n", "    optimizer.clear_grad()\n    second.clear_grad()\n"),
     (
         "scaler = ",
-        "head = paddle.nn.Linear(8, 2)\n"
+        "head = paddle.nn.Linear(2, 2)\n"
         "second = paddle.optimizer.AdamW(1e-4, parameters=head.parameters())\nscaler = ",
+    ),
+    ("model(inputs), targets", "head(model(inputs)), targets"),
+)
+
+_ONE = changed(
+    AMP,
+    (
+        "optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())\n",
+        "head = paddle.nn.Linear(2, 2)\n"
+        "optimizer = paddle.optimizer.AdamW(\n"
+        "    1e-3,\n"
+        "    parameters=[\n"
+        '        {"params": model.parameters()},\n'
+        '        {"params": head.parameters(), "learning_rate": 0.1},  # times 1e-3\n'
+        "    ],\n"
+        ")\n",
     ),
     ("model(inputs), targets", "head(model(inputs)), targets"),
 )
@@ -74,7 +91,7 @@ RULE = Rule(
     "`unscale_(A); unscale_(B)` an overflow in A makes A's weights NaN. Measured with 3.3.1. "
     "PyTorch's scaler keeps one flag for each optimizer.",
     wrong=_TWO,
-    right=AMP,
+    right=_ONE,
     check=check,
     hints=("GradScaler", "AmpScaler"),
     sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py",),

@@ -49,8 +49,8 @@ RULE = Rule(
     topic="distributed",
     severity=Severity.WARNING,
     title="Data parallel training without a distributed sampler",
-    why="An epoch takes as long as on one device, and if all processes have set the same seed "
-    "they compute the same gradients W times: the run learns nothing from W devices.",
+    why="Every process sees all rows, so an epoch takes as long as on one device. If all of them "
+    "have set the same seed they compute the same gradients, and nothing is gained at all.",
     wrong=changed(
         DDP,
         ("from torch.utils.data.distributed import DistributedSampler\n", ""),

@@ -56,8 +56,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.NOTE,
     title="The checkpoint lacks the loss scale",
-    why="After a resume the scale starts again at 65536: some steps are skipped until it has "
-    "fallen to where it was, so the run is not the one that was stopped.",
+    why="After a resume the scale starts again at 65536: steps are skipped until it has "
+    "fallen to where it was, or small gradients are lost until it has grown again. The run is not "
+    "the one that was stopped.",
     wrong=_RIGHT.replace(_SCALER, ""),
     right=_RIGHT,
     check=check,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
+from crosscast.lint.rules._paddle import scalers
 from crosscast.lint.subject import Subject
+from crosscast.readers.python.calls import plain
+
+if TYPE_CHECKING:
+    from crosscast.pysource.project import Program
 
 _UPDATES = re.compile(r"scal\w*(\[\w+\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
 
@@ -18,6 +24,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers that step and are updated nowhere in the program."""
     program = subject.program
     if program is None or any(_UPDATES.search(one.source.text) for one in program.modules):
+        return
+    if _never_adjusts(program):
         return
     for step in eager_steps(subject):
         if step.of("update_scale"):
@@ -32,17 +40,26 @@ def check(subject: Subject) -> Iterator[Finding]:
                 break
 
 
+def _never_adjusts(program: Program) -> bool:
+    """Whether the scalers are Paddle's with a fixed scale, whose steps need no update between."""
+    made = scalers(program)
+    return bool(made) and all(
+        plain(call.argument("use_dynamic_loss_scaling")) is False for call in made
+    )
+
+
 RULE = Rule(
     code="CL202",
     name="scaler-update-missing",
     topic="loss scaling",
     severity=Severity.ERROR,
     title="The loss scale is never updated",
-    why="PyTorch raises at the second step: 'step() has already been called since the last "
-    "update()'. In Paddle the scale stays at 65536: if that overflows, every step is skipped.",
+    why="PyTorch and Paddle raise at the second step: 'step() has already been called since the "
+    "last update()'. A scaler of Paddle with `use_dynamic_loss_scaling=False` needs no update, and "
+    "`minimize` makes its own.",
     wrong=changed(AMP, ("    scaler.update()\n", "")),
     right=AMP,
     check=check,
     hints=("Scaler",),
-    sources=("torch 2.13 amp/grad_scaler.py",),
+    sources=("torch 2.13 amp/grad_scaler.py", "Paddle 3.3.1, paddle/amp/grad_scaler.py"),
 )

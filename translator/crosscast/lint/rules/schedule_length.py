@@ -78,7 +78,7 @@ RULE = Rule(
     topic="schedule",
     severity=Severity.WARNING,
     title="The length of the schedule counts batches and not updates",
-    why="With windows of N the schedule covers 1/N of its course: a cosine never falls, and a "
+    why="With windows of N the schedule covers 1/N of its course: a cosine hardly falls, and a "
     "warm-up takes N times as long. A schedule that Accelerate prepared moves once per update too "
     "(measured: 16 micro-batches, windows of 4, 4 ticks).",
     wrong=changed(_RIGHT, (" // steps\n", "\n")),

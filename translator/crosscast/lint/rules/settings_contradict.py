@@ -31,10 +31,10 @@ RULE = Rule(
     topic="launch",
     severity=Severity.WARNING,
     title="Settings that cannot work together",
-    why="A model that is divided over 16 processes does not start on 8; with a global batch that "
-    "is no multiple of micro-batch size x processes some libraries stop and others round the "
-    "number of micro-batches of a window; of fp16 and bf16 at once, or a length of the warm-up "
-    "given twice, the library picks one or refuses both. It is only reported where all the "
+    why="A model that is divided over 16 processes does not start on 8. With a global batch that "
+    "is no multiple of micro-batch size x processes some libraries stop, others round the number "
+    "of micro-batches of a window. Where fp16 and bf16 are both on, or the length of the warm-up "
+    "is given twice, a library picks one or refuses both. It is only reported where all the "
     "numbers can be read.",
     language="bash",
     wrong=_LAUNCH.format(stages=4),

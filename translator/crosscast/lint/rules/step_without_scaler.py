@@ -52,8 +52,8 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.ERROR,
     title="A scaled loss, and a step without the scaler",
-    why="The gradients are 65536 times too large: SGD takes steps 65536 times too long, Adam works "
-    "with them until the scale changes, and no step is skipped when they overflow.",
+    why="The gradients are 65536 times too large: SGD takes steps 65536 times too long, Adam "
+    "hardly notices until the scale changes, and no step is skipped when they overflow.",
     wrong=changed(
         AMP,
         ("    scaler.unscale_(optimizer)\n", ""),

@@ -70,8 +70,8 @@ RULE = Rule(
     topic="distributed",
     severity=Severity.NOTE,
     title="Gradients are summed over the processes",
-    why="DistributedDataParallel averages. A sum is W times as large: with SGD the learning rate "
-    "times W, and another point at which clipping sets in.",
+    why="DistributedDataParallel averages. A sum over W processes is W times as large: SGD takes "
+    "steps W times as long, and clipping sets in W times earlier.",
     wrong=changed(PLAIN, (_CLIP, _REDUCE + _CLIP)),
     right=_RIGHT,
     check=check,

@@ -75,17 +75,17 @@ import tensorflow as tf
 
 dense = tf.keras.layers.Dense(64)
 optimizer = tf.keras.optimizers.Adam(1e-3)
-seed = tf.constant([1, 2])
 
 
 @tf.recompute_grad
-def block(inputs):
+def block(inputs, seed):
     return tf.nn.experimental.stateless_dropout(dense(inputs), 0.1, seed)
 
 
-for inputs, targets in dataset:
+for step, (inputs, targets) in dataset.enumerate():
+    seed = tf.stack([tf.constant(1, tf.int64), step])
     with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(block(inputs) - targets))
+        loss = tf.reduce_mean(tf.square(block(inputs, seed) - targets))
     gradients = tape.gradient(loss, dense.trainable_variables)
     optimizer.apply_gradients(zip(gradients, dense.trainable_variables))
 """
@@ -105,7 +105,10 @@ RULE = Rule(
             "tf.nn.experimental.stateless_dropout(dense(inputs), 0.1, seed)",
             "tf.nn.dropout(dense(inputs), 0.1)",
         ),
-        ("seed = tf.constant([1, 2])\n", ""),
+        ("def block(inputs, seed)", "def block(inputs)"),
+        ("block(inputs, seed) - targets", "block(inputs) - targets"),
+        ("for step, (inputs, targets) in dataset.enumerate():", "for inputs, targets in dataset:"),
+        ("    seed = tf.stack([tf.constant(1, tf.int64), step])\n", ""),
     ),
     right=_EXAMPLE,
     check=check,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from crosscast.diagnostics import Severity
@@ -16,6 +17,7 @@ _PLACES = ("torch.cuda.amp", "torch.cpu.amp")
 _KEYWORDS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()}
 """Names of positional arguments that stand elsewhere in torch.amp: those of GradScaler only move
 by one place."""
+_ASKS = re.compile(r"version|available|hasattr|getattr|has_|can_", re.I)
 _OLD = {f"{place}.{name}" for place in _PLACES for name in _KEYWORDS}
 
 
@@ -105,15 +107,16 @@ def _names_old(statement: ast.Import | ast.ImportFrom) -> bool:
         return any(alias.name.startswith(_PLACES) and alias.asname for alias in statement.names)
     if statement.module in ("torch.cuda", "torch.cpu"):
         return any(alias.name == "amp" for alias in statement.names)
-    return statement.module is not None and statement.module.startswith(_PLACES)
+    ours = any(alias.name == "*" or alias.name in _KEYWORDS for alias in statement.names)
+    return ours and statement.module is not None and statement.module.startswith(_PLACES)
 
 
 def _import_edit(
     module: Module, statement: ast.Import | ast.ImportFrom, known: set[int]
 ) -> Edit | None:
     """Return the edit of an import whose names are all used in calls that are repaired."""
-    if not isinstance(module.parent(statement), ast.Module):
-        return None  # under a condition, or for one function only
+    if _is_chosen(module, statement):
+        return None
     if isinstance(statement, ast.Import):
         if len(statement.names) != 1 or statement.names[0].name not in _PLACES:
             return None
@@ -133,6 +136,18 @@ def _import_edit(
     new = "from torch import amp" + (f" as {alias.asname}" if alias.asname else "")
     local = alias.asname or "amp"
     return _edit(module, statement, new) if _only_called(module, local, known, 1) else None
+
+
+def _is_chosen(module: Module, statement: ast.stmt) -> bool:
+    """Whether the program tries the import, or asks before what there is."""
+    here = module.parent(statement)
+    while here is not None:
+        if isinstance(here, ast.Try | ast.TryStar | ast.ExceptHandler):
+            return True
+        if isinstance(here, ast.If) and _ASKS.search(module.text(here.test)):
+            return True
+        here = module.parent(here)
+    return False
 
 
 def _edit(module: Module, statement: ast.stmt, text: str) -> Edit:

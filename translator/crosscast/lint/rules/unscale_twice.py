@@ -75,8 +75,8 @@ RULE = Rule(
     severity=Severity.ERROR,
     title="Gradients are unscaled twice",
     why="PyTorch raises 'unscale_() has already been called on this optimizer since the last "
-    "update()'. Within a window the gradients of the next micro-batch would be added scaled to "
-    "sums that are not.",
+    "update()'. Unscaled in the middle of a window, the sum is no longer multiplied by the scale, "
+    "while the next micro-batch adds gradients that are.",
     wrong=changed(
         AMP_ACCUMULATION,
         (

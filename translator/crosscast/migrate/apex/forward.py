@@ -12,6 +12,7 @@ from crosscast.migrate.layout import block_of, has_long_text, is_alone
 from crosscast.pysource.nodes import walk
 
 if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
     from crosscast.pysource.module import Module
     from crosscast.trainstep.events import TrainingStep
 
@@ -27,6 +28,7 @@ _LIGHT = frozenset(
     }
 )
 """Calls that move or name data."""
+_DEPTH = 3
 _GROWING = frozenset({"append", "extend", "update", "insert", "add_", "add"})
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 
@@ -57,13 +59,23 @@ class _Found:
     computing: int | None
 
 
-def regions_of(sites: Iterable[Site], steps: Iterable[TrainingStep], stops: Stops) -> list[Region]:
-    """Return what has to run under autocast for the losses of sites, regions of a block joined."""
+def regions_of(
+    sites: Iterable[Site], steps: Iterable[TrainingStep], models: Iterable[str], stops: Stops
+) -> list[Region]:
+    """Return what has to run under autocast for the losses of sites, regions of a block joined.
+
+    Args:
+        sites: the scaled losses.
+        steps: the training steps that were found, with their forward passes.
+        models: what the program calls its models: `self.net`.
+        stops: what is in the way.
+    """
     forwards = {id(event.node) for step in steps for event in step.of("forward")}
+    names = {one.rpartition(".")[2] for one in models}
     found: list[Region] = []
     for site in sites:
         own = list(_of_site(site, forwards))
-        if not own:
+        if not any(_goes_forward(one, forwards, names) for one in own):
             stops.add(
                 site.module,
                 site.call.node,
@@ -77,6 +89,36 @@ def regions_of(sites: Iterable[Site], steps: Iterable[TrainingStep], stops: Stop
     for region in joined:
         _check(region, stops)
     return joined
+
+
+def _goes_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
+    """Whether the model runs in a region: there, in what is called there, or as an argument."""
+    return any(
+        _runs(region.module.call(one), forwards, models, 0)
+        for statement in region.statements
+        for one in walk(statement)
+        if isinstance(one, ast.Call)
+    )
+
+
+def _runs(call: Call, forwards: set[int], models: set[str], depth: int) -> bool:
+    if id(call.node) in forwards or any(_word(one) in models for one in _given(call.node)):
+        return True
+    program = call.module.program
+    found = program.function(call) if program is not None and depth < _DEPTH else None
+    return found is not None and any(
+        _runs(found[0].call(one), forwards, models, depth + 1)
+        for one in walk(found[1])
+        if isinstance(one, ast.Call)
+    )
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [call.func, *call.args, *(one.value for one in call.keywords)]
+
+
+def _word(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _of_site(site: Site, forwards: set[int]) -> Iterator[Region]:

@@ -52,11 +52,11 @@ def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
         and all(_is_amp(one, a) and (a.asname or a.name) not in named for a in one.names)
         and not any(alias.name == "*" for alias in one.names)
         and not ("apex" in named and isinstance(one, ast.Import))
-        and not _is_handed_on(module, one)
+        and not is_handed_on(module, one)
     ]
 
 
-def _is_handed_on(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
+def is_handed_on(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
     """Whether another module takes a name from this one."""
     names = {alias.asname or alias.name for alias in statement.names}
     return any(

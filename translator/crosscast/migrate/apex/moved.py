@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.edits import column_at, insert
 from crosscast.lint.rule import Edit
+from crosscast.migrate.apex.imports import is_handed_on
 from crosscast.migrate.layout import Draft, block_of, is_alone
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class Name:
             for one, use in zip(found, self.uses, strict=True)
             if isinstance(one, ast.Call) and one.func is use
         ]
+
+    def handed_on(self) -> ast.ImportFrom | None:
+        """Return the import of which another module of the program takes the name."""
+        found = (one for one, _ in self.imports if is_handed_on(self.module, one))
+        return next(found, None)
 
     def others(self) -> list[ast.Name | ast.Attribute]:
         """Return the places that use it as a value."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.starting import Start
-from crosscast.migrate.apex.uses import Uses
+from crosscast.migrate.apex.uses import REGISTERED, Uses
 
 if TYPE_CHECKING:
     from crosscast.trainstep.events import TrainingStep
@@ -49,8 +49,10 @@ def _notes(uses: Uses, start: Start, steps: list[TrainingStep]) -> Iterator[str]
             "With a constant scale apex applied gradients that overflowed; GradScaler skips "
             "that step and halves the scale for good."
         )
-    else:
+    if (start.dynamic or not start.scale) and start.highest is None:
         yield "GradScaler has no highest scale, apex stopped at 2**24."
+    if uses.of(REGISTERED):
+        yield "What was registered to compute in half does so under autocast by itself."
     if any(step.windowed for step in steps):
         yield (
             "Apex counted backward passes, GradScaler counts steps: with accumulation the scale "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.starting import Start
 from crosscast.migrate.apex.stepping import Step, branch_of, loop_of
-from crosscast.migrate.apex.uses import Site, Stops, Uses, ifs_around
+from crosscast.migrate.apex.uses import Site, Stops, Uses, ifs_around, starting_ifs
 from crosscast.pysource.nodes import walk
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def check_calls(
             "give the file with the training loop, too",
         )
     for site in uses.sites:
-        _of_site(site, start, stops)
+        _of_site(site, uses, start, stops)
     for call in uses.of("master_params"):
         _masters(call, uses, steps, stops)
     for word in ("state_dict", "load_state_dict"):
         for call in uses.of(word):
-            _state(call, start, stops)
+            _state(call, uses, start, stops)
     for module in program.modules:
         for call in module.calls:
             if call.name in _UNSAFE and not start.off:
@@ -60,7 +60,7 @@ def check_calls(
                 )
 
 
-def _of_site(site: Site, start: Start, stops: Stops) -> None:
+def _of_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
     module, home = site.module, site.function or site.module.tree
     for one in walk(home):
         if isinstance(one, ast.Call):
@@ -75,8 +75,7 @@ def _of_site(site: Site, start: Start, stops: Stops) -> None:
                 return
     if start.off:
         return
-    conditions = list(ifs_around(start.module, start.call.node))
-    if site.test is not None and not conditions and not start.enabled:
+    if site.test is not None and not starting_ifs(uses) and not start.enabled:
         stops.add(
             module,
             site.test.node,
@@ -122,22 +121,14 @@ def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> Non
     )
 
 
-def _state(call: Call, start: Start, stops: Stops) -> None:
+def _state(call: Call, uses: Uses, start: Start, stops: Stops) -> None:
     """A state that is saved or loaded needs the scaler, which a condition may keep from being."""
     module = call.module
     around = {module.text(one.test) for one in ifs_around(module, call.node)}
-    made = [one.module.text(test.test) for one in [start] for test in _own(one)]
-    if start.off or (made and not around):
+    if start.off or (starting_ifs(uses) and not around):
         stops.add(
             module,
             call.node,
             f"{module.text(call.node.func)} is called without the condition of amp.initialize",
             "save the state of the scaler only where there is one",
         )
-
-
-def _own(start: Start) -> Iterator[ast.If]:
-    """Yield the conditions of a start that decide about half precision and little else."""
-    first = next(ifs_around(start.module, start.call.node), None)
-    if first is not None:
-        yield first

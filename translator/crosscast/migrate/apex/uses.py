@@ -24,6 +24,17 @@ _PATCHES = frozenset(
         *("register_float_function", "register_promote_function"),
     }
 )
+REGISTERED = "register_half_function"
+HALF_ANYWAY = {
+    "torch": frozenset(
+        {
+            *("einsum", "matmul", "bmm", "mm", "addmm", "addbmm", "baddbmm"),
+            *("chain_matmul", "conv1d", "conv2d", "conv3d", "prelu"),
+        }
+    ),
+    "torch.nn.functional": frozenset({"linear", "conv1d", "conv2d", "conv3d", "prelu"}),
+}
+"""What autocast computes in half without being told; einsum where it multiplies matrices."""
 _WITH = ("loss", "optimizers", "loss_id", "delay_unscale")
 
 
@@ -109,10 +120,20 @@ def uses_of(program: Program, stops: Stops) -> Uses:
                     f"{module.text(call.node.func)} is apex's or {others}, as it is installed",
                     "keep the branch of torch.amp and take the one of apex out",
                 )
-            elif word not in (*KNOWN, "disable_casts"):
+            elif word not in (*KNOWN, "disable_casts") and not is_half_anyway(call, word):
                 _unknown(module, call, word, stops)
     uses.sites = [site for call in uses.of("scale_loss") for site in _site(call, uses, stops)]
     return uses
+
+
+def is_half_anyway(call: Call, word: str) -> bool:
+    """Whether a call asks for half precision where autocast uses it by itself."""
+    match call.node:
+        case ast.Call(args=[home, ast.Constant(value=str(name))], keywords=[]):
+            known = HALF_ANYWAY.get(call.module.resolve(home), frozenset())
+            alone = isinstance(call.module.parent(call.node), ast.Expr)
+            return word == REGISTERED and name in known and alone
+    return False
 
 
 def _unknown(module: Module, call: Call, word: str, stops: Stops) -> None:
@@ -220,11 +241,7 @@ def _makes(node: ast.With, name: str) -> bool:
 
 def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
     """Return the condition that chooses between a scaled and a plain backward pass."""
-    started = {
-        module.text(one.test)
-        for call in uses.of("initialize")
-        for one in ifs_around(call.module, call.node)
-    }
+    started = {one_module.text(one.test) for one_module, one in starting_ifs(uses)}
     child: ast.AST = node
     here = module.parent(node)
     while here is not None and not isinstance(
@@ -254,6 +271,35 @@ def _is_scaled(module: Module, node: ast.Attribute) -> bool:
         for item in around.items
         for one in walk(item.context_expr)
     )
+
+
+def starting_ifs(uses: Uses) -> list[tuple[Module, ast.If]]:
+    """Return the conditions that apex is started under; not those that only choose how."""
+    calls = uses.of("initialize")
+    choosing = {
+        id(found) for one in calls for other in calls if (found := parted(one, other)) is not None
+    }
+    return [
+        (call.module, one)
+        for call in calls
+        for one in ifs_around(call.module, call.node)
+        if id(one) not in choosing
+    ]
+
+
+def parted(one: Call, other: Call) -> ast.If | None:
+    """Return the condition of which one call stands in one branch and the other in the other."""
+    for test in ifs_around(one.module, one.node):
+        mine, theirs = (
+            [
+                any(node is call.node for part in branch for node in walk(part))
+                for call in (one, other)
+            ]
+            for branch in (test.body, test.orelse)
+        )
+        if mine[0] != mine[1] and theirs[0] != theirs[1] and mine != theirs:
+            return test
+    return None
 
 
 def ifs_around(module: Module, node: ast.AST) -> Iterator[ast.If]:

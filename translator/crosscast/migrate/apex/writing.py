@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from crosscast.migrate.apex.forward import Region
 from crosscast.migrate.apex.imports import remove_imports
 from crosscast.migrate.apex.reach import Reach
 from crosscast.migrate.apex.starting import Start, as_bool
 from crosscast.migrate.apex.stepping import Step, branch_of
-from crosscast.migrate.apex.uses import Site, Stops, Test, Uses
+from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses
 from crosscast.migrate.layout import Draft, indent_of, unit_of
 from crosscast.pysource.nodes import walk
 
@@ -54,6 +54,8 @@ def write(loop: Loop) -> dict[Module, Draft]:
     for word in ("master_params", "state_dict", "load_state_dict", "disable_casts"):
         for call in loop.uses.of(word):
             _call(loop, call, word)
+    for call in loop.uses.of(REGISTERED):
+        loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
     for module in loop.uses.modules():
         calls = (call for found in loop.uses.calls.values() for call in found)
         consumed = {id(call.node.func) for call in calls if call.module is module}
@@ -80,7 +82,15 @@ def torch_in(draft: Draft) -> str:
 
 
 def _start(loop: Loop) -> None:
-    start = loop.start
+    for start in loop.start.places:
+        _made(loop, start)
+    for edit in loop.reach.edits:
+        module = next(m for m in loop.reach.program.modules if m.source.name == edit.file)
+        loop.draft(module).edits.append(edit)
+
+
+def _made(loop: Loop, start: Start) -> None:
+    """Write one branch that starts apex."""
     draft = loop.draft(start.module)
     lines = list(start.kept)
     if not start.off:
@@ -96,9 +106,6 @@ def _start(loop: Loop) -> None:
         draft.replace(start.statement, joint.join(lines))
     else:
         draft.remove(start.statement)
-    for edit in loop.reach.edits:
-        module = next(m for m in loop.reach.program.modules if m.source.name == edit.file)
-        loop.draft(module).edits.append(edit)
 
 
 def _nothing(loop: Loop, draft: Draft) -> None:
@@ -139,7 +146,15 @@ def _autocast(loop: Loop, region: Region) -> None:
 def _condition(test: Test, module: Module) -> str:
     if test.holds:
         return as_bool(test.node.test, module)
-    return f"not {_atom(test)}"
+    inner = _negated(test)
+    return as_bool(inner, module) if inner is not None else f"not {_atom(test)}"
+
+
+def _negated(test: Test) -> ast.expr | None:
+    """Return `half` of `not half`."""
+    node = test.node.test
+    is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return node.operand if is_not and isinstance(node, ast.UnaryOp) else None
 
 
 def _atom(test: Test) -> str:
@@ -165,15 +180,15 @@ def _step(loop: Loop, step: Step) -> None:
     module, draft = step.module, loop.draft(step.module)
     scaler = loop.scaler(module, step.node)
     lines = [f"{scaler}.step({step.optimizer})"]
+    unit = unit_of(module, step.node)
     if step.last:
-        lines.append(f"{scaler}.update()")
+        lines += [f"{scaler}.update()", *_bounds(loop.start, scaler, unit)]
     if step.test is None:
         draft.replace(step.node, lines[0])
         if len(lines) > 1:
-            draft.after(step.node, lines[1])
+            draft.after(step.node, *lines[1:])
     else:
-        unit = unit_of(module, step.node)
-        text = [f"if {_plain(step.test)}:", *(unit + line for line in lines), "else:"]
+        text = [f"if {_plain(step.test, module)}:", *(unit + line for line in lines), "else:"]
         text.append(unit + module.text(step.node))
         draft.replace(step.node, f"\n{indent_of(module, step.node)}".join(text))
     for statement, inside in step.unscale:
@@ -182,7 +197,17 @@ def _step(loop: Loop, step: Step) -> None:
         if inside or test is None:
             draft.before(statement, line)
         else:
-            draft.before(statement, f"if {_plain(test)}:", unit_of(module, statement) + line)
+            draft.before(
+                statement, f"if {_plain(test, module)}:", unit_of(module, statement) + line
+            )
+
+
+def _bounds(start: Start, scaler: str, unit: str) -> Iterator[str]:
+    """Yield the lines that keep the scale within the bounds that apex was given."""
+    for sign, value in (("<", start.lowest), (">", start.highest)):
+        if value is not None:
+            yield f"if {scaler}.get_scale() {sign} {value!r}:"
+            yield f"{unit}{scaler}.update({value!r})"
 
 
 def _test_of(loop: Loop, step: Step) -> Test | None:
@@ -190,8 +215,11 @@ def _test_of(loop: Loop, step: Step) -> Test | None:
     return next((s.test for s in found if s.module is step.module), None)
 
 
-def _plain(test: Test) -> str:
-    return test.text if test.holds else f"not {_atom(test)}"
+def _plain(test: Test, module: Module) -> str:
+    if test.holds:
+        return test.text
+    inner = _negated(test)
+    return module.text(inner) if inner is not None else f"not {_atom(test)}"
 
 
 def _call(loop: Loop, call: Call, word: str) -> None:

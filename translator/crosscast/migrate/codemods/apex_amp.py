@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.examples import AMP
-from crosscast.migrate.apex.forward import regions_of
+from crosscast.migrate.apex.forward import Region, regions_of
 from crosscast.migrate.apex.imports import unused
 from crosscast.migrate.apex.notes import notes_of
 from crosscast.migrate.apex.reach import reach_of
@@ -36,7 +36,9 @@ def run(subject: Subject) -> Iterable[Outcome]:
     start = start_of(uses, stops)
     if start is None or stops.refusals:
         return stops.refusals
-    regions = regions_of(uses.sites, subject.steps, stops) if not start.off else []
+    regions: list[Region] = []
+    if not start.off:
+        regions = regions_of(uses.sites, subject.steps, start.models, stops)
     steps = steps_of(uses.sites, stops)
     check_calls(program, uses, start, steps, stops)
     calls = [site.call for site in uses.sites if not start.off]

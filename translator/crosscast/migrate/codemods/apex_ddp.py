@@ -87,6 +87,11 @@ def _wrong(name: Name) -> Refusal | None:
         message = f"the import of {name.what} shares its line with something else"
         hint = "put it on a line of its own"
         return Refusal(span=module.span(name.imports[0][0]), message=message, hint=hint)
+    if (handed := name.handed_on()) is not None:
+        message = f"another file imports {name.what} from this one"
+        return Refusal(
+            span=module.span(handed), message=message, hint="import it from torch there first"
+        )
     for call in name.calls():
         given = keywords_of(call)
         most = len(_KEPT[name.what])

@@ -108,6 +108,9 @@ def _turn(name: Name, draft: Draft) -> Refusal | None:
     if not removable([name]):
         message = f"the import of {name.what} shares its line with something else"
         return _refuse(name, name.imports[0][0], message, "put it on a line of its own")
+    if (handed := name.handed_on()) is not None:
+        message = f"another file imports {name.what} from this one"
+        return _refuse(name, handed, message, "import it from torch there first")
     found = [_wrong(name, call) for call in name.calls()]
     if wrong := next((one for one in found if one is not None), None):
         return wrong

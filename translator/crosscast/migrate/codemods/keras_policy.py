@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from textwrap import indent
 
 from crosscast.lint.edits import column_at
 from crosscast.lint.rule import Edit
@@ -39,7 +40,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for names in named:
         out.refusals += names.refusals
         out.edits += names.edits
-        policies(names, program, out)
+        policies(names, named, program, out)
         _scalers(names, out)
     for module, node in read_scales(program, named):
         out.refuse(
@@ -145,6 +146,29 @@ except ImportError:
 
 set_global_policy("mixed_float16")
 """
+_IN_MAIN = f"""\
+import tensorflow as tf
+
+
+def main():
+    policy = tf.keras.mixed_precision.experimental.Policy("mixed_float16", loss_scale=1024)
+    tf.keras.mixed_precision.experimental.set_policy(policy)
+{indent(_FIT, "    ")}    return model
+
+
+if __name__ == "__main__":
+    model = main()
+"""
+_IN_MAIN_NEW = (
+    _IN_MAIN.replace(".experimental.Policy", ".Policy")
+    .replace(", loss_scale=1024", "")
+    .replace(".experimental.set_policy", ".set_global_policy")
+    .replace(
+        'Adam(1e-3), loss="mse")',
+        'Adam(1e-3, loss_scale_factor=1024.0), loss="mse", auto_scale_loss=False)',
+    )
+)
+_PERHAPS = _IN_MAIN.replace('if __name__ == "__main__":', "if argv:")
 _BY_FLAG = """\
 import argparse
 
@@ -198,6 +222,8 @@ tf.keras.mixed_precision.set_global_policy(policy)
                 'Adam(1e-3, loss_scale_factor=1024.0), loss="mse", auto_scale_loss=False)',
             ),
         ),
+        Example(before=_IN_MAIN, after=_IN_MAIN_NEW),
+        Example(before=_PERHAPS, after=_PERHAPS, refused="only set under a condition"),
         Example(before=_STABLE, after=_STABLE),
         Example(before=_GUARDED, after=_GUARDED),
         Example(before=_BY_FLAG, after=_BY_FLAG, refused="has the loss scale args.loss_scale"),

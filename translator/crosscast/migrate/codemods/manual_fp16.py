@@ -78,7 +78,7 @@ def _regions(found: Masters, subject: Subject, stops: Stops) -> list[Region]:
     anchor = cast(ast.With, found.scaled[0])
     record = module.call(found.backward)
     site = Site(record, anchor, found.loss, (found.optimizer_name,), found.backward, None)
-    regions = regions_of([site], subject.steps, stops)
+    regions = regions_of([site], subject.steps, (found.model,), stops)
     assert found.step is not None
     for clip in found.clips:
         statement = module.statement_of(clip)

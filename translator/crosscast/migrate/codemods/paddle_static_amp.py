@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.edits import insert, replace_node
+from crosscast.lint.edits import insert
 from crosscast.lint.rule import Edit
 from crosscast.lint.subject import Subject
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
@@ -24,6 +24,7 @@ from crosscast.migrate.paddle_graph import (
     can_be_indented,
     decorated_plainly,
     graph_of,
+    minimized,
     name_of_paddle,
     put_under,
 )
@@ -96,7 +97,7 @@ def _change(call: Call, program: Program) -> Change:
             raise CannotError(node, f"the program needs {found[0]} too, which is gone")
     given, newer = given_of(call, program)
     graph = graph_of(module, node)
-    lists, edits = _lists(module, given.get("amp_lists"), graph)
+    lists, edits, dropped = _lists(module, given.get("amp_lists"), graph)
     if "#" in module.text(node) or not can_be_indented(module, graph):
         raise CannotError(node, "comments or texts of several lines stand within")
     indent = " " * graph.decorated.col_offset
@@ -107,7 +108,7 @@ def _change(call: Call, program: Program) -> Change:
     if not module.resolve(given["optimizer"]).startswith("paddle.optimizer."):
         raise CannotError(node, "which optimizer is decorated is not seen")
     if call.name != DECORATE:
-        gone = frozenset(map(id, (*node.args, *node.keywords)))
+        gone = frozenset(map(id, (*node.args, *node.keywords, *dropped)))
         edits += Renaming(module, [(node.func, DECORATE)], _IMPORTED, gone=gone).run()
     edits.append(decorated_plainly(module, node, exact(module, given["optimizer"])))
     edits += put_under(module, graph, lists)
@@ -115,11 +116,7 @@ def _change(call: Call, program: Program) -> Change:
     end = len(module.lines[(graph.decorated.end_lineno or 1) - 1]) + 1
     made = f"\n{indent}{graph.scaler} = {paddle}.amp.GradScaler(\n{scaling}{indent})"
     edits.append(insert(module, graph.decorated.end_lineno or 1, end, made))
-    member = graph.minimize.func
-    assert isinstance(member, ast.Attribute)
-    edits.append(replace_node(module, member.value, graph.scaler))
-    text = f"{graph.optimizer}, {graph.scaler}.scale({graph.loss.id})"
-    edits.append(replace_node(module, graph.loss, text))
+    edits += minimized(module, graph)
     return Change(
         span=module.span(node),
         message=f"the network is built under auto_cast and {graph.scaler} scales "
@@ -130,15 +127,19 @@ def _change(call: Call, program: Program) -> Change:
     )
 
 
-def _lists(module: Module, node: ast.expr | None, graph: Graph) -> tuple[str, list[Edit]]:
-    """Return the arguments of auto_cast for the lists of operations, and edits that drop theirs."""
+def _lists(
+    module: Module, node: ast.expr | None, graph: Graph
+) -> tuple[str, list[Edit], list[ast.stmt]]:
+    """Return the arguments of auto_cast for the lists, and the statements dropped by edits."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
-        return "", []
+        return "", [], []
     edits: list[Edit] = []
+    dropped: list[ast.stmt] = []
     if isinstance(node, ast.Name):
         made = graph.made_once(module, node)
         node = made.value
         edits.append(drop_lines(module, made))
+        dropped.append(made)
     call = module.call(node) if isinstance(node, ast.Call) else None
     if call is None or call.name not in _LISTS or call.has_star:
         raise CannotError(node, "its lists of operations are made elsewhere")
@@ -151,7 +152,7 @@ def _lists(module: Module, node: ast.expr | None, graph: Graph) -> tuple[str, li
         except ValueError:
             raise CannotError(value, "a list of operations is made elsewhere") from None
         said.append(f"{name}={exact(module, value)}, ")
-    return "".join(said), edits
+    return "".join(said), edits, dropped
 
 
 def _fleet(program: Program) -> Iterator[Refusal]:
@@ -241,6 +242,51 @@ executor.run(paddle.static.default_startup_program())
 for batch in batches:
     executor.run(feed={"images": batch}, fetch_list=[loss])
 """
+_FLAG = """\
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+args = parser.parse_args()
+"""
+_FLAGGED = _FLAG + _program(
+    "loss = paddle.mean(paddle.nn.Linear(4, 2)(images))\n",
+    """\
+if args.amp:
+    lists = paddle.static.amp.CustomOpLists(custom_black_list=["softmax"])
+    optimizer = paddle.static.amp.decorate(optimizer, lists, init_loss_scaling=1024.0, \
+use_bf16=False)
+optimizer.minimize(loss)  # the update
+""",
+)
+_FLAGGED_AFTER = f"""\
+{_FLAG}import paddle
+
+paddle.enable_static()
+with paddle.amp.auto_cast(args.amp, custom_black_list=["softmax"], level="O1", dtype="float16"):
+    images = paddle.static.data("images", [8, 4])  # pixels
+    loss = paddle.mean(paddle.nn.Linear(4, 2)(images))
+optimizer = paddle.optimizer.Momentum(0.1)
+if args.amp:
+    optimizer = paddle.static.amp.decorate(optimizer, level="O1", dtype="float16", \
+master_weight=False)
+    scaler = paddle.amp.GradScaler(
+        init_loss_scaling=1024.0,
+        incr_ratio=2.0,
+        decr_ratio=0.8,
+        incr_every_n_steps=1000,
+        decr_every_n_nan_or_inf=2,
+    )
+if args.amp:
+    scaler.minimize(optimizer, scaler.scale(loss))
+else:
+    optimizer.minimize(loss)  # the update
+executor = paddle.static.Executor()
+executor.run(paddle.static.default_startup_program())
+for batch in batches:
+    executor.run(feed={{"images": batch}}, fetch_list=[loss])
+"""
+_LATE = _FLAGGED.replace("if args.amp:", "if memory(loss) > limit:")
 _CONSTANT = _program(
     "loss = paddle.mean(paddle.nn.Linear(4, 2)(images))\n",
     """\
@@ -267,7 +313,9 @@ CODEMOD = Codemod(
     hints=("mixed_precision", "static.amp", "decorate", "DistributedStrategy", _MASTERS[0]),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
+        Example(before=_FLAGGED, after=_FLAGGED_AFTER),
         Example(before=_AFTER, after=_AFTER),
+        Example(before=_LATE, after=_LATE, refused="under a condition that is computed"),
         Example(before=_CONSTANT, after=_CONSTANT, refused="a scale that never changes"),
         Example(before=_MASTERS_OLD, after=_MASTERS_OLD, refused="float32 copies of half weights"),
     ),

@@ -25,11 +25,13 @@ from crosscast.migrate.keras.program import (
 )
 from crosscast.migrate.keras.scales import Scale, scale_of
 from crosscast.migrate.keras.wishes import (
+    GRAPHS,
     Asked,
     by_option,
     by_session,
     by_variable,
     graph_program,
+    of_graphs,
     refuse,
     wished,
 )
@@ -154,13 +156,21 @@ def _wrapped(call: Call, program: Program) -> Asked | Refusal:
             "scale is loss_scale_factor of the optimizer",
         )
     maker = maker_of(inner, module)
+    if old := of_graphs(maker):
+        return refuse(
+            module,
+            node,
+            f"{module.text(inner)} is a {old}: neither Keras 3 nor its policies know the graphs of "
+            "TensorFlow 1",
+            GRAPHS,
+        )
     if maker is None or not is_keras_optimizer(maker):
         return refuse(
             module,
             node,
             f"{module.text(inner)} is not certainly an optimizer of Keras",
-            f"with optimizers of Keras write {_POLICY} before the model is built instead; those "
-            "of tf.train go with graphs of TensorFlow 1",
+            f"with optimizers of Keras write {_POLICY} before the model is built instead; with "
+            f"those of tf.train {GRAPHS}",
         )
     wish = wished(node, module)
     if wish is None:
@@ -277,7 +287,7 @@ CODEMOD = Codemod(
             ),
         ),
         Example(before=_REWRITTEN, after=_REWRITTEN),
-        Example(before=_SESSION, after=_SESSION, refused="not certainly an optimizer of Keras"),
+        Example(before=_SESSION, after=_SESSION, refused="graphs of TensorFlow 1"),
     ),
     run=run,
 )

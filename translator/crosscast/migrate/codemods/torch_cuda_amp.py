@@ -29,6 +29,7 @@ CODEMOD = codemod_of(
     api="torch.amp",
     title="torch.cuda.amp and torch.cpu.amp become torch.amp with the device as first argument",
     done="torch.amp with the device as the first argument and the others by name",
+    note="torch.amp.GradScaler needs PyTorch 2.3.",
     examples=(
         Example(before=_NEW, after=_NEW),
         Example(before=_BY_VARIABLE, after=_BY_VARIABLE, refused="is deprecated"),

@@ -13,11 +13,11 @@ from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled import fixed_scale, unscaled
 from crosscast.migrate.keras.edits import without_arguments
 from crosscast.migrate.keras.experimental import Names
+from crosscast.migrate.keras.holds import setter_of, unless
 from crosscast.migrate.keras.program import compiles, maker_of, open_call
 from crosscast.migrate.keras.scales import Scale, scale_of
 from crosscast.pysource.values import Known
 from crosscast.readers.python.calls import calls_of, last, text_value, value_of
-from crosscast.readers.python.conditions import branches
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module
@@ -47,8 +47,15 @@ def policy_argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
     return call.args[place] if len(call.args) > place else None
 
 
-def policies(names: Names, program: Program, out: Outcomes) -> None:
-    """Take the loss scale out of policies, and give it to the optimizers that it was for."""
+def policies(names: Names, named: list[Names], program: Program, out: Outcomes) -> None:
+    """Take the loss scale out of policies, and give it to the optimizers that it was for.
+
+    Args:
+        names: the old names of a module.
+        named: those of all modules.
+        program: all of it.
+        out: gets the edits and refusals.
+    """
     module = names.module
     for call in names.used("Policy"):
         if open_call(call):
@@ -70,7 +77,7 @@ def policies(names: Names, program: Program, out: Outcomes) -> None:
             continue
         given = policy_argument(call, 1, "loss_scale")
         if given is not None:
-            _with_scale(call, given, kind, names, program, out)
+            _with_scale(call, given, kind, (names, named), program, out)
     for call in names.used("set_policy"):
         policy = policy_argument(call, 0, "policy")
         value = value_of(policy, module)
@@ -84,9 +91,14 @@ def policies(names: Names, program: Program, out: Outcomes) -> None:
 
 
 def _with_scale(
-    call: ast.Call, given: ast.expr, kind: str, names: Names, program: Program, out: Outcomes
+    call: ast.Call,
+    given: ast.expr,
+    kind: str,
+    names: tuple[Names, list[Names]],
+    program: Program,
+    out: Outcomes,
 ) -> None:
-    module = names.module
+    module = names[0].module
     scale = scale_of(given, module)
     if scale is None or (scale.kind == "dynamic" and (scale.initial or scale.interval)):
         return out.refuse(
@@ -112,17 +124,21 @@ def _with_scale(
 
 
 def _by_compile(
-    call: ast.Call, scale: Scale, names: Names, program: Program, out: Outcomes
+    call: ast.Call,
+    scale: Scale,
+    names: tuple[Names, list[Names]],
+    program: Program,
+    out: Outcomes,
 ) -> None:
     """Give a fixed scale, or that there is none, to every `compile`."""
-    module = names.module
-    if branches(call, module):
+    module = names[0].module
+    why = _not_held(call, module, names[1], program)
+    if why:
         return out.refuse(
             module,
             call,
-            "this policy is only set under a condition: its loss scale cannot become that of "
-            "every optimizer",
-            "give the scale to the optimizer under the same condition",
+            f"this policy {why}: its loss scale cannot become that of every optimizer",
+            "give the scale to the optimizer where the policy holds",
         )
     done = fixed_scale(program, scale.initial) if scale.initial else unscaled(program)
     if isinstance(done, Refusal):
@@ -141,6 +157,14 @@ def _by_compile(
             "the loss scale of the policy was for compile; a loop of one's own never used it"
         )
     out.edits += done
+
+
+def _not_held(call: ast.Call, module: Module, named: list[Names], program: Program) -> str:
+    """Return why a policy may not hold for every model; empty: it certainly does."""
+    setter = setter_of(call, module, named)
+    if setter is None:
+        return "is not certainly the one that is set for all layers"
+    return unless(setter, next(one.module for one in named if setter in one.module.nodes), program)
 
 
 def _has_tape(program: Program) -> bool:

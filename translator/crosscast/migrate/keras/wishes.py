@@ -13,10 +13,11 @@ from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import remove
 from crosscast.migrate.keras.place import Wish
-from crosscast.readers.python.calls import calls_of, last
+from crosscast.readers.python.calls import calls_of, canonical, last
 from crosscast.readers.tensorflow.rewrite import VARIABLE, assignments
 
 if TYPE_CHECKING:
+    from crosscast.pysource.calls import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 
@@ -226,11 +227,26 @@ def _session(module: Module, node: ast.AST) -> Refusal:
     )
 
 
+GRAPHS = (
+    "decide: keep the graph, under tf.compat.v1 with tf.compat.v1.mixed_precision."
+    "enable_mixed_precision_graph_rewrite(optimizer), which TensorFlow 2.21 still has "
+    "(tf.layers is gone with Keras 3: make its variables by hand, or with tf_keras); or write the "
+    'model in Keras: keras.mixed_precision.set_global_policy("mixed_float16") before it is built, '
+    "an optimizer of Keras, compile and fit, which scale the loss"
+)
+"""What a person has to decide about a graph of TensorFlow 1."""
+_OPTIMIZER = re.compile(r"tensorflow\.train\.\w+Optimizer")
 _V1 = re.compile(
     r"tensorflow\.(Session|InteractiveSession|placeholder|layers\.|contrib\.|estimator\."
     r"|train\.(\w+Optimizer|MonitoredTrainingSession|Supervisor|get_or_create_global_step)"
     r"|disable_v2_behavior|disable_eager_execution|global_variables_initializer).*"
 )
+
+
+def of_graphs(call: Call | None) -> str:
+    """Return the name of an optimizer of TensorFlow 1; empty: it is not certainly one."""
+    names = [canonical(one) for one in call.names] if call is not None else []
+    return names[0] if names and all(map(_OPTIMIZER.fullmatch, names)) else ""
 
 
 def graph_program(program: Program) -> Refusal | None:
@@ -241,6 +257,6 @@ def graph_program(program: Program) -> Refusal | None:
                 call.module,
                 call.node,
                 f"the program uses {name}: graphs of TensorFlow 1 have no Keras policy",
-                "bring the training to Keras (compile and fit, or a GradientTape) first",
+                GRAPHS,
             )
     return None

@@ -47,6 +47,8 @@ for inputs, targets in loader:
     scaler.step(optimizer)
     scaler.update()
 """
+_UNPACKED = _LOOP.replace("SCALE = 1024.0", "EPOCHS, SCALE = 3, 1024.0")
+_UNPACKED_NEW = _LOOP_NEW.replace("SCALE = 1024.0", "EPOCHS, SCALE = 3, 1024.0")
 _DYNAMIC = _LOOP.replace(
     "    optimizer.step()\n",
     "    if not all(torch.isfinite(m.grad).all() for m in masters):\n"
@@ -71,6 +73,7 @@ optimizer.step()
 """
 MANUAL = (
     Example(before=_LOOP, after=_LOOP_NEW),
+    Example(before=_UNPACKED, after=_UNPACKED_NEW),
     Example(before=_INFERENCE, after=_INFERENCE),
     Example(before=_DYNAMIC, after=_DYNAMIC, refused="SCALE is a constant is not certain"),
     Example(before=_WRAPPED, after=_WRAPPED, refused="FP16_Optimizer of apex"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.uses import Stops
+from crosscast.pysource.names import bindings_of
 from crosscast.pysource.nodes import walk
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ _MOVES = frozenset(
     }
 )
 """Calls that only carry gradients and weights between the copies."""
+_CLEARS = re.compile(r"\.grad = None|\.grad\.(data\.)?zero_\(")
 
 
 @dataclass(slots=True)
@@ -123,8 +126,45 @@ def understand(found: Masters, stops: Stops) -> None:
         _stop(found, stops, found.statement, "no optimizer here is given the copies")
         return
     _step(found, stops)
+    if not _is_there(found):
+        assert found.scale is not None
+        message = f"{module.text(found.scale)} has no value yet where the optimizer is made"
+        _stop(found, stops, found.optimizer, message)
+    if not _is_cleared(found):
+        message = f"gradients of {found.model} are never cleared, so those of all batches add up"
+        _stop(found, stops, found.statement, message)
     if not stops.refusals:
         _carried(found, stops)
+
+
+def _is_there(found: Masters) -> bool:
+    """Whether the scale is known where the optimizer is made: there the scaler is made, too."""
+    assert found.scale is not None
+    assert found.optimizer is not None
+    module, line = found.module, found.optimizer.lineno
+    return not any(
+        binding.scope.node is found.home
+        and binding.kind != "parameter"
+        and getattr(binding.node, "lineno", 0) > line
+        for one in walk(found.scale)
+        if isinstance(one, ast.Name)
+        for binding in bindings_of(one.id, one, module)
+    )
+
+
+def _is_cleared(found: Masters) -> bool:
+    """Whether the gradients of the half weights are cleared; otherwise all batches add up."""
+    module = found.module
+    for one in walk(found.home):
+        if isinstance(one, ast.Call) and module.text(one.func) == f"{found.model}.zero_grad":
+            return True
+        if isinstance(one, ast.For) and _is_over(one, found) and _CLEARS.search(module.text(one)):
+            return True
+    return False
+
+
+def _is_over(loop: ast.For, found: Masters) -> bool:
+    return found.module.text(loop.iter).startswith(f"{found.model}.parameters(")
 
 
 def _stop(found: Masters, stops: Stops, node: ast.AST, message: str) -> None:
@@ -199,20 +239,26 @@ def _is_scale(found: Masters, node: ast.expr) -> bool:
             isinstance(one.ctx, ast.Store) and module.text(one) == text
             for one in module.every(ast.Attribute)
         )
-    if not isinstance(node, ast.Name):
+    return isinstance(node, ast.Name) and _is_set_once(node, module)
+
+
+def _is_set_once(node: ast.Name, module: Module) -> bool:
+    """Whether the only thing that ever binds a name gives it a number that is written there."""
+    scope = module.scope_of(node).lookup(node.id)
+    bindings = scope.bindings[node.id] if scope is not None else []
+    if len(bindings) != 1 or bindings[0].kind != "assign":
         return False
-    stores = [
-        one
-        for one in module.every(ast.Name)
-        if one.id == node.id and isinstance(one.ctx, ast.Store)
-    ]
-    if len(stores) != 1:
-        return False
-    made = module.parent(stores[0])
+    value = bindings[0].value
+    if bindings[0].path and any(isinstance(one, ast.Starred) for one in walk(bindings[0].node)):
+        return False  # how many a star takes depends on all the others
+    for place in bindings[0].path:
+        if not isinstance(value, ast.Tuple | ast.List) or place >= len(value.elts):
+            return False
+        value = value.elts[place]
     return (
-        isinstance(made, ast.Assign)
-        and isinstance(made.value, ast.Constant)
-        and isinstance(made.value.value, int | float)
+        isinstance(value, ast.Constant)
+        and isinstance(value.value, int | float)
+        and not isinstance(value.value, bool)
     )
 
 

@@ -103,11 +103,10 @@ def _cast(name: str, call: Call) -> Site:
 def _scaler(call: Call) -> Iterator[Fact]:
     span = call.module.span(call.node)
     under = tuple(c.text for c in branches(call.node, call.module))
-    bound = call.bound()
     yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
+    if call.name.endswith(".AmpScaler"):
+        yield fact_of("loss_scaling.api", Known("paddle.amp.AmpScaler"), span, reader=NAME)
     yield from scaling_facts(call, under, _SETTINGS, NAME)
-    if "enable" in bound and call.argument("enable") == Known(False):
-        return
 
 
 def scaling_facts(

@@ -32,6 +32,10 @@ SETTINGS = {
     "incr_every_n_steps": "loss_scaling.growth_interval",
     "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
 }
+_FLUID = "paddle.fluid.contrib.mixed_precision.decorate"
+_OLDER_FORM = "paddle.static.amp.decorate (FP16_ONLY)"
+_OLDER = frozenset({"use_pure_fp16", "use_fp16_guard", "use_bf16"})
+"""Arguments that only the older signature of `paddle.static.amp.decorate` has."""
 _STATIC = re.compile(
     r"paddle\.(enable_static|static\.(Executor|Program|program_guard|default_main_program)"
     r"|fluid\.(Executor|Program|program_guard|default_main_program|ParallelExecutor|layers\..+"
@@ -99,8 +103,10 @@ def _decorated(call: Call) -> Iterator[Fact]:
     if kind == "bf16":
         return
     yield from scaling_facts(call, under, SETTINGS, NAME)
-    if not any(name in bound for name in (*SETTINGS, "use_dynamic_loss_scaling")):
-        pass
+    if ".fluid." in call.name:
+        yield fact_of("loss_scaling.api", Known(_FLUID), span, reader=NAME)
+    elif _OLDER & set(bound):
+        yield fact_of("loss_scaling.api", Known(_OLDER_FORM), span, reader=NAME)
     yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
 
 

@@ -26,6 +26,7 @@ from crosscast.readers.python.precision import (
     types_in,
 )
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
+from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, is_told_not_to_scale
 
 if TYPE_CHECKING:
     from crosscast.diagnostics import Span
@@ -163,6 +164,9 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     if any(_REWRITES.fullmatch(name) for name, _ in calls_of(program)):
         return  # whoever makes the scaler says how it works
     by_hand = list(scales_by_hand(program))
+    if any(call.method == "scale_loss" for call in by_hand) and any(factors(program)):
+        yield from fixed_scale(program, NAME)
+        return
     for call in by_hand:
         word = "caller" if call.method == "get_scaled_loss" else "library"
         span = call.module.span(call.node)
@@ -170,16 +174,19 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     if by_hand:
         yield from _library_updates(by_hand[0])
         return
-    for one in sites:
-        if "fp16" in one.dtypes and one.mode == "mixed":
-            policy = _policy_scale(one, program)
-            span = one.module.span(one.node)
-            under = one.decision.under
-            if policy is not None:
-                yield from _given(policy, span, under)
-            elif not _own_loop(program):
-                yield fact_of("loss_scaling.mode", Known("library"), span, under=under, reader=NAME)
-                yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
+    halves = [one for one in sites if "fp16" in one.dtypes and one.mode == "mixed"]
+    if halves and is_told_not_to_scale(program):
+        yield from fixed_scale(program, NAME)
+        return
+    for one in halves:
+        policy = _policy_scale(one, program)
+        span = one.module.span(one.node)
+        under = one.decision.under
+        if policy is not None:
+            yield from _given(policy, span, under)
+        elif not _own_loop(program):
+            yield fact_of("loss_scaling.mode", Known("library"), span, under=under, reader=NAME)
+            yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
 
 
 def _by_caller(program: Program) -> Iterator[Fact]:

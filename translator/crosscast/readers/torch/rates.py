@@ -52,6 +52,30 @@ def shape_of(nodes: list[Part]) -> Shape:
     return Shape(_decay(parts, words), warm)
 
 
+def head_start(nodes: list[Part]) -> str:
+    """Return the formula of a warm-up whose first rate is not 0: `(step + 1) / warmup`."""
+    for node, module in _everything(nodes):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+            continue
+        by_length = any(word.startswith("warm") for word in _words_within(node.right))
+        if by_length and _is_ahead(node.left):
+            return module.text(node)
+    return ""
+
+
+def _is_ahead(node: ast.expr) -> bool:
+    """Whether a number is added to the count of steps."""
+    while isinstance(node, ast.Call) and _last(node.func) in ("float", "int") and node.args:
+        node = node.args[0]
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return False
+    for count, added in ((node.left, node.right), (node.right, node.left)):
+        more = added.value if isinstance(added, ast.Constant) else 0
+        if isinstance(more, int | float) and more > 0 and _words_within(count) & _PROGRESS:
+            return True
+    return False
+
+
 def _decay(parts: list[Part], words: frozenset[str]) -> str:
     calls = {_last(node.func) for node, _ in parts if isinstance(node, ast.Call)}
     if calls & {"cos", "cosine"} or "cosine" in words:

@@ -168,7 +168,9 @@ def _linear(call: Call) -> Candidate:
     first = start if is_number(start) else 1 / 3
     final = end if is_number(end) else 1.0
     rises = first < final  # type: ignore[operator]
-    return Candidate("" if rises else "linear", (place_of(call),), warms=rises, rising=rises)
+    word = "" if rises else "linear"
+    start = f"start_factor {first:.6g}" if rises and first else ""
+    return Candidate(word, (place_of(call),), warms=rises, rising=rises, start=start)
 
 
 def _warmup(found: Candidate, call: Call) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.diagnostics import Span
 from crosscast.facts.fact import Confidence, Fact
 from crosscast.pysource.containers import chase, definitions
-from crosscast.readers.torch.rates import results_of, shape_of
+from crosscast.readers.torch.rates import head_start, results_of, shape_of
 from crosscast.readers.torch.told import place_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class Candidate:
     places: tuple[Span, ...]
     warms: bool = False
     warmup: Fact | None = None
+    start: str = ""
+    """What makes the first rate of the warm-up more than 0; empty if it is 0 or not known."""
     total: Fact | None = None
     usual: bool | None = None
     """Whether it is the one that runs with the defaults of flags."""
@@ -54,7 +56,8 @@ def by_function(call: Call) -> Candidate:
     decay = "none" if constant else shape.decay
     if shape.warmup and decay == "custom":
         decay = "none"
-    return Candidate(decay, (place,), warms=shape.warmup)
+    start = head_start(parts) if shape.warmup else ""
+    return Candidate(decay, (place,), warms=shape.warmup, start=start)
 
 
 def _may_be_other(node: ast.expr, module: Module) -> bool:

@@ -67,6 +67,8 @@ def _tell(told: Told, found: list[Candidate]) -> None:
             told.facts.append(one.warmup)
         if one.warms:
             told.say("schedule.has_warmup", "yes", *one.places)
+        if one.warms and one.start:
+            told.say("schedule.warmup_start", "above_zero", *one.places, expression=one.start)
         if one.total is not None:
             told.facts.append(one.total)
     falling = [one for one in live if one.decay]

@@ -1,7 +1,7 @@
 """Holds what a worker saw of an emitted step against the reference, window by window.
 
 Counts, scales and rates must be equal. Tensors are compared with *one* step of the reference that
-starts from the tensors the emitted step itself had reached (`fuzz.bounds`), so that errors do not
+starts from the tensors the emitted step itself had reached (`toy.bounds`), so that errors do not
 add up over a run and the bound is one for a single step.
 """
 
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from crosscast.plan import Normalize, Plan, UpdateScale
-from crosscast.reference import Row, State, initial
-from fuzz.bounds import SLACK, ULP, Window, tensors
-from fuzz.names import resolved
-from fuzz.toy import Toy
-from fuzz.variants import Variant, variants
+from crosscast.reference import State, initial
+from crosscast_parity.checks import Level
+from crosscast_parity.toy.bounds import SLACK, ULP, Window, tensors
+from crosscast_parity.toy.model import Toy
+from crosscast_parity.toy.names import resolved
+from crosscast_parity.toy.readings import Reading, readings
 
 EQUAL = ("window", "n_micro", "rows", "lr", "scale", "skipped", "updates")
 Arrays = Mapping[str, np.ndarray]
@@ -36,11 +37,29 @@ class Seen:
     """What the framework calls the parameters of the toy."""
 
 
+@dataclass(frozen=True)
+class Difference:
+    """One thing that a step did otherwise than the reference.
+
+    `level`: L0b for counts, rate and scale, L1b for loss, norm and tensors.
+    """
+
+    level: Level
+    window: int
+    what: str
+    got: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"window {self.window}: {self.what} is {self.got}, expected {self.expected}"
+
+
 @dataclass
 class Report:
     """What differs, and how much of the bound was used at most."""
 
-    problems: list[str] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    """Of the first window in which anything differs."""
     used: float = 0.0
     """Of the bound, where it needed the spread of the results."""
     reached: int = -1
@@ -50,33 +69,45 @@ class Report:
     undecided: bool = False
     """Whether one ulp of the inputs decides about a skip; nothing is compared after that."""
 
+    @property
+    def problems(self) -> list[str]:
+        """The differences in words."""
+        return list(map(str, self.differences))
+
 
 def compare(plan: Plan, toy: Toy, seen: Seen, framework: str) -> Report:
-    """Hold what a worker saw against what a plan means."""
+    """Hold what a worker saw against what a plan means.
+
+    Args:
+        plan: what the recipe of the step means.
+        toy: what the step was given.
+        seen: what it made of it.
+        framework: whose roundings of constants are allowed, see `toy.readings`.
+    """
     if len(seen.rows) != len(toy.windows):
-        return Report([f"{len(seen.rows)} rows for {len(toy.windows)} windows"])
-    best = Report(["never"])
-    for variant in variants(resolved(plan, seen.names), framework):
-        report = _compare(variant, toy, seen)
-        if not report.problems:
-            return report
-        best = report if report.reached > best.reached else best
-    return best
+        counts = str(len(seen.rows)), str(len(toy.windows))
+        return Report([Difference("L0b", len(seen.rows), "the number of rows", *counts)])
+    reports = []
+    for reading in readings(resolved(plan, seen.names), framework):
+        reports.append(_compare(reading, toy, seen))
+        if not reports[-1].differences:
+            return reports[-1]
+    return max(reports, key=lambda report: report.reached)
 
 
-def _compare(variant: Variant, toy: Toy, seen: Seen) -> Report:
-    report, plan = Report(), variant.plan
+def _compare(reading: Reading, toy: Toy, seen: Seen) -> Report:
+    report, plan = Report(), reading.plan
     state = initial(plan, toy.parameters)
     before: Arrays = {f"parameters/{name}": array for name, array in toy.parameters.items()}
     for number, after in enumerate(seen.tensors):
         report.reached = number
-        window = Window(plan, toy, state, number, rounded_powers=variant.rounded_powers)
+        window = Window(plan, toy, state, number, rounded_powers=reading.rounded_powers)
         found = [
-            *_counts(plan, window.single, seen.rows[number], seen.counters[number]),
+            *_counts(plan, window, seen.rows[number], seen.counters[number]),
             *_reported(window, seen.rows[number], report),
         ]
         if window.single.skipped:
-            found += _moved(before, after, state)
+            found += _moved(window, before, after, state)
         elif window.beyond:
             report.beyond = True
         else:
@@ -84,7 +115,7 @@ def _compare(variant: Variant, toy: Toy, seen: Seen) -> Report:
         if found:  # what follows would only repeat it
             report.undecided = window.undecided
             if not report.undecided:
-                report.problems = [f"window {number}: {text}" for text in found]
+                report.differences = found
             return report
         if report.beyond:
             return report
@@ -93,55 +124,65 @@ def _compare(variant: Variant, toy: Toy, seen: Seen) -> Report:
 
 
 def _counts(
-    plan: Plan, single: Row, row: Mapping[str, Any], counters: tuple[int | None, int | None]
-) -> Iterator[str]:
+    plan: Plan,
+    window: Window,
+    row: Mapping[str, Any],
+    counters: tuple[int | None, int | None],
+) -> Iterator[Difference]:
+    single = window.single
     normalize, scale = plan.find(Normalize), plan.find(UpdateScale)
     tokens = ("tokens",) if normalize and normalize.unit == "token" else ()
-    for key in (*EQUAL, *tokens):
-        if row.get(key) != getattr(single, key):
-            yield f"{key} is {row.get(key)!r}, not {getattr(single, key)!r}"
+    pairs = [(key, row.get(key), getattr(single, key)) for key in (*EQUAL, *tokens)]
     if scale is not None and scale.mode == "dynamic":
         for name, found in zip(("good", "bad"), counters, strict=True):
-            if found is not None and found != getattr(single, name):
-                yield f"the scaler's counter {name} is {found}, not {getattr(single, name)}"
+            if found is not None:
+                pairs.append((f"the scaler's counter {name}", found, getattr(single, name)))
+    for what, found, wanted in pairs:
+        if found != wanted:
+            yield Difference("L0b", window.number, what, repr(found), repr(wanted))
 
 
-def _reported(window: Window, row: Mapping[str, Any], report: Report) -> Iterator[str]:
+def _reported(window: Window, row: Mapping[str, Any], report: Report) -> Iterator[Difference]:
     """Compare loss and norm. After an overflow one framework says inf, another nan."""
     norm, exact = float(row["grad_norm"]), window.exact
     yield from _close(window, "grad_norm", np.array(norm), report)
     loss = float(row["loss"])
-    if np.isfinite(exact.loss) != np.isfinite(loss):
-        yield f"loss is {loss!r}, not {exact.loss!r}"
     # A sum of some hundred terms, in an order of the framework's own.
-    elif np.isfinite(loss) and abs(loss - exact.loss) > 32 * ULP * window.loss_size:
-        yield f"loss is {loss!r}, not {exact.loss!r} +- {32 * ULP * window.loss_size:.1e}"
+    bound = 32 * ULP * window.loss_size
+    if np.isfinite(exact.loss) != np.isfinite(loss):
+        yield Difference("L1b", window.number, "loss", repr(loss), repr(exact.loss))
+    elif np.isfinite(loss) and abs(loss - exact.loss) > bound:
+        wanted = f"{exact.loss!r} +- {bound:.1e}"
+        yield Difference("L1b", window.number, "loss", repr(loss), wanted)
 
 
-def _moved(before: Arrays, after: Arrays, state: State) -> Iterator[str]:
+def _moved(window: Window, before: Arrays, after: Arrays, state: State) -> Iterator[Difference]:
     """A skipped window leaves every bit. Moments that appear with it are zero, averages are the
     weights."""
     for key, array in after.items():
         slot, _, name = key.partition("/")
         fresh = state.parameters[name] if slot == "ema" else np.zeros_like(array)
-        if array.tobytes() != np.asarray(before.get(key, fresh)).tobytes():
-            yield f"{key} moved in a skipped window"
+        held = np.asarray(before.get(key, fresh))
+        if array.tobytes() != held.tobytes():
+            what = f"{key} after a skip"
+            yield Difference("L1b", window.number, what, "moved", "what it was before")
 
 
-def _changed(window: Window, after: Arrays, report: Report) -> Iterator[str]:
+def _changed(window: Window, after: Arrays, report: Report) -> Iterator[Difference]:
     expected = tensors(window.single)
     for key in sorted(after.keys() - expected.keys()):
-        yield f"{key}: nobody needs it"
+        yield Difference("L1b", window.number, key, "there", "nothing of that name")
     for key in expected:
         if key not in after:
-            yield f"{key}: missing"
+            yield Difference("L1b", window.number, key, "missing", "a tensor")
         elif after[key].shape != expected[key].shape:
-            yield f"{key} has the shape {after[key].shape}, not {expected[key].shape}"
+            shapes = str(after[key].shape), str(expected[key].shape)
+            yield Difference("L1b", window.number, f"the shape of {key}", *shapes)
         else:
             yield from _close(window, key, after[key], report)
 
 
-def _close(window: Window, key: str, found: np.ndarray, report: Report) -> Iterator[str]:
+def _close(window: Window, key: str, found: np.ndarray, report: Report) -> Iterator[Difference]:
     single, exact, bound = window.results(key)
     if not _wrong(found, single, exact, bound).any():
         return
@@ -153,8 +194,10 @@ def _close(window: Window, key: str, found: np.ndarray, report: Report) -> Itera
         return
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = f"{key}{list(at)}" if at else key
-    values = f"{float(found[at])!r}, not {float(exact[at])!r} +- {float(bound[at]):.1e}"
-    yield f"{where} is {values} ({int(wrong.sum())} of {wrong.size})"
+    wanted = f"{float(exact[at])!r} +- {float(bound[at]):.1e}"
+    if wrong.size > 1:
+        wanted += f" ({int(wrong.sum())} of {wrong.size} are off)"
+    yield Difference("L1b", window.number, where, repr(float(found[at])), wanted)
 
 
 def _wrong(

@@ -20,19 +20,19 @@ FLOAT32_POWERS = frozenset({"paddle"})
 
 
 @dataclass(frozen=True)
-class Variant:
+class Reading:
     """One reading of a plan."""
 
     plan: Plan
     rounded_powers: bool = False
 
 
-def variants(plan: Plan, framework: str) -> list[Variant]:
+def readings(plan: Plan, framework: str) -> list[Reading]:
     """Return the readings that a framework allows."""
-    found = [Variant(plan)]
+    found = [Reading(plan)]
     if framework in FLOAT32_BETAS:
         rounded = replace(plan, window=tuple(map(_round_betas, plan.window)))
-        found.append(Variant(rounded, rounded_powers=framework in FLOAT32_POWERS))
+        found.append(Reading(rounded, rounded_powers=framework in FLOAT32_POWERS))
     return found
 
 

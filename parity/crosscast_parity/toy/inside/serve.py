@@ -15,7 +15,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ NAMES = {
 
 
 class Toy(NamedTuple):
-    """What `fuzz.toy` wrote: starting weights and the micro-batches by window."""
+    """What `toy.model` wrote: starting weights and the micro-batches by window."""
 
     dtype: str
     """In which the model computes."""
@@ -59,6 +59,8 @@ class Session(NamedTuple):
 
 
 Start = Callable[[ModuleType, Toy], Session]
+Action = Callable[[ModuleType, dict[str, Any]], dict[str, Any]]
+"""Answers a job that is about an imported step."""
 
 
 def load_toy(folder: Path) -> Toy:
@@ -103,24 +105,6 @@ def run_windows(step: ModuleType, session: Session, toy: Toy, folder: Path) -> d
     return {"rows": rows, "counters": counters, "names": session.names}
 
 
-def walk(length: int, visit: Callable[[bool], None], save: Callable[[], Any], restore: Any) -> None:
-    """Visit every pattern of overflows up to a length, each from the state its prefix left.
-
-    Args:
-        length: Attempts of the longest pattern.
-        visit: Makes one attempt; gets whether its gradients overflow.
-        save: Returns the state of the scaler.
-        restore: Goes back to what `save` returned.
-    """
-    if not length:
-        return
-    before = save()
-    for overflow in (False, True):
-        restore(before)
-        visit(overflow)
-        walk(length - 1, visit, save, restore)
-
-
 def plain(value: Any) -> Any:
     """Return rows as JSON can hold them; nan and infinities become text."""
     if isinstance(value, dict):
@@ -132,17 +116,21 @@ def plain(value: Any) -> Any:
     return value
 
 
-def serve(start: Start, **actions: Callable[[ModuleType, dict[str, Any]], dict[str, Any]]) -> None:
-    """Answer jobs until the pipe closes.
+def serve(start: Start, version: str, actions: Mapping[str, Action]) -> None:
+    """Answer jobs until the pipe closes. The job `version` is about no step.
 
     Args:
         start: Makes a session of an imported step and a toy.
+        version: Of the framework.
         actions: Other jobs than training windows, by their name.
     """
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a framework prints must not look like an answer
     for line in sys.stdin:
         job = json.loads(line)
+        if job["action"] == "version":
+            print(json.dumps({"version": version}), file=channel, flush=True)
+            continue
         folder, began = Path(job["folder"]), time.monotonic()
         try:
             step = import_step(folder)

@@ -1,16 +1,14 @@
-"""Parameter groups of a recipe name parameters as the framework does; the toy has names of its own.
-
-For the comparison, groups are replaced by one for every parameter of the toy.
-"""
+"""Parameter groups of a recipe name the user's parameters; the toy has names of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from crosscast.optimizer_math import settings_of
 from crosscast.plan import Group, Op, Plan, Step
-from fuzz.toy import ROLES
+from crosscast.recipe_optimizer import ParameterGroup
+from crosscast_parity.toy.model import ROLES
 
 
 def resolved(plan: Plan, names: Mapping[str, str]) -> Plan:
@@ -32,3 +30,13 @@ def resolved(plan: Plan, names: Mapping[str, str]) -> Plan:
 def _group(op: Step, own: str, name: str) -> Group:
     decay, factor = settings_of(op, name, ROLES.get(own, frozenset()))
     return Group(parameters=(own,), weight_decay=decay, rate_factor=factor)
+
+
+PATTERNS = (("*dense.weight", "*kernel"), ("*table.weight", "*embeddings"), ("*bias",))
+"""What the groups of a recipe hold on the toy, as any of the frameworks calls it."""
+
+
+def for_toy(groups: Sequence[ParameterGroup]) -> tuple[ParameterGroup, ...]:
+    """Return groups with the same settings that hold parameters of the toy; at most three."""
+    pairs = zip(groups, PATTERNS, strict=False)
+    return tuple(group.model_copy(update={"parameters": names}) for group, names in pairs)

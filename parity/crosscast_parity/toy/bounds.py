@@ -23,7 +23,7 @@ import numpy as np
 from crosscast.plan import Clip, Op, Plan, Schedule, Step
 from crosscast.reference import Row, State, step
 from crosscast.reference_data import Tensors
-from fuzz.toy import ROLES, Nudge, Toy
+from crosscast_parity.toy.model import ROLES, Nudge, Toy
 
 ULP = 2.0**-23
 SLACK = 2.0
@@ -41,14 +41,14 @@ class Window:
         toy: The run it is a part of.
         state: Where it starts.
         number: Which window it is.
-        rounded_powers: Whether powers of betas are products in float32 (see `fuzz.variants`).
+        rounded_powers: Whether powers of betas are products in float32 (see `toy.readings`).
     """
 
     def __init__(
         self, plan: Plan, toy: Toy, state: State, number: int, *, rounded_powers: bool = False
     ) -> None:
-        self._plan, self._toy, self._number = plan, toy, number
-        self.state = state
+        self._plan, self._toy = plan, toy
+        self.number, self.state = number, state
         self._powers = _powers(plan, state.updates + 1) if rounded_powers else 0.0
         self.after, self.single = step(plan, state, toy.work(number), ROLES)
         self._wide = _each(state, None)
@@ -58,7 +58,7 @@ class Window:
     @cached_property
     def _nudged(self) -> list[list[Row]]:
         parts = ["parameters", *self.state.moments, *(("ema",) if self.state.ema else ())]
-        parts += [part for one in self._toy.parts(self._number) for part in one]
+        parts += [part for one in self._toy.parts(self.number) for part in one]
         sizes = dict.fromkeys(parts, ULP) | {"rate": ULP + self._powers}
         return [
             [self._run(Nudge(part, sign * size)) for sign in (1.0, -1.0)]
@@ -75,7 +75,7 @@ class Window:
         plan, state = self._plan, self._wide
         if nudge is not None:
             plan, state = _nudged_plan(plan, nudge), _each(state, nudge)
-        return step(plan, state, self._toy.work(self._number, nudge), ROLES)[1]
+        return step(plan, state, self._toy.work(self.number, nudge), ROLES)[1]
 
     @property
     def beyond(self) -> bool:
@@ -85,7 +85,7 @@ class Window:
         order of operations, and no framework's is the right one.
         """
         plain = replace(self._plan, window=tuple(map(_unclipped, self._plan.window)))
-        row = step(plain, self.state, self._toy.work(self._number), ROLES)[1]
+        row = step(plain, self.state, self._toy.work(self.number), ROLES)[1]
         return not row.skipped and not math.isfinite(row.grad_norm)
 
     def results(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

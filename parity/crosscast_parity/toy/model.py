@@ -1,4 +1,4 @@
-"""The toy of a fuzzed case: a tiny model whose gradients are given numbers.
+"""The toy: a tiny model whose gradients are given numbers.
 
 Every parameter w has an array x in the batch and adds the sum of w*x to the loss, so that x is its
 gradient, whatever w is; `embeddings` is looked up at `ids` first. In half precision w is rounded
@@ -24,7 +24,7 @@ from crosscast.recipe import Recipe
 from crosscast.reference import Forward, MicroBatch
 from crosscast.reference_data import Tensors
 from crosscast.rounding import round_to
-from fuzz.faults import Faults
+from crosscast_parity.toy.faults import Faults
 
 SHAPES = {"kernel": (3, 4), "bias": (4,), "gamma": (4,), "beta": (4,), "embeddings": (6, 4)}
 ROLES = {
@@ -127,7 +127,7 @@ class Work:
 
 
 def make_toy(recipe: Recipe, faults: Faults) -> Toy:
-    """Make the toy of a case."""
+    """Make the toy that a recipe trains, with the gradients of a course."""
     rng = np.random.default_rng(faults.seed)
     dtype = recipe.precision.compute_dtype
     by_token = recipe.accumulation.normalize_by == "token"

@@ -1,0 +1,330 @@
+"""TensorFlow with its Keras, of any version since 2.4: what optimizers get and what they do.
+
+So that every update is seen, functions run eagerly. Half precision is computed in float32: policies
+keep their names, and with them loss scales, but not their compute type (`forced` in the records).
+Keras 2 and 3 draw initial weights otherwise; here both draw the same. Other random numbers of
+layers and data sets are only noted (`draws`), for they cannot be compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from crosscast_parity.inside.keras_tensorflow import found_in, keras_2, keras_3
+from crosscast_parity.inside.updates import SEED, Records
+
+ROUNDING = 2.0**-20
+"""How far a perturbed run is moved, in root mean squares of each tensor: two versions of TensorFlow
+sum in other orders."""
+SETTINGS = {"weight_decay": "weight_decay", "momentum": "momentum", "nesterov": "nesterov"}
+SETTINGS.update(beta_1="beta_1", beta_2="beta_2", epsilon="eps", rho="rho", amsgrad="amsgrad")
+CLIPS = {"global_clipnorm": "global_norm", "clipnorm": "per_param_norm", "clipvalue": "value"}
+GENERATORS = (
+    *("random.uniform", "random.normal", "random.truncated_normal", "random.shuffle"),
+    *("random.stateless_uniform", "random.stateless_normal", "nn.dropout"),
+    *("nn.experimental.stateless_dropout", "nn.experimental.general_dropout"),
+)
+"""Functions of TensorFlow that draw random numbers."""
+
+
+def pattern(count: int) -> Any:
+    """Return the first numbers of the fixed vector."""
+    return np.cos(np.arange(1, count + 1, dtype=np.float64) * 1.618033988749895)
+
+
+def values(tensor: Any) -> Any:
+    """Return the values of a tensor or variable, float64 and flat."""
+    return np.asarray(tf.convert_to_tensor(tensor), np.float64).reshape(-1)
+
+
+def told(flat: Any) -> list[float]:
+    """Return number of elements, norm and projection."""
+    with np.errstate(all="ignore"):
+        norm = float(np.sqrt(np.sum(flat * flat)))
+        return [len(flat), norm, float(np.sum(flat * pattern(len(flat))))]
+
+
+class Watch:
+    """Notes what happens between two steps, and what a step does."""
+
+    def __init__(self, records: Records, perturb: bool, poison: Any) -> None:
+        self._records, self._perturb, self._poison = records, perturb, poison
+        self._optimizers: list[Any] = []
+        self._variables: dict[int, list[Any]] = {}
+        self._stepping: list[Any] = []
+        self._within = False
+        self._backwards = 0
+        self._clips: list[dict[str, Any]] = []
+        self._clipped: list[Any] | None = None
+        self._scale: float | None = None
+        self._draws = False
+        records.final = self._final
+
+    def _final(self) -> list[Any]:
+        return [told(values(v)) for n in sorted(self._variables) for v in self._variables[n]]
+
+    def draws(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Note that random numbers are drawn."""
+
+        @functools.wraps(original)
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            self._draws = True
+            return original(*args, **kwargs)
+
+        return draw
+
+    def gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Count what is asked of tapes, but for those that recompute."""
+
+        @functools.wraps(original)
+        def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._within or not self._records.here():
+                return original(tape, target, sources, *args, **kwargs)
+            self._within = True
+            try:
+                found = original(tape, target, sources, *args, **kwargs)
+            finally:
+                self._within = False
+            if self._backwards == 0 and self._poison == self._records.attempts:
+                found = tf.nest.map_structure(lambda g: g if g is None else g * math.inf, found)
+            self._backwards += 1
+            return found
+
+        return gradient
+
+    def clip_global(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Note what the script itself clips; optimizers tell theirs."""
+
+        @functools.wraps(original)
+        def clip(gradients: Any, limit: Any, *args: Any, **kwargs: Any) -> Any:
+            clipped, norm = original(gradients, limit, *args, **kwargs)
+            if not self._stepping:
+                size = float(norm)
+                self._clips.append({"kind": "global_norm", "limit": float(limit), "size": size})
+            return clipped, norm
+
+        return clip
+
+    def own_clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Note the gradients that an optimizer goes on with."""
+
+        @functools.wraps(original)
+        def clip(optimizer: Any, gradients: Any, *args: Any, **kwargs: Any) -> Any:
+            found = original(optimizer, gradients, *args, **kwargs)
+            if self._stepping and self._stepping[-1] is optimizer:
+                pairs = [one[0] if isinstance(one, tuple) else one for one in found]
+                self._clipped = pairs
+            return found
+
+        return clip
+
+    def step(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """Make a step and record it; one that scales records the attempt if nothing was made."""
+        if any(one is optimizer for one in self._stepping) or not self._records.here():
+            return original(optimizer, *args, **kwargs)
+        inner = inner_of(optimizer)
+        self._stepping.append(optimizer)
+        try:
+            if inner is not None:
+                return self._scaled(original, optimizer, inner, args, kwargs)
+            return self._stepped(original, optimizer, args, kwargs)
+        finally:
+            self._stepping.remove(optimizer)
+
+    def _scaled(self, original: Any, optimizer: Any, inner: Any, args: Any, kwargs: Any) -> Any:
+        args = (list(args[0]), *args[1:])
+        self._scale, attempts = scale_of(optimizer), self._records.attempts
+        try:
+            result = original(optimizer, *args, **kwargs)
+            if self._records.attempts == attempts:
+                self._attempted(inner, settings_of(inner, 1), [], [], skipped=True)
+        finally:
+            self._scale = None
+        return result
+
+    def _stepped(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        given = list(args[0])
+        paired = bool(given) and isinstance(given[0], tuple)
+        if paired:
+            gradients, variables = [g for g, _ in given], [v for _, v in given]
+        else:
+            more = args[1] if len(args) > 1 else kwargs.get("trainable_variables")
+            gradients = given
+            variables = list(more or optimizer._trainable_variables)
+        if self._perturb:
+            gradients = [moved(one) for one in gradients]
+            given = list(zip(gradients, variables)) if paired else gradients  # noqa: B905
+        before = [values(one) for one in variables]
+        self._clipped = None
+        settings = settings_of(optimizer, len(variables))
+        self._clips += clips_of(optimizer, gradients)
+        result = original(optimizer, given, *args[1:], **kwargs)
+        handed = gradients if self._clipped is None else self._clipped
+        changes = [told(values(one) - before[n]) for n, one in enumerate(variables)]
+        self._note(optimizer, variables)
+        found = [None if one is None else told(values(one)) for one in handed]
+        self._attempted(optimizer, settings, found, changes, skipped=False)
+        return result
+
+    def _note(self, optimizer: Any, variables: list[Any]) -> None:
+        self._variables[self._number(optimizer)] = variables
+
+    def _number(self, optimizer: Any) -> int:
+        if not self._optimizers:
+            self._tell()
+        if not any(one is optimizer for one in self._optimizers):
+            self._optimizers.append(optimizer)
+        return next(n for n, one in enumerate(self._optimizers) if one is optimizer)
+
+    def _tell(self) -> None:
+        """Record what this runs with; not before the script has chosen its devices."""
+        versions = [version_of(one) for one in ("tensorflow", "keras", "tf_keras")]
+        gpu = bool(tf.config.list_physical_devices("GPU"))
+        self._records.write(
+            {
+                "kind": "framework",
+                "name": "tensorflow",
+                "version": ", ".join(versions),
+                "device": "gpu" if gpu else "cpu",
+                "forced": True,
+            }
+        )
+
+    def _attempted(
+        self, optimizer: Any, settings: Any, gradients: Any, changes: Any, *, skipped: bool
+    ) -> None:
+        clips, self._clips = self._clips, []
+        backwards, self._backwards = self._backwards, 0
+        draws, self._draws = self._draws, False
+        self._records.attempt(
+            {
+                "optimizer": self._number(optimizer),
+                "class": type(optimizer).__name__,
+                "skipped": skipped,
+                "backwards": backwards,
+                "scale": self._scale,
+                "settings": settings,
+                "clips": clips,
+                "gradients": gradients,
+                "changes": changes,
+                "types": ["float32"],
+                "draws": draws,
+            }
+        )
+
+
+def inner_of(optimizer: Any) -> Any:
+    """Return the optimizer that one that scales losses hands its gradients to."""
+    if "LossScale" not in type(optimizer).__name__:
+        return None
+    return getattr(optimizer, "inner_optimizer", None) or getattr(optimizer, "_optimizer", None)
+
+
+def scale_of(optimizer: Any) -> float:
+    """Return the loss scale of now."""
+    scale: Any = getattr(optimizer, "dynamic_scale", None)
+    if scale is None:
+        scale = getattr(optimizer, "initial_scale", 1.0)
+        scale = getattr(optimizer, "loss_scale", scale)
+    return float(scale() if callable(scale) and not tf.is_tensor(scale) else scale)
+
+
+def settings_of(optimizer: Any, tensors: int) -> list[dict[str, Any]]:
+    """Return the numbers of an optimizer: one group of all tensors."""
+    found: dict[str, Any] = {"tensors": tensors, "lr": rate_of(optimizer)}
+    for name, said in SETTINGS.items():
+        try:
+            value = getattr(optimizer, name)
+        except AttributeError:
+            continue
+        if value is None or isinstance(value, bool):
+            found[said] = value
+        elif not callable(value) or tf.is_tensor(value):
+            # Some versions keep them in float32.
+            found[said] = float(np.float32(float(value)))
+    if "beta_1" in found and "beta_2" in found:
+        found["betas"] = [found.pop("beta_1"), found.pop("beta_2")]
+    return [found]
+
+
+def rate_of(optimizer: Any) -> float:
+    """Return the learning rate of the next update."""
+    decayed = getattr(optimizer, "_decayed_lr", None)
+    if decayed is not None:
+        return float(decayed(tf.float32))
+    rate = getattr(optimizer, "_learning_rate", optimizer.learning_rate)
+    if callable(rate) and hasattr(rate, "get_config"):
+        rate = rate(optimizer.iterations)
+    return float(values(rate)[0]) if not isinstance(rate, float) else rate
+
+
+def clips_of(optimizer: Any, gradients: Any) -> list[dict[str, Any]]:
+    """Return by what an optimizer clips gradients."""
+    arrays = [values(one) for one in gradients if one is not None]
+    norms = [math.sqrt(float(np.sum(one * one))) for one in arrays] or [0.0]
+    sizes = {
+        "global_norm": math.sqrt(sum(norm * norm for norm in norms)),
+        "per_param_norm": max(norms),
+        "value": max([float(np.max(np.abs(one))) for one in arrays if len(one)] or [0.0]),
+    }
+    found = []
+    for name, kind in CLIPS.items():
+        limit = getattr(optimizer, name, None)
+        if limit is not None:
+            found.append({"kind": kind, "limit": float(limit), "size": sizes[kind]})
+    return found
+
+
+def moved(tensor: Any) -> Any:
+    """Return a tensor that is changed by what rounding changes."""
+    if tensor is None or isinstance(tensor, tf.IndexedSlices):
+        return tensor
+    flat = values(tensor)
+    size = float(np.sqrt(np.mean(flat * flat))) if len(flat) else 0.0
+    shift = ROUNDING * size * pattern(len(flat))
+    return tensor + tf.cast(tf.reshape(tf.constant(shift), tensor.shape), tensor.dtype)
+
+
+def version_of(name: str) -> str:
+    """Return the version of a package that is imported."""
+    return f"{name} {getattr(sys.modules.get(name), '__version__', 'is not there')}"
+
+
+_watches: list[Watch] = []
+
+
+def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
+    """Watch this process; `name` is that of the module that was imported."""
+    if not _watches:
+        watch = Watch(records, perturb, poison)
+        _watches.append(watch)
+        tf.random.set_seed(SEED)
+        tf.config.run_functions_eagerly(True)
+        tf.GradientTape.gradient = watch.gradient(tf.GradientTape.gradient)
+        tf.clip_by_global_norm = watch.clip_global(tf.clip_by_global_norm)
+        for path in GENERATORS:
+            place, _, function = path.rpartition(".")
+            module: Any = tf
+            for part in place.split("."):
+                module = getattr(module, part, None)
+            if hasattr(module, function):
+                setattr(module, function, watch.draws(getattr(module, function)))
+        if found_in("tensorflow.python.keras", "optimizer_v2.optimizer_v2") and before_2_6():
+            keras_2("tensorflow.python.keras", watch)
+    (watch,) = _watches
+    if name == "keras" and str(sys.modules[name].__version__).startswith("3."):
+        keras_3(watch)
+    elif name in ("keras", "tf_keras"):
+        keras_2(f"{name}.src" if found_in(name, "src") else name, watch)
+
+
+def before_2_6() -> bool:
+    """Whether this TensorFlow has a Keras of its own."""
+    return tuple(map(int, tf.__version__.split(".")[:2])) < (2, 6)

@@ -1,0 +1,327 @@
+"""PyTorch, of any version since 1.8: what its optimizers are handed and what they do.
+
+Every class of optimizers gets its `step` wrapped when the first of it is made, GradScaler its
+`step`, `torch.nn.utils.clip_grad_*_` and `torch.autograd.backward` likewise. Nothing is computed
+otherwise than without this, with one exception: a GradScaler for CUDA turns itself off where there
+is no GPU; from PyTorch 2.3 on it is made one for the CPU (`forced` in the records), so that
+scaling, unscaling and skipping happen. Powers of two as scales change no number in float32.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from crosscast_parity.inside.updates import SEED, Records
+
+ROUNDING = 2.0**-20
+"""How far a perturbed run is moved, in root mean squares of each tensor: sixteen units in the last
+place of float32."""
+CHUNK = 1 << 20
+SETTINGS = (
+    *("lr", "weight_decay", "momentum", "nesterov", "dampening", "betas", "eps", "alpha"),
+    *("amsgrad", "maximize", "centered", "bias_correction", "adam_w_mode"),
+)
+_patterns: dict[str, Any] = {}
+
+
+def pattern(count: int, device: Any) -> Any:
+    """Return the first numbers of the fixed vector, float64."""
+    if str(device) not in _patterns:
+        angles = torch.arange(1, CHUNK + 1, dtype=torch.float64, device=device)
+        _patterns[str(device)] = torch.cos(angles * 1.618033988749895)
+    return _patterns[str(device)][:count]
+
+
+def told(tensor: Any) -> list[float]:
+    """Return number of elements, norm and projection, computed in float64."""
+    with torch.no_grad():
+        if tensor.layout != torch.strided:
+            tensor = tensor.to_dense()
+        squares = projection = 0.0
+        for number, part in enumerate(tensor.detach().reshape(-1).split(CHUNK)):
+            part = part.double()
+            squares += float(torch.dot(part, part))
+            weight = math.cos(number + 1.0)
+            projection += weight * float(torch.dot(part, pattern(len(part), part.device)))
+    return [tensor.numel(), math.sqrt(squares) if squares >= 0 else squares, projection]
+
+
+class Watch:
+    """Notes what happens between two steps, and what a step does."""
+
+    def __init__(
+        self, records: Records, perturb: bool, poison: int | None, *, forces: bool
+    ) -> None:
+        self._records, self._perturb, self._poison = records, perturb, poison
+        self._forces = forces
+        self._optimizers: list[Any] = []
+        self._stepping: list[Any] = []
+        self._backward = False
+        self._backwards = 0
+        self._clips: list[dict[str, Any]] = []
+        self._types: set[str] = set()
+        self._scale: float | None = None
+        records.final = self._final
+
+    def _final(self) -> list[Any]:
+        return [told(tensor) for one in self._optimizers for tensor in tensors(one)]
+
+    def output(self, module: Any, inputs: Any, output: Any) -> None:
+        """Note the type that a module computed in."""
+        if isinstance(output, torch.Tensor) and output.is_floating_point():
+            self._types.add(str(output.dtype).replace("torch.", ""))
+
+    def backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Count what is called by the script, not what recomputation calls within."""
+
+        @functools.wraps(original)
+        def backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._backward or not self._records.here():
+                return original(roots, *args, **kwargs)
+            if self._backwards == 0 and self._poison == self._records.attempts:
+                roots = roots * math.inf if isinstance(roots, torch.Tensor) else roots
+            self._backwards += 1
+            self._backward = True
+            try:
+                return original(roots, *args, **kwargs)
+            finally:
+                self._backward = False
+
+        return backward
+
+    def clip(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        """Note by what gradients are clipped and whether it changes them."""
+
+        @functools.wraps(original)
+        def clip(parameters: Any, limit: Any, *args: Any, **kwargs: Any) -> Any:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            largest = 0.0
+            if kind == "value":
+                found = [p.grad.detach().abs().max() for p in parameters if p.grad is not None]
+                largest = max(map(float, found), default=0.0)
+            total = original(parameters, limit, *args, **kwargs)
+            size = largest if kind == "value" else float(total)
+            self._clips.append({"kind": kind, "limit": float(limit), "size": size})
+            return total
+
+        return clip
+
+    def made(self, optimizer: Any) -> None:
+        """Wrap the step of its class; move what it updates if the run is a perturbed one."""
+        wrap_step(type(optimizer), self)
+        if self._perturb:
+            for tensor in tensors(optimizer):
+                move(tensor.data)
+
+    def step(self, original: Callable[..., Any], optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """Make a step and record it."""
+        if any(one is optimizer for one in self._stepping) or not self._records.here():
+            return original(optimizer, *args, **kwargs)
+        self._stepping.append(optimizer)
+        try:
+            held = tensors(optimizer)
+            before = [tensor.detach().clone() for tensor in held]
+            if self._perturb:
+                for tensor in held:
+                    if tensor.grad is not None:
+                        move(tensor.grad)
+            closure = bool(args and args[0] is not None) or kwargs.get("closure") is not None
+            gradients = [] if closure else handed(optimizer)
+            settings = [settings_of(group) for group in optimizer.param_groups]
+            # Kernels that unscale and skip by themselves; both are gone after the step.
+            skipped = holds(getattr(optimizer, "found_inf", None))
+            result = original(optimizer, *args, **kwargs)
+            changes = [told(tensor - before[n]) for n, tensor in enumerate(held)]
+            gradients = gradients or handed(optimizer)
+        finally:
+            self._stepping.remove(optimizer)
+        self._attempted(optimizer, settings, gradients, changes, skipped=skipped)
+        return result
+
+    def scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Note the scale of an attempt, and the attempts that do not reach the optimizer."""
+
+        @functools.wraps(original)
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if not scaler.is_enabled() or not self._records.here():
+                return original(scaler, optimizer, *args, **kwargs)
+            self._scale, attempts = float(scaler.get_scale()), self._records.attempts
+            try:
+                result = original(scaler, optimizer, *args, **kwargs)
+                if self._records.attempts == attempts:
+                    settings = [settings_of(group) for group in optimizer.param_groups]
+                    self._attempted(optimizer, settings, [], [], skipped=True)
+            finally:
+                self._scale = None
+            return result
+
+        return step
+
+    def _attempted(
+        self,
+        optimizer: Any,
+        settings: list[dict[str, Any]],
+        gradients: list[Any],
+        changes: list[Any],
+        *,
+        skipped: bool,
+    ) -> None:
+        if not self._optimizers:
+            self._tell()
+        if not any(one is optimizer for one in self._optimizers):
+            self._optimizers.append(optimizer)
+        number = next(n for n, one in enumerate(self._optimizers) if one is optimizer)
+        clips, self._clips = self._clips, []
+        types, self._types = sorted(self._types), set()
+        backwards, self._backwards = self._backwards, 0
+        self._records.attempt(
+            {
+                "optimizer": number,
+                "class": type(optimizer).__name__,
+                "skipped": skipped,
+                "backwards": backwards,
+                "scale": self._scale,
+                "settings": settings,
+                "clips": clips,
+                "gradients": gradients,
+                "changes": changes,
+                "types": types,
+            }
+        )
+
+    def _tell(self) -> None:
+        """Record what this runs with; not before the script has chosen its devices."""
+        gpu = torch.cuda.is_available()
+        self._records.write(
+            {
+                "kind": "framework",
+                "name": "torch",
+                "version": str(torch.__version__),
+                "device": "gpu" if gpu else "cpu",
+                "forced": self._forces and not gpu,
+            }
+        )
+
+
+def tensors(optimizer: Any) -> list[Any]:
+    """Return what an optimizer updates, in the order of its groups."""
+    return [tensor for group in optimizer.param_groups for tensor in group["params"]]
+
+
+def settings_of(group: Any) -> dict[str, Any]:
+    """Return the numbers of a group of parameters, and how many tensors it has."""
+    found: dict[str, Any] = {"tensors": len(group["params"])}
+    for name in SETTINGS:
+        if name in group:
+            value = group[name]
+            if isinstance(value, (tuple, list)):
+                found[name] = [float(one) for one in value]
+            elif isinstance(value, bool) or value is None:
+                found[name] = value
+            else:
+                found[name] = float(value)
+    return found
+
+
+def handed(optimizer: Any) -> list[Any]:
+    """Return what is told of the gradients, unscaled if the kernel is still to do it."""
+    scale = getattr(optimizer, "grad_scale", None)
+    found: list[Any] = []
+    for tensor in tensors(optimizer):
+        if tensor.grad is None:
+            found.append(None)
+        else:
+            found.append(told(tensor.grad if scale is None else tensor.grad / scale))
+    return found
+
+
+def holds(flag: Any) -> bool:
+    """Whether a tensor or number is there and not 0."""
+    return flag is not None and bool(float(flag))
+
+
+def move(tensor: Any) -> None:
+    """Change a tensor by what rounding changes."""
+    if tensor.dtype not in (torch.float32, torch.float64) or tensor.layout != torch.strided:
+        return
+    with torch.no_grad():
+        flat = tensor.reshape(-1)
+        size = float(flat.double().pow(2).mean().sqrt()) if len(flat) else 0.0
+        if not math.isfinite(size):
+            return
+        moved = [
+            part + (ROUNDING * size * pattern(len(part), part.device)).to(part.dtype)
+            for part in flat.split(CHUNK)
+        ]
+        if moved:
+            tensor.copy_(torch.cat(moved).reshape(tensor.shape))
+
+
+def wrap_step(kind: type, watch: Watch) -> None:
+    """Have all steps of a class of optimizers recorded."""
+    original = kind.step  # type: ignore[attr-defined]
+    if getattr(original, "recorded", False):
+        return
+
+    @functools.wraps(original)
+    def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        return watch.step(original, optimizer, args, kwargs)
+
+    step.recorded = True  # type: ignore[attr-defined]
+    kind.step = step  # type: ignore[attr-defined]
+
+
+def wrap_made(kind: Any, watch: Watch) -> None:
+    """Have all optimizers looked at when they are made."""
+    original = kind.__init__
+
+    @functools.wraps(original)
+    def made(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        original(optimizer, *args, **kwargs)
+        watch.made(optimizer)
+
+    kind.__init__ = made
+
+
+def force(scaler: Any) -> None:
+    """Have scalers for CUDA work on the CPU, where there is no GPU."""
+    original = scaler.__init__
+
+    @functools.wraps(original)
+    def made(self: Any, device: Any = "cuda", *args: Any, **kwargs: Any) -> None:
+        missing = str(device).startswith("cuda") and not torch.cuda.is_available()
+        original(self, "cpu" if missing else device, *args, **kwargs)
+
+    scaler.__init__ = made
+
+
+def install(records: Records, name: str, *, perturb: bool, poison: int | None) -> None:
+    """Watch this process; `name` is that of the module that was imported."""
+    torch.manual_seed(SEED)
+    scaler: Any = getattr(torch.amp, "GradScaler", None)  # PyTorch 2.3
+    watch = Watch(records, perturb, poison, forces=scaler is not None)
+    if scaler is None:
+        scaler = torch.cuda.amp.GradScaler
+    else:
+        force(scaler)
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = True
+    if os.environ.get("CUDA_VISIBLE_DEVICES") != "":
+        # Before PyTorch 1.11 it would refuse some operations.
+        with contextlib.suppress(AttributeError, TypeError):
+            torch.use_deterministic_algorithms(True, warn_only=True)
+    scaler.step = watch.scaler_step(scaler.step)
+    wrap_made(torch.optim.Optimizer, watch)
+    torch.autograd.backward = watch.backward(torch.autograd.backward)
+    for kind, function in (("global_norm", "clip_grad_norm_"), ("value", "clip_grad_value_")):
+        wrapped = watch.clip(getattr(torch.nn.utils, function), kind)
+        setattr(torch.nn.utils, function, wrapped)
+        setattr(torch.nn.utils.clip_grad, function, wrapped)
+    torch.nn.modules.module.register_module_forward_hook(watch.output)

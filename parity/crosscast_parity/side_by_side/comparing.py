@@ -1,0 +1,273 @@
+"""Compare two recordings, attempt by attempt: the first difference, by name.
+
+Two runs of the same arithmetic on the same machine agree to the last bit. Where two spellings round
+otherwise, the bound is measured: another run of the original is moved by what rounding changes, in
+its first weights and in every gradient, and what the two may differ by is a multiple of what that
+makes of it, for every tensor and up to every update. Nothing is compared from where rounding alone
+decides (`UNSTABLE`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from crosscast_parity.side_by_side.recording import Attempt, Recording, Told
+
+FLOOR = 2.0**-18
+"""Of any bound: sixty-four units in the last place of float32, as sums that cancel may lose."""
+MARGIN = 8.0
+"""How many times what a moved run shows is still rounding."""
+UNSTABLE = 0.05
+"""From a bound like this on nothing is said of an update: rounding alone moves it so far."""
+SMALL = 1e-3
+"""A tensor is judged against its norm and this share of the norm of all tensors."""
+HYPER = ("weight_decay", "momentum", "nesterov", "betas", "eps", "bias_correction")
+"""Settings of optimizers whose names are those of the recipe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first difference. `what` is a stable word for its kind; `update` counts from 1."""
+
+    update: int
+    what: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What rounding alone makes of a run: for every update and tensor, gradients and changes."""
+
+    gradients: tuple[tuple[float, ...], ...] = ()
+    changes: tuple[tuple[float, ...], ...] = ()
+    final: tuple[float, ...] = ()
+    floor: float = FLOOR
+
+    def stable(self, updates: int) -> int:
+        """Return how many updates can be judged."""
+        for number, bounds in enumerate(self.changes[:updates]):
+            if max(bounds, default=0.0) >= UNSTABLE:
+                return number
+        return updates
+
+
+def floor_of(left: Recording, right: Recording) -> float:
+    """Return the least bound for two recordings.
+
+    Keras corrects the bias of Adam's moments in float32, and versions of it in other orders: one
+    minus the share that a moment keeps is rounded, by a unit in the last place of one.
+    """
+    if left.framework != "tensorflow" or left.version == right.version:
+        return FLOOR
+    kept = {share for one in left.updates for betas in one.setting("betas") for share in betas}
+    return max((2.0**-23 / (1.0 - float(one)) for one in kept if one < 1.0), default=FLOOR)
+
+
+def bounds_of(original: Recording, moved: Recording, floor: float = FLOOR) -> Bounds:
+    """Return bounds from a run and the same moved by rounding."""
+    gradients: list[tuple[float, ...]] = []
+    changes: list[tuple[float, ...]] = []
+    highest: dict[str, list[float]] = {"gradients": [], "changes": []}
+    for left, right in zip(original.updates, moved.updates, strict=False):
+        for name, found in (("gradients", gradients), ("changes", changes)):
+            now = deviations(getattr(left, name), getattr(right, name))
+            pairs = zip_longest(highest[name], now, fillvalue=0.0)
+            highest[name] = [max(a, b) for a, b in pairs]
+            found.append(tuple(max(floor, MARGIN * one) for one in highest[name]))
+    final = [max(floor, MARGIN * one) for one in deviations(original.final, moved.final)]
+    return Bounds(
+        gradients=tuple(gradients), changes=tuple(changes), final=tuple(final), floor=floor
+    )
+
+
+def deviations(left: Sequence[Told | None], right: Sequence[Told | None]) -> list[float]:
+    """Return how far tensors are apart, each relative to its norm."""
+    norms = [one.norm for one in left if one and math.isfinite(one.norm)]
+    total = math.sqrt(sum(norm * norm for norm in norms))
+    found = []
+    for one, other in zip(left, right, strict=False):
+        if one == other or one is None or other is None:
+            found.append(0.0 if one == other else math.inf)
+            continue
+        apart = max(abs(one.norm - other.norm), abs(one.projection - other.projection))
+        if math.isnan(apart) or math.isinf(apart):
+            # Not a number on both sides is the same; the sign of an infinity is no matter.
+            both = not math.isfinite(one.norm) and not math.isfinite(other.norm)
+            found.append(0.0 if both else math.inf)
+            continue
+        size = one.norm + SMALL * total
+        found.append(apart / size if size else (0.0 if apart == 0 else math.inf))
+    return found
+
+
+def identical(left: Recording, right: Recording) -> bool:
+    """Whether two runs recorded the same to the last bit."""
+    return (
+        len(left.attempts) == len(right.attempts)
+        and all(_same(a, b) for a, b in zip(left.attempts, right.attempts, strict=True))
+        and not any(deviations(left.final, right.final))
+    )
+
+
+def _same(left: Attempt, right: Attempt) -> bool:
+    return (
+        first_of(_pair(1, left, right, Bounds(), scaled=True)) is None
+        and not any(deviations(left.gradients, right.gradients))
+        and not any(deviations(left.changes, right.changes))
+    )
+
+
+def first_of(found: Iterable[Difference]) -> Difference | None:
+    """Return the first of some differences."""
+    return next(iter(found), None)
+
+
+def differences(left: Recording, right: Recording, bounds: Bounds) -> Iterator[Difference]:
+    """Yield what differs, the earliest update first.
+
+    Args:
+        left: the original.
+        right: what became of it.
+        bounds: how far tensors may be apart; without any, `FLOOR`.
+    """
+    scaled = left.scaled
+    ours, theirs = left.attempts, right.attempts
+    if not scaled:  # what the original skips cannot be seen, as with apex
+        ours, theirs = merged(ours), merged(theirs)
+    update = 0
+    stable = bounds.stable(min(len(left.updates), len(right.updates)))
+    for one, other in zip(ours, theirs, strict=False):
+        if update >= stable and not (one.skipped or other.skipped):
+            return
+        yield from _pair(update + 1, one, other, bounds, scaled=scaled)
+        update += not one.skipped
+    if len(ours) != len(theirs):
+        if left.enough and right.enough:  # both were ended, one with more attempts skipped
+            return
+        less = "migrated script" if len(theirs) < len(ours) else "original"
+        many = f"{len(right.updates)} updates, the original {len(left.updates)}"
+        words = f"the {less} ends here: the migrated script made {many}"
+        yield Difference(update=update + 1, what="updates", words=words)
+    elif left.final and right.final and stable == len(left.updates):
+        words = _apart(
+            left.final, right.final, bounds.final, "final parameters", floor=bounds.floor
+        )
+        if words:
+            yield Difference(update=update, what="final", words=words)
+
+
+def merged(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """Return the updates, each with the backward passes of skipped attempts before it."""
+    found, waiting = [], 0
+    for one in attempts:
+        if one.skipped:
+            waiting += one.backwards
+        else:
+            found.append(replace(one, backwards=one.backwards + waiting))
+            waiting = 0
+    return tuple(found)
+
+
+def _pair(
+    number: int, left: Attempt, right: Attempt, bounds: Bounds, *, scaled: bool
+) -> Iterator[Difference]:
+    def differ(what: str, words: str) -> Difference:
+        return Difference(update=number, what=what, words=words)
+
+    if left.optimizer != right.optimizer:
+        yield differ("optimizer", "another optimizer makes the step")
+    if scaled and left.skipped != right.skipped:
+        sides = (
+            ("migrated script", "original") if right.skipped else ("original", "migrated script")
+        )
+        yield differ("skips", f"the {sides[0]} skips it, the {sides[1]} does not")
+        return
+    if scaled and left.scale is not None and right.scale is None:
+        yield differ("skips", "no scaler makes the step, so none would skip it")
+    if left.backwards != right.backwards:
+        words = f"after {right.backwards} backward passes instead of {left.backwards}"
+        yield differ("backwards", words)
+    yield from (differ(what, words) for what, words in _told_settings(left, right))
+    if scaled and left.scale != right.scale:
+        yield differ("scale", f"loss scale {_n(right.scale)} instead of {_n(left.scale)}")
+    yield from (differ("clipping", words) for words in _clips(left, right))
+    known = bounds.gradients[number - 1] if number <= len(bounds.gradients) else ()
+    yield from (
+        differ("norm", words) for words in _sizes(left, right, max(known, default=bounds.floor))
+    )
+    if [one and one.count for one in left.changes] != [one and one.count for one in right.changes]:
+        yield differ("tensors", "the optimizer holds other tensors")
+        return
+    for what, word in (("gradients", "gradient"), ("changes", "parameter change")):
+        allowed = getattr(bounds, what)
+        limits = allowed[number - 1] if number <= len(allowed) else ()
+        ours, theirs = getattr(left, what), getattr(right, what)
+        if words := _apart(ours, theirs, limits, word, floor=bounds.floor):
+            yield differ(what, words)
+
+
+def _told_settings(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
+    ours, theirs = left.rates, right.rates
+    if len(ours) == len(theirs):
+        for one, other in zip(ours, theirs, strict=True):
+            if not math.isclose(one, other, rel_tol=1e-6):
+                yield "rate", f"learning rate {_n(other)} instead of {_n(one)}"
+                break
+    if left.cls != right.cls:  # settings of the same name may mean something else
+        return
+    for name in HYPER:
+        ours, theirs = left.setting(name), right.setting(name)
+        if len(ours) != len(theirs):
+            continue
+        for one, other in zip(ours, theirs, strict=True):
+            if one != other:
+                yield name, f"{name} {_n(other)} instead of {_n(one)}"
+                break
+
+
+def _clips(left: Attempt, right: Attempt) -> Iterator[str]:
+    ours = [(one.kind, one.limit) for one in left.clips]
+    theirs = [(one.kind, one.limit) for one in right.clips]
+    if ours == theirs or left.skipped:
+        return
+    said = [", ".join(f"{k} {_n(v)}" for k, v in one) or "none" for one in (theirs, ours)]
+    yield f"clipping is {said[0]} instead of {said[1]}"
+
+
+def _sizes(left: Attempt, right: Attempt, bound: float) -> Iterator[str]:
+    """Yield other sizes before the same clipping, which may hide that gradients were others."""
+    for one, other in zip(left.clips, right.clips, strict=False):
+        known = math.isfinite(one.size) and math.isfinite(other.size)
+        if known and not math.isclose(one.size, other.size, rel_tol=bound):
+            yield f"gradients of size {_n(other.size)} instead of {_n(one.size)} are clipped"
+
+
+def _apart(
+    left: Sequence[Told | None],
+    right: Sequence[Told | None],
+    limits: Sequence[float],
+    what: str,
+    *,
+    floor: float,
+) -> str:
+    """Say how far tensors are apart, if it is too far."""
+    if len(left) != len(right):
+        return f"{len(right)} tensors instead of {len(left)} in the {what}"
+    worst, where, allowed = 0.0, -1, floor
+    for number, apart in enumerate(deviations(left, right)):
+        limit = limits[number] if number < len(limits) else floor
+        if apart > limit and apart / limit > worst / allowed:
+            worst, where, allowed = apart, number, limit
+    if where < 0:
+        return ""
+    norms = [math.hypot(*(one.norm for one in side if one)) for side in (left, right)]
+    off = "not finite on one side" if math.isinf(worst) else f"off by {worst:.2g}"
+    words = f"{what} {off} in tensor {where + 1} (bound {allowed:.2g})"
+    return f"{words}: norm {_n(norms[1])} instead of {_n(norms[0])}"
+
+
+def _n(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

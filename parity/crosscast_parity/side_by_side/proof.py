@@ -1,0 +1,244 @@
+"""The executed proof of a migration in place: the original and what became of it, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from crosscast_parity.side_by_side.comparing import (
+    Bounds,
+    Difference,
+    bounds_of,
+    differences,
+    first_of,
+    floor_of,
+    identical,
+)
+from crosscast_parity.side_by_side.places import Place, places_of, unreached
+from crosscast_parity.side_by_side.recording import Recording
+from crosscast_parity.side_by_side.running import Limits, Program, Ran, run
+from crosscast_parity.side_by_side.shown import FIELD_OF, shown, shown_by_overflow
+
+Outcome = Literal["same", "different", "cannot be verified here"]
+Run = Callable[..., Ran]
+OnRun = Callable[[str], None]
+POISONED = 2
+"""The attempt, from 0, whose gradients overflow in the runs with an overflow, if there are more."""
+AFTER_POISON = 4
+"""Attempts of such runs: the skipped one and one that shows the scale afterwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """What came of the runs."""
+
+    outcome: Outcome
+    wording: str
+    updates: int = 0
+    """How many updates were compared."""
+    exact: bool = False
+    """Whether both sides agree to the last bit of what is recorded."""
+    difference: Difference | None = None
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Fields of the recipe that the runs show to be the same, and by what."""
+    differs: str = ""
+    """The field of the recipe that the difference is about, if one is."""
+    notes: tuple[str, ...] = ()
+    """What the runs do not show."""
+    hint: str = ""
+
+
+def prove(
+    original: Program,
+    migrated: Program,
+    limits: Limits,
+    *,
+    on_run: OnRun = lambda name: None,
+    run: Run = run,
+) -> Execution:
+    """Run both sides and compare them.
+
+    Args:
+        original: the script as it was.
+        migrated: the script as it will be.
+        limits: of every run.
+        on_run: called with a name when a run begins.
+        run: what runs a program.
+    """
+
+    def ran(name: str, program: Program, most: Limits = limits, **how: Any) -> Ran:
+        on_run(name)
+        return run(program, most, **how)
+
+    old = ran("original", original)
+    if old.problem:
+        return _cannot(f"the original: {old.problem}", _hint(old, original))
+    again = ran("original again", original)
+    if again.problem:
+        return _cannot(f"the original, run again: {again.problem}")
+    if not identical(old.recording, again.recording):
+        return _cannot(_unsteady("original", old.recording, again.recording))
+    new = ran("migrated", migrated)
+    if new.problem:
+        return _new_failed(new, migrated, old.recording)
+    if old.recording.types != new.recording.types:
+        return _cannot(
+            f"the original computes in {_types(old.recording)}, the migrated script in "
+            f"{_types(new.recording)}: their numbers are not to be compared",
+            "--device gpu, if there is one" if original.device == "cpu" else "",
+        )
+    places = places_of(original.texts, migrated.texts)
+    left_out = unreached(places, old.recording.reached, new.recording.reached)
+    if places and len(left_out) == len(places):
+        return _cannot(f"no line that changes is reached: {_listed(left_out)}", "other arguments")
+    floor = floor_of(old.recording, new.recording)
+    bounds, exact = Bounds(floor=floor), identical(old.recording, new.recording)
+    if not exact and first_of(differences(old.recording, new.recording, bounds)):
+        moved = ran("original, moved by rounding", original, perturb=True)
+        if not moved.problem:
+            bounds = bounds_of(old.recording, moved.recording, floor)
+    both = min(len(old.recording.updates), len(new.recording.updates))
+    updates = bounds.stable(both)
+    if not updates:
+        return _cannot("rounding alone moves the first update too far to compare anything")
+    found = first_of(differences(old.recording, new.recording, bounds))
+    if found:
+        if _draws_otherwise(old.recording, new.recording):
+            return _cannot(
+                f"both sides draw random numbers, which {new.recording.version} draws otherwise "
+                f"than {old.recording.version}: update {found.update}: {found.words}",
+                "dropout and shuffling off, and weights from a file, for these runs",
+            )
+        twice = ran("migrated again", migrated)
+        if twice.problem or not identical(new.recording, twice.recording):
+            return _cannot(_unsteady("migrated script", new.recording, twice.recording))
+        return _different(found, found.update)
+    same = Execution(
+        outcome="same",
+        wording=_same_words(updates, both, exact=exact),
+        updates=updates,
+        exact=exact,
+        shown=shown(old.recording, new.recording, updates),
+        notes=tuple(_notes(old.recording, left_out)),
+    )
+    if not old.recording.scaled:
+        return same
+    at = min(POISONED, len(old.recording.attempts) - 1)
+    few = replace(limits, updates=min(at + AFTER_POISON, limits.updates))
+    return _with_overflow(
+        same,
+        bounds,
+        ran("original, with an overflow", original, few, poison=at),
+        lambda: ran("migrated, with an overflow", migrated, few, poison=at),
+    )
+
+
+def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[], Ran]) -> Execution:
+    """Hold both sides against each other where gradients overflow once."""
+    if old.problem or not any(one.skipped for one in old.recording.attempts):
+        why = old.problem or "it does not skip the update"
+        note = f"skipping is not shown: with an overflow injected, the original: {why}"
+        return replace(same, notes=(*same.notes, note))
+    new = make()
+    if new.problem:
+        words = f"with an overflow injected, the migrated script: {new.problem}"
+        found = Difference(update=len(new.recording.updates) + 1, what="skips", words=words)
+        return _different(found, same.updates)
+    notes = same.notes
+    left, right = old.recording, new.recording
+    if left.framework == "tensorflow" and left.version != right.version:
+        left, right = up_to_skip(left), up_to_skip(right)
+        notes = (*notes, "Keras 2 counts a skipped update: what follows one was not compared")
+    difference = first_of(differences(left, right, bounds))
+    if difference:
+        words = f"with an overflow injected, {difference.words}"
+        return _different(replace(difference, words=words), same.updates)
+    fields = shown_by_overflow(old.recording, new.recording)
+    wording = f"{same.wording}; an injected overflow is skipped by both"
+    return replace(same, wording=wording, shown={**same.shown, **fields}, notes=notes)
+
+
+def up_to_skip(recording: Recording) -> Recording:
+    """Return a recording up to its first skip, and of what follows the loss scale only."""
+    attempts = recording.attempts
+    end = next((n for n, one in enumerate(attempts) if one.skipped), len(attempts)) + 1
+    after = [
+        replace(one, settings=(), clips=(), gradients=(), changes=())
+        for one in attempts[end : end + 1]
+    ]
+    return replace(recording, attempts=(*attempts[:end], *after), final=(), enough=True)
+
+
+def _different(found: Difference, updates: int) -> Execution:
+    return Execution(
+        outcome="different",
+        wording=f"update {found.update}: {found.words}",
+        updates=updates,
+        difference=found,
+        differs=FIELD_OF.get(found.what, ""),
+    )
+
+
+def _new_failed(new: Ran, migrated: Program, old: Recording) -> Execution:
+    """Judge a migrated script that fails where the original does not."""
+    if new.missing:
+        words = f"the migrated script: {new.problem}"
+        return _cannot(words, f"install {new.missing} for {migrated.python}")
+    update = len(new.recording.updates) + 1
+    words = f"the migrated script: {new.problem}; the original makes {len(old.updates)} updates"
+    return _different(Difference(update=update, what="ended", words=words), update - 1)
+
+
+def _cannot(words: str, hint: str = "") -> Execution:
+    return Execution(outcome="cannot be verified here", wording=words, hint=hint)
+
+
+def _hint(old: Ran, program: Program) -> str:
+    if old.missing:
+        return f"--old-python names an interpreter that has {old.missing}"
+    if program.device == "cpu" and "cuda" in (old.recording.error + old.problem).lower():
+        return "--device gpu, where there is one; without, GPUs are hidden from the script"
+    return ""
+
+
+def _unsteady(side: str, first: Recording, second: Recording) -> str:
+    found = first_of(differences(first, second, Bounds()))
+    where = f"update {found.update}: {found.words}" if found else "in the last bits"
+    return f"two runs of the {side} differ: {where}"
+
+
+def _draws_otherwise(left: Recording, right: Recording) -> bool:
+    draws = any(one.draws for side in (left, right) for one in side.attempts)
+    return draws and left.version != right.version
+
+
+def _types(recording: Recording) -> str:
+    return " and ".join(sorted(recording.types)) or "no type that is seen"
+
+
+def _same_words(updates: int, both: int, *, exact: bool) -> str:
+    how = "no difference" if exact else "no difference beyond rounding"
+    words = f"{updates} update{'s' * (updates != 1)} on both sides, {how}"
+    if updates < both:
+        words += f"; of {both - updates} more rounding alone decides"
+    return words
+
+
+def _listed(places: Sequence[Place]) -> str:
+    said = ", ".join(f"{one.file}:{one.line}" for one in places[:5])
+    return said + ", ..." * (len(places) > 5)
+
+
+def _notes(recording: Recording, left_out: Sequence[Place]) -> list[str]:
+    """Say what a pair of runs leaves open."""
+    found = []
+    if left_out:
+        found.append(f"changed lines that were not reached: {_listed(left_out)}")
+    if not {"float16", "bfloat16"} & recording.types:
+        found.append("both sides computed in float32: half precision itself was not shown")
+    if recording.framework == "tensorflow":
+        found.append("functions ran eagerly, mixed policies computed in float32")
+    elif recording.forced and recording.scaled:
+        found.append("GradScaler, which is off without a GPU, was made to work on the CPU")
+    return found

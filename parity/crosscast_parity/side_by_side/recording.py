@@ -1,0 +1,176 @@
+"""What one run of a script recorded (its format: `inside.updates`), read and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 1 << 30
+_DAMAGED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A tensor: number of elements, norm, and projection on a fixed vector."""
+
+    count: int
+    norm: float
+    projection: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clip:
+    """A call that clips. `size`: norm, or largest element, of the gradients before it."""
+
+    kind: str
+    limit: float
+    size: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An attempt at an update; of one that was skipped there are no gradients and no changes."""
+
+    optimizer: int
+    cls: str
+    skipped: bool
+    backwards: int
+    scale: float | None
+    settings: tuple[Mapping[str, Any], ...]
+    clips: tuple[Clip, ...]
+    gradients: tuple[Told | None, ...]
+    changes: tuple[Told | None, ...]
+    types: tuple[str, ...]
+    draws: bool = False
+    """Whether random numbers were drawn that another version would draw otherwise."""
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The learning rate of every tensor."""
+        return tuple(
+            float(group["lr"])
+            for group in self.settings
+            for _ in range(int(group.get("tensors", 1)))
+            if isinstance(group.get("lr"), int | float)
+        )
+
+    def setting(self, name: str) -> tuple[Any, ...]:
+        """Return a setting of every tensor, () if a group has none of this name."""
+        found = [
+            tuple(group[name]) if isinstance(group[name], list) else group[name]
+            for group in self.settings
+            if name in group
+            for _ in range(int(group.get("tensors", 1)))
+        ]
+        return tuple(found) if all(name in group for group in self.settings) else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """All attempts of a run. `whole`: it has come to its end, or to as many as were asked for."""
+
+    framework: str = ""
+    version: str = ""
+    device: str = ""
+    forced: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    final: tuple[Told | None, ...] = ()
+    whole: bool = False
+    enough: bool = False
+    error: str = ""
+    elsewhere: bool = False
+    reached: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Lines that were to be watched and were reached, by file below the folder of the program."""
+
+    @property
+    def updates(self) -> tuple[Attempt, ...]:
+        """The attempts that were not skipped."""
+        return tuple(one for one in self.attempts if not one.skipped)
+
+    @property
+    def scaled(self) -> bool:
+        """Whether a scaler was seen at work, so that skips are seen, too."""
+        return any(one.scale is not None for one in self.attempts)
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types that modules computed in."""
+        return frozenset(name for one in self.attempts for name in one.types)
+
+
+def read(path: Path) -> Recording:
+    """Read the records of a run, as far as they go.
+
+    Raises:
+        ValueError: what is there is no recording; the message says where.
+    """
+    attempts: list[Attempt] = []
+    facts: dict[str, Any] = {}
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"more than {MOST_BYTES >> 20} MiB of records")
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return Recording()
+    for number, line in enumerate(lines, 1):
+        if not line or number == len(lines):  # the last may be half written
+            continue
+        try:
+            record = json.loads(line)
+            kind = record["kind"]
+            if kind == "update":
+                attempts.append(_attempt(record))
+            elif kind == "framework":
+                facts |= {k: record[k] for k in ("version", "device", "forced")}
+                facts["framework"] = record["name"]
+            elif kind == "elsewhere":
+                facts["elsewhere"] = True
+            elif kind == "end":
+                facts |= {
+                    "whole": True,
+                    "enough": bool(record["enough"]),
+                    "error": str(record["error"]),
+                    "final": _tensors(record["final"]),
+                    "reached": {k: tuple(map(int, v)) for k, v in record["reached"].items()},
+                }
+            else:
+                raise ValueError(f"kind {kind!r}")
+        except _DAMAGED as error:
+            raise ValueError(f"record {number}: {error!r}"[:300]) from None
+    return Recording(attempts=tuple(attempts), **facts)
+
+
+def _attempt(record: Mapping[str, Any]) -> Attempt:
+    scale = record["scale"]
+    return Attempt(
+        optimizer=int(record["optimizer"]),
+        cls=str(record["class"]),
+        skipped=bool(record["skipped"]),
+        backwards=int(record["backwards"]),
+        scale=None if scale is None else float(scale),
+        settings=tuple(dict(one) for one in record["settings"]),
+        clips=tuple(
+            Clip(kind=str(one["kind"]), limit=float(one["limit"]), size=float(one["size"]))
+            for one in record["clips"]
+        ),
+        gradients=_tensors(record["gradients"]),
+        changes=_tensors(record["changes"]),
+        types=tuple(map(str, record["types"])),
+        draws=bool(record.get("draws")),
+    )
+
+
+def _tensors(values: Any) -> tuple[Told | None, ...]:
+    return tuple(
+        None if one is None else Told(int(one[0]), float(one[1]), float(one[2])) for one in values
+    )

@@ -1,0 +1,244 @@
+"""Run a user's script once, in a copy of its folder, and say how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from crosscast_parity.process import (
+    Job,
+    Outcome,
+    Running,
+    child_environment,
+    log_tail,
+    signal_name,
+    start,
+)
+from crosscast_parity.sessions import resident
+from crosscast_parity.side_by_side.recording import Recording, read
+from crosscast_parity.workspace import place_runner
+
+POLL_SECONDS = 0.05
+SLOW_POLL_SECONDS = 1.0
+RUNNER = "runner/crosscast_parity/inside/updates.py"
+MOST_PRINTED = 256 << 20
+"""Bytes; a script that prints more is ended."""
+MOST_COPIED = 2 << 30
+"""Bytes of a folder that is copied for every run."""
+LEFT_OUT = ("__pycache__", "node_modules", "site-packages")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Of one run. `seconds`; `memory`: bytes of all its processes, 0 for any; `updates`."""
+
+    seconds: float = 600.0
+    memory: int = 0
+    updates: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What is run: a folder, in it the texts that differ from what lies there, and a command.
+
+    `folder`: of the script, copied. `script`: its path below. `texts`: paths below to contents.
+    `lines`: paths to lines of which it is to be told whether they are reached.
+    """
+
+    framework: str
+    python: str
+    folder: Path
+    script: str
+    arguments: tuple[str, ...]
+    texts: Mapping[str, bytes]
+    lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    device: str = "cpu"
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a run recorded. `problem` says why that is not all of it; "" if it is."""
+
+    recording: Recording
+    problem: str = ""
+    missing: str = ""
+    """The Python module that it did not find, if that is the problem."""
+
+
+def size_of(folder: Path, most: int) -> int:
+    """Return the bytes that a copy of a folder takes, or some number above `most` if it is more."""
+    total = 0
+    for root, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if not _left_out(Path(root), one)]
+        for name in names:
+            path = Path(root, name)
+            if path.is_file() and not path.is_symlink():
+                total += path.stat().st_size
+        if total > most:
+            break
+    return total
+
+
+def _left_out(root: Path, name: str) -> bool:
+    hidden = name.startswith(".") and name != "."
+    return hidden or name in LEFT_OUT or (root / name / "pyvenv.cfg").exists()
+
+
+def _copy(folder: Path, copy: Path) -> None:
+    """Copy a folder; links to what is outside of it stay links, pipes and the like stay away."""
+
+    def ignore(root: str, names: list[str]) -> list[str]:
+        return [
+            name
+            for name in names
+            if ((path := Path(root, name)).is_dir() and _left_out(Path(root), name))
+            or not (path.is_dir() or path.is_file())
+        ]
+
+    shutil.copytree(folder, copy, symlinks=True, ignore=ignore)
+    for root, folders, names in os.walk(copy):
+        for path in (Path(root, name) for name in (*folders, *names)):
+            if path.is_symlink() and not path.readlink().is_absolute():
+                original = (folder / path.relative_to(copy)).resolve()
+                if not original.is_relative_to(folder):
+                    path.unlink()
+                    path.symlink_to(original)
+
+
+def _overlay(copy: Path, texts: Mapping[str, bytes]) -> None:
+    for path, text in texts.items():
+        target = copy / path
+        if not target.parent.resolve().is_relative_to(copy.resolve()):
+            raise OSError(f"{path} lies behind a link")
+        target.unlink(missing_ok=True)  # a link would lead to the user's own file
+        target.write_bytes(text)
+
+
+def run(
+    program: Program, limits: Limits, *, perturb: bool = False, poison: int | None = None
+) -> Ran:
+    """Run a script in a new copy of its folder; the copy is gone afterwards.
+
+    Args:
+        program: what is run.
+        limits: when it is ended.
+        perturb: whether to change weights and gradients by what rounding changes.
+        poison: number of the attempt whose gradients are to overflow.
+    """
+    with tempfile.TemporaryDirectory(prefix="crosscast-", ignore_cleanup_errors=True) as name:
+        root = Path(name)
+        copy = root / "program" / (program.folder.name or "folder")
+        copy.parent.mkdir()
+        try:
+            _copy(program.folder, copy)
+            _overlay(copy, program.texts)
+            place_runner(root)
+        except (OSError, shutil.Error) as error:
+            return Ran(recording=Recording(), problem=f"its folder cannot be copied: {error}"[:300])
+        records, spec = root / "updates.jsonl", root / "spec.json"
+        spec.write_text(
+            json.dumps(
+                {
+                    "framework": program.framework,
+                    "script": str(copy / program.script),
+                    "arguments": list(program.arguments),
+                    "records": str(records),
+                    "most": limits.updates,
+                    "perturb": perturb,
+                    "poison": poison,
+                    "lines": {str(copy / path): one for path, one in program.lines.items()},
+                }
+            )
+        )
+        outcome = _watched(_job(program, root, copy, spec, limits), limits)
+        try:
+            recording = read(records)
+        except ValueError as error:
+            return Ran(recording=Recording(), problem=f"its records are damaged: {error}")
+        reached = {
+            Path(path).relative_to(copy).as_posix(): lines
+            for path, lines in recording.reached.items()
+        }
+        return _judged(outcome, replace(recording, reached=reached))
+
+
+def _job(program: Program, root: Path, copy: Path, spec: Path, limits: Limits) -> Job:
+    (root / "tmp").mkdir()
+    environment = child_environment(threads=1, device=program.device)
+    paths = [environment.get("PYTHONPATH", ""), str(root / "runner")]
+    environment |= {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "TMPDIR": str(root / "tmp"),
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        **program.environment,
+    }
+    return Job(
+        name="script",
+        command=(program.python, str(root / RUNNER), str(spec)),
+        folder=copy,
+        output=root,
+        timeout=limits.seconds,
+        environment=environment,
+    )
+
+
+def _watched(job: Job, limits: Limits) -> Outcome:
+    """Wait for a process; end it with all that it started, at the latest at its limits."""
+    child = start(job)
+    if isinstance(child, Outcome):
+        return child
+    message, looked = "", time.monotonic()
+    try:
+        while child.process.poll() is None and not message:
+            time.sleep(POLL_SECONDS)
+            if child.seconds > limits.seconds:
+                message = f"it was ended after {limits.seconds:g} s"
+            elif time.monotonic() - looked > SLOW_POLL_SECONDS:
+                looked = time.monotonic()
+                message = _beyond(child, limits)
+    finally:
+        child.kill()
+    return Outcome(
+        kind="timeout" if message else "finished",
+        message=message,
+        exit_code=child.process.returncode,
+        log_tail=log_tail(job.log),
+    )
+
+
+def _beyond(child: Running, limits: Limits) -> str:
+    if child.job.log.stat().st_size > MOST_PRINTED:
+        return f"it was ended after it had printed {MOST_PRINTED >> 20} MiB"
+    if limits.memory and resident(child.process.pid) > limits.memory:
+        return f"it was ended: it used more than {limits.memory / 2**30:g} GiB"
+    return ""
+
+
+def _judged(outcome: Outcome, recording: Recording) -> Ran:
+    """Say what is wrong with a run; one that made as many updates as were asked for is fine."""
+    problem, missing = outcome.message, ""
+    lines: Sequence[str] = [one for one in outcome.log_tail.splitlines() if one.strip()]
+    last = f": {lines[-1].strip()[:200]}" if lines else ""
+    code = outcome.exit_code
+    if problem or outcome.kind == "cannot_run":
+        pass
+    elif code is not None and code < 0:
+        problem = f"it was ended by {signal_name(-code)}"
+    elif code:
+        problem = f"it ended with exit code {code}{last}"
+        if "No module named" in recording.error:
+            missing = recording.error.partition("'")[2].partition("'")[0]
+    elif not recording.whole:
+        problem = "it ended without coming to the end of the script"
+    elif not recording.attempts:
+        problem = "no optimizer made a step"
+    if recording.elsewhere:
+        problem = "it trains in processes that it starts; only one process can be looked at"
+    return Ran(recording=recording, problem=problem, missing=missing)

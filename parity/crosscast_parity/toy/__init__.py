@@ -1,0 +1,1 @@
+"""Steps on a toy: an emitted training step beside the reference, window by window."""

@@ -1,0 +1,64 @@
+"""Lets a worker run an emitted step on a toy, and reads what it saw."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosscast.recipe import OpTypes, Recipe
+from crosscast_parity.toy.compare import Seen
+from crosscast_parity.toy.model import Toy
+from crosscast_parity.toy.worker import TIMEOUT, Worker, WorkerFailure
+
+
+def of_step(recipe: Recipe) -> Recipe:
+    """Return the recipe without what is about the model, which a step refuses (CC212)."""
+    precision = recipe.precision.model_copy(update={"ops": OpTypes()})
+    overrides = {
+        name: {key: value for key, value in settings.items() if key != "compile"}
+        for name, settings in recipe.overrides.items()
+    }
+    changes = {"precision": precision, "activation_checkpointing": False, "overrides": overrides}
+    return recipe.model_copy(update=changes)
+
+
+def run_text(worker: Worker, text: str, toy: Toy) -> Seen:
+    """Run the text of an emitted step and return what the worker saw.
+
+    Raises:
+        WorkerFailure: The step raised, or the worker is gone.
+    """
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "case"
+        folder.mkdir()
+        (folder / "step.py").write_text(text)
+        send(worker, folder, toy)
+        return receive(worker, folder)[0]
+
+
+def send(worker: Worker, folder: Path, toy: Toy) -> None:
+    """Hand over `step.py` in a folder with a toy; `receive` must follow."""
+    toy.save(folder)
+    worker.send({"action": "windows", "folder": str(folder.absolute())})
+
+
+def receive(worker: Worker, folder: Path, timeout: float = TIMEOUT) -> tuple[Seen, float]:
+    """Return what the worker saw of the step that it was sent, and the seconds it took.
+
+    Raises:
+        WorkerFailure: The step raised, or the worker is gone.
+    """
+    answer: Mapping[str, Any] = worker.receive(timeout)
+    if "error" in answer:
+        raise WorkerFailure("the step raised", answer["error"])
+    tensors: list[dict[str, np.ndarray]] = [{} for _ in answer["rows"]]
+    with np.load(folder / "steps.npz", allow_pickle=False) as file:
+        for key in file.files:
+            number, _, name = key.partition("/")
+            tensors[int(number)][name] = file[key]
+    counters = [(good, bad) for good, bad in answer["counters"]]
+    return Seen(answer["rows"], counters, tensors, answer["names"]), answer["seconds"]

@@ -1,0 +1,209 @@
+"""The stage of a proof on the toy: an emitted step beside the reference, every window of it.
+
+The step of a target runs in a process of its framework, the recipe in the reference interpreter;
+both get the same gradients and the same overflows. Counts, rate, scale and the counters of the
+scaler must be equal after every window (L0b), loss, norm, weights, moments and averages within the
+rounding of one step (L1b, `toy.bounds`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from crosscast.canonical import canonical_plan
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe import Recipe
+from crosscast.target import Form, find_target
+from crosscast_parity.checks import Check, Level, Result, windows
+from crosscast_parity.planning import Stage
+from crosscast_parity.process import Outcome
+from crosscast_parity.stages import proof_stages
+from crosscast_parity.tally import OnProgress, Progress
+from crosscast_parity.toy.compare import Difference, Report, Seen, compare
+from crosscast_parity.toy.course import course_of
+from crosscast_parity.toy.model import Toy, make_toy
+from crosscast_parity.toy.running import of_step, receive, send
+from crosscast_parity.toy.worker import TOYS, Worker, WorkerFailure
+
+STAGE = "toy"
+TIMEOUT = 600.0
+"""Seconds for all windows of one run."""
+CHECKS: tuple[tuple[Level, str], ...] = (("L0b", "trace"), ("L1b", "tensors"))
+
+
+class CompileForm(Protocol):
+    """Writes directory/<target>/train.py and the rest, or step.py for the form `step`."""
+
+    def __call__(
+        self, recipe: Recipe, targets: Sequence[str], directory: Path, *, form: Form = "script"
+    ) -> object:
+        """Compile a recipe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyRun:
+    """One step that came to its end: its recipe, what it was given and what it did."""
+
+    name: str
+    framework: str
+    recipe: Recipe
+    toy: Toy
+    seen: Seen
+    report: Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnToy:
+    """What came of the stage. `unable`: why nothing could be run here; empty if something was."""
+
+    checks: tuple[Check, ...] = ()
+    runs: tuple[ToyRun, ...] = ()
+    unable: str = ""
+
+
+def step_on_toy(
+    recipe: Recipe,
+    target: str,
+    folder: Path,
+    *,
+    compile_to: CompileForm,
+    on_progress: OnProgress,
+) -> OnToy:
+    """Run the step of a target and hold every window against the reference.
+
+    Two runs, as everywhere in a proof: a recipe in which every feature is active, and the recipe's
+    own values.
+
+    Args:
+        recipe: with a model that the harness has.
+        target: what is compiled to.
+        folder: for the steps and what they leave.
+        compile_to: the compiler.
+        on_progress: called whenever a run begins or ends.
+
+    Raises:
+        DiagnosticError: the step is refused, or nothing could be written (CC708).
+    """
+    worker = Worker(target)
+    if worker.framework not in TOYS:
+        return OnToy(unable=f"the harness has no toy for {worker.framework}")
+    checks: list[Check] = []
+    runs: list[ToyRun] = []
+    try:
+        for stage in proof_stages(recipe):
+            derived = of_step(stage.derive(recipe))
+            compile_to(derived, [target], folder / stage.name, form="step")
+            title = f"{target} {STAGE}/{stage.name}"
+            try:
+                with _told(title, on_progress):
+                    run = _run(worker, derived, stage, folder / stage.name)
+            except WorkerFailure as failure:
+                if failure.kind == "cannot_run":
+                    return OnToy(unable=failure.why)
+                checks.append(_broken(failure, stage.name))
+            else:
+                runs.append(run)
+                checks += _checks(run)
+    except OSError as error:
+        message = f"{error.filename or folder}: {error.strerror or error}"
+        raise DiagnosticError(Diagnostic(code="CC708", message=message)) from None
+    finally:
+        worker.stop()
+    return OnToy(checks=tuple(checks), runs=tuple(runs))
+
+
+@contextmanager
+def _told(title: str, on_progress: OnProgress) -> Iterator[None]:
+    """Tell of the beginning and the end of a run. Beside the runs of a BERT it is little work."""
+    on_progress(Progress("started", title, None, 0.0, 1.0))
+    began, outcome = time.monotonic(), Outcome(kind="finished")
+    try:
+        yield
+    except WorkerFailure as failure:
+        outcome = Outcome(kind=failure.kind, message=failure.why)
+        raise
+    finally:
+        outcome = replace(outcome, seconds=time.monotonic() - began)
+        on_progress(Progress("ended", title, outcome, 0.0, 1.0))
+
+
+def _run(worker: Worker, recipe: Recipe, stage: Stage, folder: Path) -> ToyRun:
+    """Let a worker run the step that was compiled to a folder, and compare."""
+    _check_version(worker)
+    toy = make_toy(recipe, course_of(recipe, stage))
+    step = next(iter(sorted(folder.glob("*/step.py"))))
+    send(worker, step.parent, toy)
+    seen, _ = receive(worker, step.parent, TIMEOUT)
+    report = compare(canonical_plan(recipe), toy, seen, worker.framework)
+    return ToyRun(
+        name=stage.name,
+        framework=worker.framework,
+        recipe=recipe,
+        toy=toy,
+        seen=seen,
+        report=report,
+    )
+
+
+def _check_version(worker: Worker) -> None:
+    """Refuse a version of the framework that the target is not for, as emitted scripts do."""
+    dialect = find_target(worker.target).dialect
+    version = worker.ask({"action": "version"})["version"]
+    found = ".".join(re.findall(r"\d+", version)[:2])
+    # Development builds may call themselves 0.0.0.
+    if found.strip("0.") and not dialect.covers(found):
+        words = f"the step is for {dialect.title}, not for {version}"
+        raise WorkerFailure(words, kind="cannot_run")
+
+
+def _checks(run: ToyRun) -> Iterator[Check]:
+    """Return one check for each level. What follows the first difference is not compared."""
+    report, count = run.report, len(run.seen.rows)
+    first = report.differences[0].window if report.differences else report.reached
+    for level, name in CHECKS:
+        own = [one for one in report.differences if one.level == level]
+        result: Result = "unclear"
+        if own:
+            result, words = "fail", _first(own)
+        elif report.differences:
+            words = f"nothing up to window {first}, where more is compared no longer"
+        elif report.undecided:
+            words = f"equal up to window {first}, where one rounding decides about an overflow"
+        elif report.beyond and level == "L1b":
+            words = f"equal up to window {first}, whose infinite gradients nothing looks for"
+        else:
+            skipped = sum(bool(row["skipped"]) for row in run.seen.rows)
+            result, words = "pass", f"equal in {windows(count)}, {skipped} of them overflowed"
+        yield Check(
+            level=level,
+            name=name,
+            result=result,
+            wording=words,
+            window=first if result == "fail" else None,
+            stage=STAGE,
+            run=run.name,
+        )
+
+
+def _first(differences: Sequence[Difference]) -> str:
+    more = len(differences) - 1
+    return str(differences[0]) + (f" (and {more} more in this window)" if more else "")
+
+
+def _broken(failure: WorkerFailure, run: str) -> Check:
+    """Return the check of a step that came to no end; one that was too slow may still be right."""
+    last = failure.log.strip().splitlines()[-1:] if failure.kind == "failed" else []
+    return Check(
+        level="L0b",
+        name="trace",
+        result="unclear" if failure.kind == "timeout" else "fail",
+        wording=": ".join([failure.why, *last]),
+        stage=STAGE,
+        run=run,
+    )

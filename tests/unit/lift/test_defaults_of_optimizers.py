@@ -1,0 +1,68 @@
+"""Settings of an optimizer of which a source says only a part."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lift.analyse import analyse
+from crosscast.lift.drafting import lift
+from crosscast.lift.filled import Filled
+from crosscast.lift.written import comment
+from crosscast.source import Source
+
+KERAS = """\
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+model.compile(tf.keras.optimizers.{call}, "mse")
+model.fit(data, epochs=3)
+"""
+PADDLE = """\
+import paddle
+model = paddle.nn.Linear(128, 4)
+optimizer = paddle.optimizer.{call}
+for inputs, labels in batches():
+    loss = paddle.nn.functional.cross_entropy(model(inputs), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+
+
+def betas(text: str) -> Filled:
+    return lift(analyse([Source("train.py", text)])).fields["optimizer.betas"]
+
+
+@pytest.mark.parametrize(
+    ("text", "call", "value", "said"),
+    [
+        (KERAS, "Adam(1e-4, beta_2=0.98)", [0.9, 0.98], "train.py:3 (beta1: default of keras"),
+        (KERAS, "AdamW(1e-4, beta_1=0.8)", [0.8, 0.999], "train.py:3 (beta2: default of keras"),
+        (PADDLE, "Adam(0.05, beta1=0.8)", [0.8, 0.999], "train.py:3 (beta2: default of paddle"),
+        (PADDLE, "Lamb(0.05, beta2=0.95)", [0.9, 0.95], "train.py:3 (beta1: default of paddle"),
+    ],
+)
+def test_the_other_beta_is_the_default(text: str, call: str, value: list[float], said: str) -> None:
+    found = betas(text.format(call=call))
+    assert (found.value, found.how) == (value, "source")
+    assert comment(found).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [("beta1=0.8, beta2=B2", [0.8, 0.999]), ("beta1=B1, beta2=0.95", [0.9, 0.95])],
+)
+def test_a_beta_that_cannot_be_known_is_left_to_fill_in(given: str, value: list[float]) -> None:
+    found = betas(PADDLE.format(call=f"Adam(0.05, {given})"))
+    assert (found.value, found.how) == (value, "stand_in")
+
+
+def test_one_that_cannot_be_known_has_no_default_beside_it() -> None:
+    found = betas(PADDLE.format(call="Adam(0.05, beta2=B2)"))
+    assert (found.value, found.how) == ([0.9, 0.999], "stand_in")
+
+
+def test_both_and_none() -> None:
+    both = betas(PADDLE.format(call="Adam(0.05, beta1=0.7, beta2=0.8)"))
+    assert (both.value, both.how, comment(both)) == ([0.7, 0.8], "source", "train.py:3")
+    none = betas(PADDLE.format(call="Adam(0.05)"))
+    assert (none.value, none.how) == ([0.9, 0.999], "default")

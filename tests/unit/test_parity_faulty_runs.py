@@ -1,0 +1,65 @@
+"""How much of a run with injected overflows is recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crosscast.recipe import Recipe
+from crosscast_parity.contestants import Contestant
+from crosscast_parity.exchange import Inputs
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.planning import LARGE, RunSpec, plain_runs
+from crosscast_parity.stages import make_stages
+from crosscast_parity.variants import weights_of
+from parity_fakes import make_recipe
+
+HALF = {"mode": "mixed", "compute_dtype": "float16"}
+MODEL = {
+    "layers": 4,
+    "hidden_size": 256,
+    "attention_heads": 4,
+    "intermediate_size": 1024,
+    "vocab_size": 8000,
+}
+
+
+@pytest.mark.parametrize(
+    ("windows", "recorded"),
+    [
+        ((2, 3, 6), 8),
+        ((0,), 2),
+        ((0, 2, 3, 14, 15), 5),
+        ((2, 3, 4, 5, 6), 8),
+        ((2, 3, 4, 5, 6, 7), 0),
+        ((9,), 0),
+    ],
+)
+def test_the_run_with_faults_is_recorded_up_to_an_update_after_a_skip(
+    windows: tuple[int, ...], recorded: int
+) -> None:
+    assert faulty_run(make_recipe(precision=HALF), windows).record == recorded
+
+
+def test_of_a_large_model_the_run_with_faults_is_not_recorded() -> None:
+    recipe = make_recipe(precision=HALF, model=MODEL)
+    assert weights_of(recipe) >= LARGE
+    assert faulty_run(recipe, (2,)).record == 0
+
+
+def faulty_run(recipe: Recipe, windows: tuple[int, ...]) -> RunSpec:
+    (stage,) = make_stages(recipe, "model", windows=None, twins=0)
+    faults = tuple(Fault(window, 0, "inf") for window in windows)
+    contestant = Contestant(name="torch", target="torch", recipe=recipe)
+    inputs = Inputs(
+        train=Path("train"),
+        eval=Path("eval"),
+        few=Path("few"),
+        weights=Path("bert"),
+        stress=Path("stress"),
+        twins=(),
+    )
+    specs = plain_runs(contestant, recipe, stage, inputs, faults)
+    (found,) = [spec for spec in specs if spec.name == "faults"]
+    return found

@@ -1,0 +1,279 @@
+"""What a proof makes of runs that stand in for real ones; how recordings and places are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
+from crosscast_parity.side_by_side.proof import Execution, prove
+from crosscast_parity.side_by_side.recording import Recording, Told, read
+from crosscast_parity.side_by_side.running import Limits, Program, Ran
+from recorded_runs import SKIP, attempt, off, recording, times
+
+PROGRAM = Program(
+    framework="torch",
+    python="python",
+    folder=Path(),
+    script="train.py",
+    arguments=(),
+    texts={"train.py": b"a = 1\n"},
+)
+NEW = replace(PROGRAM, texts={"train.py": b"a = 2\n"})
+REACHED = {"train.py": (1,)}
+
+
+class Runs:
+    """Gives back recordings in place of runs, in order of what is asked for."""
+
+    def __init__(self, **ran: Sequence[Recording | Ran]) -> None:
+        self.ran = {name: list(found) for name, found in ran.items()}
+        self.asked: list[str] = []
+
+    def __call__(self, program: Program, limits: Limits, **how: Any) -> Ran:
+        name = "old" if program is PROGRAM else "new"
+        name += "_moved" * ("perturb" in how) + "_poisoned" * ("poison" in how)
+        self.asked.append(name)
+        found = self.ran[name].pop(0)
+        if isinstance(found, Ran):
+            return found
+        return Ran(recording=replace(found, reached=REACHED))
+
+
+def proven(**ran: Sequence[Recording | Ran]) -> tuple[Execution, list[str]]:
+    runs = Runs(**ran)
+    return prove(PROGRAM, NEW, Limits(), run=runs), runs.asked
+
+
+def test_equal_runs_are_the_same_and_need_no_more() -> None:
+    found, asked = proven(old=[times(3), times(3)], new=[times(3)])
+    assert (found.outcome, found.updates, found.exact) == ("same", 3, True)
+    assert found.wording == "3 updates on both sides, no difference"
+    assert asked == ["old", "old", "new"]
+
+
+def test_a_difference_is_only_believed_when_both_sides_repeat_theirs() -> None:
+    other = times(3, backwards=1)
+    found, asked = proven(old=[times(3), times(3)], new=[other, other], old_moved=[times(3)])
+    assert found.outcome == "different"
+    assert found.wording == "update 1: after 1 backward passes instead of 2"
+    assert found.differs == "accumulation.steps"
+    assert asked == ["old", "old", "new", "old_moved", "new"]
+    found, _ = proven(old=[times(3), times(3)], new=[other, times(3)], old_moved=[times(3)])
+    assert found.outcome == "cannot be verified here"
+    assert found.wording.startswith("two runs of the migrated script differ: update 1:")
+
+
+def test_an_original_that_does_not_repeat_itself_proves_nothing() -> None:
+    found, asked = proven(old=[times(3), times(3, **off(1e-9))])
+    assert found.outcome == "cannot be verified here"
+    assert found.wording == "two runs of the original differ: in the last bits"
+    assert asked == ["old", "old"]
+
+
+def test_an_original_that_fails_proves_nothing() -> None:
+    gone = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="apex")
+    found, _ = proven(old=[gone])
+    assert found.outcome == "cannot be verified here"
+    assert found.wording == "the original: it ended with exit code 1: x"
+    assert found.hint == "--old-python names an interpreter that has apex"
+    once: list[Recording | Ran] = [
+        times(3),
+        Ran(recording=Recording(), problem="it was ended after 5 s"),
+    ]
+    found, _ = proven(old=once)
+    assert found.wording == "the original, run again: it was ended after 5 s"
+
+
+def test_a_migrated_script_that_fails_is_different() -> None:
+    failed = Ran(recording=times(2), problem="it was ended by SIGSEGV")
+    found, _ = proven(old=[times(3), times(3)], new=[failed])
+    assert found.outcome == "different"
+    assert found.wording == (
+        "update 3: the migrated script: it was ended by SIGSEGV; the original makes 3 updates"
+    )
+
+
+def test_a_migrated_script_whose_framework_is_missing_proves_nothing() -> None:
+    missing = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="keras")
+    found, _ = proven(old=[times(3), times(3)], new=[missing])
+    assert found.outcome == "cannot be verified here"
+    assert found.hint == "install keras for python"
+
+
+def test_other_types_are_not_compared() -> None:
+    half = times(3, types=("float16",))
+    found, _ = proven(old=[half, half], new=[times(3)])
+    assert found.outcome == "cannot be verified here"
+    assert "the original computes in float16, the migrated script in float32" in found.wording
+
+
+def test_random_numbers_of_another_version_are_no_accusation() -> None:
+    drawn = replace(times(3, draws=True), version="2")
+    other = replace(times(3, backwards=1), version="3")
+    found, asked = proven(old=[drawn, drawn], new=[other], old_moved=[drawn])
+    assert found.outcome == "cannot be verified here"
+    assert found.wording.startswith("both sides draw random numbers, which 3 draws otherwise")
+    assert asked[-1] == "old_moved"
+    same = replace(other, version="2")
+    found, _ = proven(old=[drawn, drawn], new=[same, same], old_moved=[drawn])
+    assert found.outcome == "different"
+
+
+def test_an_update_that_rounding_decides_proves_nothing() -> None:
+    chaos = times(3, changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
+    found, _ = proven(old=[times(3), times(3)], new=[times(3, **off(1e-3))], old_moved=[chaos])
+    assert found.outcome == "cannot be verified here"
+    assert found.wording.startswith("rounding alone moves the first update")
+
+
+def test_lines_that_nobody_reaches_prove_nothing() -> None:
+    runs = Runs(old=[times(3), times(3)], new=[Ran(recording=times(3))])
+    found = prove(PROGRAM, NEW, Limits(), run=runs)
+    assert found.outcome == "cannot be verified here"
+    assert found.wording == "no line that changes is reached: train.py:1"
+
+
+SCALED = times(3, scale=8.0)
+SKIPS = recording(attempt(scale=8.0), attempt(scale=8.0), SKIP, attempt(scale=4.0))
+NO_SKIP = recording(attempt(scale=8.0), attempt(scale=8.0), attempt(scale=8.0), attempt(scale=4.0))
+
+
+def test_an_overflow_is_injected_where_both_sides_scale() -> None:
+    sides = {"old": [SCALED, SCALED], "new": [SCALED]}
+    found, asked = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[SKIPS])
+    assert found.outcome == "same"
+    assert found.wording.endswith("; an injected overflow is skipped by both")
+    assert found.shown["loss_scaling.mode"] == "both skip the update whose gradients overflow"
+    assert asked[3:] == ["old_poisoned", "new_poisoned"]
+    sides = {"old": [SCALED, SCALED], "new": [SCALED]}
+    found, _ = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[NO_SKIP])
+    assert found.outcome == "different"
+    assert found.wording == (
+        "update 3: with an overflow injected, the original skips it, the migrated script does not"
+    )
+    assert found.differs == "loss_scaling.mode"
+
+
+def test_what_keras_2_counts_after_a_skip_is_not_compared() -> None:
+    def of(version: str, one: Recording) -> Recording:
+        return replace(one, framework="tensorflow", version=version)
+
+    later = attempt(scale=4.0, changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
+    new = recording(*SKIPS.attempts[:3], later)
+    for version, outcome in (("3", "same"), ("2", "different")):
+        found, _ = proven(
+            old=[of("2", SCALED), of("2", SCALED)],
+            new=[of(version, SCALED), of(version, SCALED)],
+            old_poisoned=[of("2", SKIPS)],
+            new_poisoned=[of(version, new)],
+        )
+        assert found.outcome == outcome
+    other = recording(*SKIPS.attempts[:3], attempt(scale=2.0))
+    found, _ = proven(
+        old=[of("2", SCALED), of("2", SCALED)],
+        new=[of("3", SCALED)],
+        old_poisoned=[of("2", SKIPS)],
+        new_poisoned=[of("3", other)],
+    )
+    assert found.differs == "loss_scaling.init_scale"
+
+
+def test_an_original_that_stops_at_an_overflow_leaves_skipping_open() -> None:
+    stops = Ran(recording=Recording(), problem="it ended with exit code 1: inf")
+    found, asked = proven(old=[SCALED, SCALED], new=[SCALED], old_poisoned=[stops])
+    assert found.outcome == "same"
+    assert "loss_scaling.mode" not in found.shown
+    assert "skipping is not shown" in found.notes[-1]
+    assert asked[-1] == "old_poisoned"
+
+
+# recordings
+
+UPDATE: dict[str, Any] = {
+    "kind": "update",
+    "optimizer": 0,
+    "class": "SGD",
+    "skipped": False,
+    "backwards": 1,
+    "scale": None,
+    "settings": [{"lr": 0.1, "tensors": 1}],
+    "clips": [],
+    "gradients": [[1, 1.0, float("inf")]],
+    "changes": [None],
+    "types": [],
+}
+END: dict[str, Any] = {"kind": "end", "enough": True, "final": [], "error": "", "reached": {}}
+
+
+def test_a_recording_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "updates.jsonl"
+    assert read(path) == Recording()
+    path.write_text(json.dumps(UPDATE) + "\n" + json.dumps(END)[:-9])
+    found = read(path)
+    assert (len(found.attempts), found.whole) == (1, False)
+    path.write_text(json.dumps(UPDATE) + "\n" + json.dumps(END) + "\n")
+    assert read(path).whole
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "[]",
+        "{}",
+        '{"kind": "other"}',
+        json.dumps({**UPDATE, "gradients": [[1]]}),
+        json.dumps({**UPDATE, "gradients": 3}),
+        json.dumps({**UPDATE, "settings": [3]}),
+        json.dumps({**UPDATE, "scale": "high"}),
+        json.dumps({**END, "reached": []}),
+        "\0\0",
+        "[" * 100_000,
+        json.dumps({**UPDATE, "gradients": [[float("inf"), 1, 1]]}),
+    ],
+)
+def test_a_damaged_recording_says_where(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "updates.jsonl"
+    path.write_text(json.dumps(UPDATE) + "\n" + line + "\n")
+    with pytest.raises(ValueError, match=r"^record 2: "):
+        read(path)
+
+
+# places
+
+BEFORE = b"""\
+import old
+'''text'''
+x = call(
+    1,
+)
+if x:
+    y = 2
+z = 3
+"""
+
+
+def test_places_are_statements() -> None:
+    after = BEFORE.replace(b"old", b"new").replace(b"text", b"words").replace(b"1,", b"2,")
+    after = after.replace(b"    y = 2\n", b"")
+    found = places_of({"a.py": BEFORE}, {"a.py": after.replace(b"if x:\n", b"if x: pass\n")})
+    assert [(one.line, one.before, one.after) for one in found] == [
+        (3, (3,), (3,)),
+        (6, (6, 7), (6,)),
+    ]
+    assert lines_to_watch(found, after=False) == {"a.py": (3, 6, 7)}
+    assert lines_to_watch(found, after=True) == {"a.py": (3, 6)}
+    assert unreached(found, {}, {"a.py": (3,)}) == [found[1]]
+
+
+def test_a_deleted_line_is_sought_before() -> None:
+    found = places_of({"a.py": BEFORE}, {"a.py": BEFORE.replace(b"z = 3\n", b"")})
+    assert [(one.line, one.after) for one in found] == [(8, ())]
+    assert unreached(found, {"a.py": (8,)}, {}) == []
+    assert unreached(found, {}, {"a.py": (8,)}) == found

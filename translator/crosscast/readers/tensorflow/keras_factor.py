@@ -1,0 +1,41 @@
+"""Reads the loss scale of Keras 3 without LossScaleOptimizer: a factor of the optimizer itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.values import Known, Value
+from crosscast.readers.python.calls import plain
+from crosscast.readers.tensorflow.keras_optimizers import compiled, is_given, optimizer_calls
+
+if TYPE_CHECKING:
+    from crosscast.diagnostics import Span
+    from crosscast.pysource.project import Program
+
+
+def is_told_not_to_scale(program: Program) -> bool:
+    """Whether every `compile` has auto_scale_loss=False, so that none wraps its optimizer."""
+    calls = list(compiled(program))
+    return bool(calls) and all(plain(one.argument("auto_scale_loss")) is False for one in calls)
+
+
+def fixed_scale(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the fixed scale, or that nothing scales, of a program that is told not to scale."""
+    places = [one.module.span(one.node) for one in compiled(program)]
+    given = list(factors(program))
+    if not given:
+        yield fact_of("loss_scaling.mode", Known("none"), *places, reader=reader)
+    for value, span in given:
+        yield fact_of("loss_scaling.mode", Known("static"), span, *places, reader=reader)
+        yield fact_of("loss_scaling.scale", value, span, reader=reader)
+
+
+def factors(program: Program) -> Iterator[tuple[Value, Span]]:
+    """Yield the loss_scale_factor of optimizers, by which their scale_loss() multiplies."""
+    for _, call in optimizer_calls(program):
+        value = is_given(call, "loss_scale_factor")
+        if value is not None:
+            yield value, call.module.span(call.node)
