@@ -9,9 +9,11 @@ from crosscast.capability import Row
 from crosscast.codes import Code
 from crosscast.defaults import Defaults
 from crosscast.emit import template_root
+from crosscast.memory.records import Device, TracedModel
 from crosscast.recipe import Recipe, Section
 from crosscast.target import Dialect, Form, Lowered
 from crosscast_torch import lower as lowering
+from crosscast_torch import memory
 from crosscast_torch.codes import CODES
 from crosscast_torch.defaults import DEFAULTS
 from crosscast_torch.dialects import DIALECTS
@@ -38,6 +40,12 @@ class TorchBackend:
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
         return lowering.lower(recipe, dialect, self.templates, form)
+
+    def rehearse(
+        self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
+    ) -> memory.TorchRehearsal:
+        """Return what a window of the emitted script allocates."""
+        return memory.rehearse(recipe, dialect, device, traced)
 
 
 BACKEND = TorchBackend()

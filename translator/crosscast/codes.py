@@ -1,9 +1,9 @@
 """The table of diagnostic codes of the core: one stable code, one meaning, one paragraph of help.
 
 Ranges: CC0xx reading a file, CC1xx the recipe's fields, CC2xx fields against each other,
-CC3xx what a backend adapts or cannot express, CC4xx this machine, CC5xx writing files,
-CC6xx data sets, CC7xx parity, CC8xx plans, CC95x lint, CC96x training states. Backends bring their
-own CC3xx codes with their rows.
+CC3xx what a backend adapts or cannot express, CC4xx this machine, CC45x memory, CC5xx writing
+files, CC6xx data sets, CC7xx parity, CC8xx plans, CC95x lint, CC96x training states. Backends
+bring their own CC3xx codes with their rows.
 """
 
 from __future__ import annotations
@@ -94,6 +94,12 @@ _TABLE = (
         "and nothing to run. `crosscast matrix --dialects` lists all targets.",
     ),
     Code("CC401", "package missing", "Install the named extra."),
+    Code(
+        "CC450",
+        "memory of a model of your own",
+        "Only a trace in the framework's own process can tell what it keeps for backward.",
+    ),
+    Code("CC451", "memory not modelled", "Training scripts of PyTorch are; see docs/memory.md."),
     Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
     Code("CC502", "cannot write", "The system refused to write; nothing was changed."),
     Code("CC503", "output path leaves the folder", "An output name must stay inside -o DIR."),

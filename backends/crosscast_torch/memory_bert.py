@@ -1,0 +1,276 @@
+"""The emitted BERT as a rehearsal: `templates/torch/model.py.j2` line by line.
+
+Names of Python functions hold tensors until they end; `free` stands where they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from crosscast.bert_shapes import bert_shapes
+from crosscast.memory.tape import Block, Node, Tape, Value, Weight
+from crosscast.recipe import BertModel, Recipe
+from crosscast_torch.types import explicit_types
+
+
+@dataclass(slots=True)
+class Types:
+    """In which type each class of operations computes, as the emitted model has it."""
+
+    matmul: str
+    pointwise: str = "float32"
+    reductions: str = "float32"
+    embeddings: str = "float32"
+    losses: str = "float32"
+    autocast: bool = False
+
+
+def types_of(recipe: Recipe) -> Types:
+    """Return the types of a recipe's operations."""
+    half = recipe.precision.compute_dtype
+    if recipe.precision.mode == "none":
+        return Types("float32")
+    chosen = recipe.precision.ops.model_dump()
+    classes = {name: half if kind == "compute" else "float32" for name, kind in chosen.items()}
+    return Types(**classes, autocast=not explicit_types(recipe))
+
+
+@dataclass(slots=True)
+class Bert:
+    """A BERT classifier on a tape."""
+
+    tape: Tape
+    model: BertModel
+    types: Types
+    rows: int
+    length: int
+    weights: dict[str, Weight]
+    checkpointing: bool = False
+    cache: dict[int, Block] = field(default_factory=dict)
+    """Weights that autocast has cast, until its context ends."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a micro-batch."""
+        return self.rows * self.length
+
+    # layers
+
+    def cast(self, x: Value, dtype: str) -> Value:
+        """`x.to(dtype)`: the tensor itself, held once more, where it has the type."""
+        if x.dtype == dtype:
+            x.block.hold()
+            return x
+        return self.tape.op("cast", [x], x.count, dtype, category=x.block.category)
+
+    def become(self, x: Value, dtype: str) -> Value:
+        """`x = x.to(dtype)`."""
+        cast = self.cast(x, dtype)
+        self.tape.free(x)
+        return cast
+
+    def _cast_weight(self, weight: Weight, dtype: str) -> Block | None:
+        """Return the copy of a weight in another type, held once for the caller."""
+        if weight.dtype == dtype:
+            return None
+        if not self.types.autocast:
+            return self.tape.block(weight.count, dtype, "half_copies")
+        if id(weight) not in self.cache:
+            self.cache[id(weight)] = self.tape.block(weight.count, dtype, "half_copies")
+        return self.cache[id(weight)].hold()
+
+    def leave_autocast(self) -> None:
+        """Empty the cache of autocast, as the end of its context does."""
+        for block in self.cache.values():
+            block.drop()
+        self.cache.clear()
+
+    def linear(self, name: str, x: Value) -> Value:
+        """A dense layer."""
+        dtype = self.types.matmul
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        casts = [self._cast_weight(w, dtype) for w in (weight, bias)]
+        given = self.cast(x, dtype)
+        outputs = bias.count
+        rows = x.count // (weight.count // outputs)
+        kept = [casts[0]] if casts[0] is not None else []
+        owners = ((bias, dtype), (weight, dtype))
+        out = self.tape.op("linear", [given], rows * outputs, dtype, weights=owners, kept=kept)
+        self.tape.free(given)
+        for block in casts:
+            if block is not None:
+                block.drop()
+        return out
+
+    def norm(self, name: str, x: Value) -> Value:
+        """LayerNorm over the hidden axis."""
+        dtype = self.types.reductions
+        given = self.cast(x, dtype)
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        extra = 2 * x.count // weight.count
+        owners = ((weight, dtype), (bias, dtype))
+        out = self.tape.op("layer_norm", [given], x.count, dtype, weights=owners, extra=extra)
+        self.tape.free(given)
+        return out
+
+    def dropout(self, x: Value) -> Value:
+        """`x = F.dropout(x)`; nothing at all where the rate is 0."""
+        if not self.model.dropout:
+            return x
+        out = self.tape.op("dropout", [x], x.count, x.dtype, extra=x.count)
+        self.tape.free(x)
+        return out
+
+    def embedding(self, name: str, count: int) -> Value:
+        """A lookup of so many ids."""
+        weight = self.weights[f"bert.embeddings.{name}_embeddings.weight"]
+        numbers = count * self.model.hidden_size
+        out = self.tape.op(
+            "embedding", [], numbers, weight.dtype, weights=((weight, weight.dtype),)
+        )
+        return self.become(out, self.types.embeddings)
+
+    def add(self, a: Value, b: Value, count: int | None = None) -> Value:
+        """A sum, in the wider type."""
+        dtype = a.dtype if a.dtype == b.dtype else "float32"
+        return self.tape.op("add", [a, b], count or a.count, dtype)
+
+    # the model
+
+    def attention(self, prefix: str, x: Value, mask: Value) -> Value:
+        """`SelfAttention.forward`."""
+        tape, types = self.tape, self.types
+        named = []
+        for part in ("query", "key", "value"):
+            dense = self.linear(f"{prefix}.{part}", x)
+            named.append(tape.view("unflatten", dense))
+            tape.free(dense)
+        q, k, v = named
+        scores_count = self.rows * self.model.attention_heads * self.length**2
+        left, right = self._merged(q), self._merged(k)
+        raw = tape.op("bmm", [left, right], scores_count, left.dtype)
+        tape.free(left, right)
+        raw = self.become(raw, types.reductions)
+        scores = tape.op("scale", [raw], scores_count, raw.dtype)
+        tape.free(raw)
+        shifted = self.add(scores, mask, scores_count)
+        weights = tape.op("softmax", [shifted], scores_count, shifted.dtype)
+        tape.free(shifted)
+        if self.model.dropout:
+            given = self.cast(weights, types.pointwise if not types.autocast else weights.dtype)
+            tape.free(weights)
+            weights = self.dropout(given)
+        left, right = self.cast(weights, types.matmul), self._merged(v)
+        context = tape.op("bmm", [left, right], x.count, types.matmul)
+        tape.free(left, right)
+        flat = tape.op("copy", [context], x.count, context.dtype)
+        tape.free(context, q, k, v, scores, weights)
+        return flat
+
+    def _merged(self, x: Value) -> Value:
+        """Batch and heads as one axis: a copy unless one of the two is 1."""
+        if self.rows == 1 or self.model.attention_heads == 1:
+            return self.cast(x, x.dtype)
+        return self.tape.op("copy", [x], x.count, x.dtype)
+
+    def add_norm(self, prefix: str, x: Value, residual: Value) -> Value:
+        """`AddNorm.forward`."""
+        dense = self.become(self.linear(f"{prefix}.dense", x), self.types.pointwise)
+        dense = self.dropout(dense)
+        beside = residual if self.types.autocast else self.cast(residual, self.types.pointwise)
+        total = self.add(beside, dense)
+        if beside is not residual or not self.types.autocast:
+            self.tape.free(beside)
+        out = self.norm(f"{prefix}.LayerNorm", total)
+        self.tape.free(total, dense)
+        return out
+
+    def layer(self, number: int, x: Value, mask: Value) -> Value:
+        """`EncoderLayer.forward`; `x` stays the caller's."""
+        prefix = f"bert.encoder.layer.{number}"
+        context = self.attention(f"{prefix}.attention.self", x, mask)
+        attended = self.add_norm(f"{prefix}.attention.output", context, x)
+        self.tape.free(context)
+        inner = self.become(
+            self.linear(f"{prefix}.intermediate.dense", attended), self.types.pointwise
+        )
+        wide = self.tape.op("gelu", [inner], inner.count, inner.dtype)
+        self.tape.free(inner)
+        out = self.add_norm(f"{prefix}.output", wide, attended)
+        self.tape.free(wide, attended)
+        return out
+
+    def embeddings(self) -> Value:
+        """`Embeddings.forward`."""
+        tape = self.tape
+        words = self.embedding("word", self.tokens)
+        kinds = self.embedding("token_type", self.tokens)
+        x = self.add(words, kinds)
+        tape.free(words, kinds)
+        positions = self.embedding("position", self.length)
+        total = self.add(x, positions, x.count)
+        tape.free(positions)
+        out = self.norm("bert.embeddings.LayerNorm", total)
+        tape.free(total, x)
+        if self.model.dropout and not self.types.autocast:
+            out = self.become(out, self.types.pointwise)
+        return self.dropout(out)
+
+    def forward(self) -> Value:
+        """The logits."""
+        tape = self.tape
+        mask = tape.value(self.tokens, self.types.reductions, "batch", differentiable=False)
+        x = self.embeddings()
+        for number in range(self.model.layers):
+            after = self._maybe_checkpointed(number, x, mask)
+            tape.free(x)
+            x = after
+        first = tape.view("select", x, self.rows * self.model.hidden_size)
+        tape.free(x)
+        dense = self.become(self.linear("bert.pooler.dense", first), self.types.pointwise)
+        pooled = tape.op("tanh", [dense], dense.count, dense.dtype)
+        tape.free(first, dense, mask)
+        pooled = self.dropout(pooled)
+        logits = self.linear("classifier", pooled)
+        tape.free(pooled)
+        logits.block.recategorize("logits")
+        return logits
+
+    def _maybe_checkpointed(self, number: int, x: Value, mask: Value) -> Value:
+        tape = self.tape
+        if not self.checkpointing:
+            return self.layer(number, x, mask)
+        tape.keeping = False
+        out = self.layer(number, x, mask)
+        tape.keeping = True
+        out.differentiable = True
+        held = [x.block.hold(), mask.block.hold()]
+
+        def back(node: Node) -> None:
+            """Compute the layer again, then go back through it."""
+            start, phase, tape.phase = len(tape.nodes), tape.phase, "recompute"
+            again = self.layer(number, x, mask)
+            self.leave_autocast()
+            again.gradient, node.output.gradient = node.output.gradient, None
+            tape.free(again)
+            tape.phase = phase
+            tape.backward(again, start)
+            for block in node.kept:
+                block.drop()
+
+        tape.nodes.append(Node(tape.rows["add"], (x,), out, held, run=back))
+        return out
+
+
+def parameters_of(recipe: Recipe) -> dict[str, Weight]:
+    """Return the parameters of the emitted model, by name, in the types it computes with."""
+    assert isinstance(recipe.model, BertModel)
+    full = recipe.precision.mode == "full"
+    weights = {}
+    for name, shape in bert_shapes(recipe.model).items():
+        count = 1
+        for size in shape:
+            count *= size
+        half = full and "LayerNorm" not in name
+        weights[name] = Weight(count, recipe.precision.compute_dtype if half else "float32")
+    return weights

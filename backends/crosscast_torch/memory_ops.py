@@ -1,0 +1,50 @@
+"""What PyTorch keeps for backward and allocates, operation by operation.
+
+Sources: `derivatives.yaml` of PyTorch, and the allocations of PyTorch 2.13 on a CPU, which
+`benchmarks/memory.py` and `tests/frameworks/test_memory_torch.py` measure.
+"""
+
+from __future__ import annotations
+
+from crosscast.evidence import Evidence
+from crosscast.memory.tape import OpRow
+
+CPU: dict[str, OpRow] = {
+    "linear": OpRow(keeps=("first",), note="addmm keeps its input and the weight it is given"),
+    "bmm": OpRow(keeps=("input",)),
+    "copy": OpRow(grad="same", note="reshape of what cannot be a view: contiguous()"),
+    "unflatten": OpRow(note="a view; its gradient comes in another order and is copied"),
+    "cast": OpRow(),
+    "scale": OpRow(),
+    "add": OpRow(grad="same"),
+    "softmax": OpRow(keeps=("output",)),
+    "gelu": OpRow(keeps=("first",)),
+    "tanh": OpRow(keeps=("output",)),
+    "layer_norm": OpRow(keeps=("first", "extra"), extra_dtype="float32"),
+    "dropout": OpRow(keeps=("extra",), note="mask in the type of the input"),
+    "embedding": OpRow(note="keeps the ids, which the batch holds; its gradient is dense"),
+    "select": OpRow(note="a view; its gradient is zeros but for the row"),
+    "log_softmax": OpRow(keeps=("output",)),
+    "nll_loss": OpRow(keeps=("first", "second")),
+}
+
+CUDA: dict[str, OpRow] = (
+    CPU
+    | {
+        name: OpRow(
+            keeps=CPU[name].keeps,
+            grad=CPU[name].grad,
+            extra_dtype=CPU[name].extra_dtype,
+            evidence=Evidence.DOCUMENTED,
+        )
+        for name in CPU
+    }
+    | {
+        "dropout": OpRow(
+            keeps=("extra",),
+            extra_dtype="bool",
+            evidence=Evidence.DOCUMENTED,
+            note="native_dropout keeps a mask of one byte a number",
+        ),
+    }
+)

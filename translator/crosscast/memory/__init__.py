@@ -1,0 +1,1 @@
+"""How much memory a training step needs, computed without running it."""

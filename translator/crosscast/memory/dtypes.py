@@ -1,0 +1,14 @@
+"""Bytes per number of the types that training uses."""
+
+from __future__ import annotations
+
+BYTES = {
+    "float64": 8,
+    "int64": 8,
+    "float32": 4,
+    "int32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "uint8": 1,
+    "bool": 1,
+}

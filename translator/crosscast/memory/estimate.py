@@ -1,0 +1,98 @@
+"""How much memory a recipe needs on a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.memory.records import COMPONENTS, Component, Device, Estimate, TracedModel
+from crosscast.memory.simple import simple_formula
+from crosscast.memory.tape import Tape
+from crosscast.recipe import BertModel, Recipe
+from crosscast.target import Dialect, Target
+
+
+@runtime_checkable
+class Accountant(Protocol):
+    """A backend that can rehearse a step; an optional part of `crosscast.target.Backend`."""
+
+    def rehearse(
+        self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
+    ) -> Rehearsal:
+        """Return what a window of the emitted script allocates. Imports no framework."""
+
+
+class Rehearsal(Protocol):
+    """What a backend answers."""
+
+    @property
+    def tape(self) -> Tape:
+        """The tape after the window."""
+
+    @property
+    def fixed_bytes(self) -> int:
+        """What is held between windows."""
+
+    @property
+    def forward_bytes(self) -> int:
+        """What is held where the forward pass of a micro-batch ends."""
+
+    @property
+    def margin_bytes(self) -> int:
+        """What to keep free besides."""
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """A remark by component."""
+
+
+def estimate(
+    recipe: Recipe, target: Target, *, device: Device, traced: TracedModel | None = None
+) -> Estimate:
+    """Return the memory that one process of a recipe needs at its peak.
+
+    Args:
+        recipe: What is trained.
+        target: For which framework.
+        device: `cpu`, or `cuda` for one GPU.
+        traced: For a model of one's own: what a trace of it saw.
+
+    Raises:
+        DiagnosticError: CC450 for a model of one's own without a trace, CC451 for a target whose
+            memory is not modelled.
+    """
+    if not isinstance(recipe.model, BertModel) and traced is None:
+        raise _error("CC450", "model", "nothing is known about the size of a model of your own")
+    backend: object = target.backend
+    if not target.runs or not isinstance(backend, Accountant):
+        raise _error("CC451", "", f"{target.name}: its memory is not modelled")
+    done = backend.rehearse(recipe, target.dialect, device, traced)
+    peak = done.tape.peak
+    return Estimate(
+        target=target.name,
+        device=device,
+        components=_components(peak.parts, done.notes),
+        peak_bytes=peak.total,
+        peak_phase=peak.phase,
+        margin_bytes=done.margin_bytes,
+        simple_formula_bytes=simple_formula(recipe, traced),
+        forward_bytes=done.forward_bytes,
+        fixed_bytes=done.fixed_bytes,
+    )
+
+
+def _error(code: str, path: str, message: str) -> DiagnosticError:
+    return DiagnosticError(Diagnostic(code=code, path=path, message=message))
+
+
+def _components(
+    parts: Mapping[tuple[str, str], int], notes: Mapping[str, str]
+) -> tuple[Component, ...]:
+    found = []
+    for name in COMPONENTS:
+        own = {dtype: size for (part, dtype), size in parts.items() if part == name and size}
+        if own:
+            dtypes = sorted(own, key=lambda dtype: -own[dtype])
+            found.append(Component(name, sum(own.values()), "+".join(dtypes), notes.get(name, "")))
+    return tuple(found)

@@ -1,0 +1,299 @@
+"""A rehearsal of a training step: it computes nothing and counts bytes.
+
+The program of a framework (`crosscast_torch.memory` for one) calls the tape as the emitted script
+calls the framework. The tape allocates what each operation would, keeps what the framework would
+keep for backward (`OpRow`), and walks back through it. What is held at the highest point is the
+answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from crosscast.evidence import Evidence
+from crosscast.memory.dtypes import BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpRow:
+    """What a framework does about one kind of operation."""
+
+    keeps: tuple[str, ...] = ()
+    """What is kept for backward: `input` (all of them), `first`, `second`, `output`, `weight`,
+    `extra` (mask of dropout, statistics of a normalization)."""
+    grad: str = "new"
+    """Gradient of an input: `new` memory, or `same`: that of the output is handed on."""
+    extra_dtype: str = ""
+    """Type of `extra`; empty for that of the output."""
+    scratch: tuple[str, ...] = ()
+    """What the operation needs while it runs: types, each one as many numbers as the output."""
+    backward_scratch: tuple[str, ...] = ()
+    """The same of its backward; as many numbers as the gradient of the output."""
+    evidence: Evidence = Evidence.MEASURED_CPU
+    note: str = ""
+
+
+class Block:
+    """A piece of memory. It is given back when nobody holds it."""
+
+    __slots__ = ("bytes", "category", "dtype", "holders", "tape")
+
+    def __init__(self, tape: Tape, size: int, category: str, dtype: str) -> None:
+        self.tape, self.bytes, self.category, self.dtype = tape, size, category, dtype
+        self.holders = 1
+        tape.grow(self)
+
+    def hold(self) -> Block:
+        """Hold it once more."""
+        self.holders += 1
+        return self
+
+    def drop(self) -> None:
+        """Hold it once less."""
+        self.holders -= 1
+        if not self.holders:
+            self.tape.shrink(self)
+
+    def recategorize(self, category: str) -> None:
+        """Count it as something else from now on."""
+        self.tape.shrink(self)
+        self.category = category
+        self.tape.grow(self)
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """A tensor of the rehearsal: as many numbers of a type, in a block."""
+
+    count: int
+    dtype: str
+    block: Block
+    differentiable: bool = True
+    gradient: Block | None = None
+    """What has arrived of its gradient while the tape goes back."""
+
+    @property
+    def bytes(self) -> int:
+        """Size of its numbers."""
+        return self.count * BYTES[self.dtype]
+
+
+@dataclass(slots=True, eq=False)
+class Weight:
+    """A parameter: it outlives the step, and so does its gradient until the window ends."""
+
+    count: int
+    dtype: str
+    gradient: Block | None = None
+
+
+@dataclass(slots=True)
+class Node:
+    """One operation on the way back."""
+
+    row: OpRow
+    inputs: tuple[Value, ...]
+    output: Value
+    kept: list[Block]
+    weights: tuple[tuple[Weight, str], ...] = ()
+    """Parameters with the type in which backward computes their gradients."""
+    run: Callable[[Node], None] | None = None
+    """A way back of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """What is held at the highest point."""
+
+    total: int
+    phase: str
+    parts: Mapping[tuple[str, str], int]
+    """Bytes by category and type."""
+
+
+@dataclass(slots=True)
+class Tape:
+    """What is allocated, and the way back."""
+
+    rows: Mapping[str, OpRow]
+    round_to: int = 1
+    """The allocator gives out multiples of this many bytes."""
+    phase: str = "forward"
+    total: int = 0
+    held: Counter[tuple[str, str]] = field(default_factory=Counter)
+    peak: Peak = Peak(0, "forward", {})
+    nodes: list[Node] = field(default_factory=list)
+    keeping: bool = True
+    """Whether operations keep anything for backward."""
+    on_gradient: Callable[[Weight, Block], None] | None = None
+
+    # memory
+
+    def rounded(self, size: int) -> int:
+        """Return what the allocator gives out for that many bytes."""
+        return -(-size // self.round_to) * self.round_to
+
+    def grow(self, block: Block) -> None:
+        """Count a block."""
+        self.held[block.category, block.dtype] += block.bytes
+        self.total += block.bytes
+        if self.total > self.peak.total:
+            self.peak = Peak(self.total, self.phase, dict(self.held))
+
+    def shrink(self, block: Block) -> None:
+        """Count a block no longer."""
+        self.held[block.category, block.dtype] -= block.bytes
+        self.total -= block.bytes
+
+    def block(self, count: int, dtype: str, category: str = "activations") -> Block:
+        """Allocate so many numbers."""
+        return Block(self, self.rounded(count * BYTES[dtype]), category, dtype)
+
+    @contextmanager
+    def scratch(self, *parts: tuple[int, str], category: str = "temporaries") -> Iterator[None]:
+        """Hold (count, type) for a while."""
+        blocks = [self.block(count, dtype, category) for count, dtype in parts if count]
+        yield
+        for block in blocks:
+            block.drop()
+
+    # forward
+
+    def value(self, count: int, dtype: str, category: str, *, differentiable: bool) -> Value:
+        """Return a tensor that no operation made."""
+        return Value(count, dtype, self.block(count, dtype, category), differentiable)
+
+    def op(
+        self,
+        kind: str,
+        inputs: Sequence[Value],
+        count: int,
+        dtype: str,
+        *,
+        weights: Iterable[tuple[Weight, str]] = (),
+        kept: Iterable[Block] = (),
+        extra: int = 0,
+        category: str = "activations",
+    ) -> Value:
+        """Run an operation that makes a new tensor.
+
+        Args:
+            kind: Names the row.
+            inputs: The tensors it reads; gradients go back to those that are differentiable.
+            count: Numbers of its result.
+            dtype: Type of its result.
+            weights: Parameters that it reads, with the types of their gradients.
+            kept: What it keeps besides what its row says, as the cast of a weight.
+            extra: Numbers of what its row calls `extra`.
+            category: What the result counts as.
+        """
+        row = self.rows[kind]
+        with self.scratch(*((count, part) for part in row.scratch)):
+            output = Value(count, dtype, self.block(count, dtype, category))
+            extras = []
+            if "extra" in row.keeps and extra:
+                extras = [self.block(extra, row.extra_dtype or dtype)]
+        weights = tuple(weights)
+        output.differentiable = bool(weights) or any(v.differentiable for v in inputs)
+        if not self.keeping or not output.differentiable:
+            for block in extras:
+                block.drop()
+            return output
+        chosen = [block.hold() for block in kept]
+        if "input" in row.keeps:
+            chosen += [value.block.hold() for value in inputs]
+        if "first" in row.keeps:
+            chosen.append(inputs[0].block.hold())
+        if "second" in row.keeps:
+            chosen.append(inputs[1].block.hold())
+        if "output" in row.keeps:
+            chosen.append(output.block.hold())
+        self.nodes.append(Node(row, tuple(inputs), output, chosen + extras, weights))
+        return output
+
+    def view(self, kind: str, source: Value, count: int | None = None) -> Value:
+        """Return a tensor that shares the memory of another; its way back may still copy."""
+        size = source.count if count is None else count
+        output = Value(size, source.dtype, source.block.hold(), source.differentiable)
+        if self.keeping and source.differentiable:
+            self.nodes.append(Node(self.rows[kind], (source,), output, []))
+        return output
+
+    def free(self, *values: Value) -> None:
+        """Let go of tensors, as the end of a Python function does with its names."""
+        for value in values:
+            value.block.drop()
+
+    # backward
+
+    def backward(self, start: Value, down_to: int = 0) -> None:
+        """Go back from a tensor whose gradient begins as ones."""
+        if start.gradient is None:
+            start.gradient = self.block(start.count, start.dtype, "temporaries")
+        while len(self.nodes) > down_to:
+            self._back(self.nodes.pop())
+
+    def _back(self, node: Node) -> None:
+        if node.run is not None:
+            node.run(node)
+            return
+        upstream = node.output.gradient
+        node.output.gradient = None
+        made: list[tuple[Value, Block]] = []
+        own: list[tuple[Weight, Block]] = []
+        if upstream is not None:
+            made, own = self._gradients(node, upstream)
+            upstream.drop()
+        for block in node.kept:
+            block.drop()
+        for value, block in made:
+            self.arrive(value, block)
+        for weight, block in own:
+            if block.dtype != weight.dtype:
+                narrow, block = block, self.block(weight.count, weight.dtype, "temporaries")
+                narrow.drop()
+            self.collect(weight, block)
+
+    def _gradients(
+        self, node: Node, upstream: Block
+    ) -> tuple[list[tuple[Value, Block]], list[tuple[Weight, Block]]]:
+        """Return the gradients that an operation makes of the one it gets."""
+        scratch = tuple((node.output.count, part) for part in node.row.backward_scratch)
+        with self.scratch(*scratch):
+            made = [
+                (
+                    value,
+                    upstream.hold()
+                    if node.row.grad == "same" and value.count == node.output.count
+                    else self.block(value.count, value.dtype, "temporaries"),
+                )
+                for value in node.inputs
+                if value.differentiable
+            ]
+            own = [(w, self.block(w.count, dtype, "temporaries")) for w, dtype in node.weights]
+        return made, own
+
+    def arrive(self, value: Value, block: Block) -> None:
+        """Add to the gradient of a tensor: in place where nobody else holds the memory."""
+        if value.gradient is None:
+            value.gradient = block
+            return
+        first = value.gradient
+        if first.holders > 1:
+            both = self.block(value.count, value.dtype, "temporaries")
+            first.drop()
+            value.gradient = both
+        block.drop()
+
+    def collect(self, weight: Weight, block: Block) -> None:
+        """Give a gradient to its parameter: the memory itself at first, later its sum."""
+        if self.on_gradient is not None:
+            self.on_gradient(weight, block)
+        elif weight.gradient is None:
+            weight.gradient = block
+            block.recategorize("gradients")
+        else:
+            block.drop()
