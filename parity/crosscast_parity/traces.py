@@ -27,10 +27,15 @@ class Row:
     scale: float
     skipped: bool
     updates: int
+    peak_memory: int | None = None
+    """Most bytes that tensors held on the device so far; None where it does not tell."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row as plain data."""
-        return asdict(self)
+        """Return the row as plain data, as a script would write it."""
+        data = asdict(self)
+        if self.peak_memory is None:
+            del data["peak_memory"]
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,7 @@ def _row(place: _Place, raw: bytes, window: int) -> Row:
         scale=_required(place, document, "scale"),
         skipped=_flag(place, document, "skipped"),
         updates=_count(place, document, "updates"),
+        peak_memory=_count(place, document, "peak_memory") if "peak_memory" in document else None,
     )
     if row.window != window:
         place.refuse(f"`window` is {row.window}, expected {window}")

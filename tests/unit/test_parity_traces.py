@@ -34,6 +34,10 @@ def test_a_trace_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert read_trace(path) == tuple(rows)
     path.write_text(lines(ROW | {"loss": 1, "scale": 2, "extra": [1]}).rstrip("\n"))
     assert read_trace(path)[0].loss == 1.0
+    assert read_trace(path)[0].peak_memory is None
+    path.write_text(lines(ROW | {"peak_memory": 2**40}))
+    (row,) = read_trace(path)
+    assert row.peak_memory == row.to_json()["peak_memory"] == 2**40
     path.write_text("")
     assert read_trace(path) == ()
 
@@ -58,6 +62,8 @@ def test_a_trace_comes_back_as_it_was_written(tmp_path: Path) -> None:
         (ROW | {"window": 1, "scale": None}, "`scale` is not a number"),
         (ROW | {"window": 1, "skipped": 0}, "`skipped` is not true or false"),
         (ROW | {"window": 1, "updates": 1.0}, "`updates` is not a whole number"),
+        (ROW | {"window": 1, "peak_memory": -1}, "`peak_memory` is not a whole number"),
+        (ROW | {"window": 1, "peak_memory": None}, "`peak_memory` is not a whole number"),
         (ROW | {"window": 1, "updates": -1}, "`updates` is not a whole number"),
         (ROW | {"window": 1, "updates": True}, "`updates` is not a whole number"),
         (ROW | {"window": 1, "rows": 0}, "`rows` is not a whole number of at least 1"),

@@ -593,6 +593,13 @@ def describe_device(device: str) -> str:
     return paddle.device.cuda.get_device_name() if device == "gpu" else device
 
 
+def peak_memory() -> dict[str, int]:
+    """Most bytes that tensors have held on this GPU so far; nothing on a CPU."""
+    if paddle.device.get_device() == "cpu":
+        return {}
+    return {"peak_memory": paddle.device.cuda.max_memory_allocated()}
+
+
 def versions() -> dict[str, str]:
     """Versions that decide about the numbers."""
     return {"paddle": paddle.__version__, "numpy": np.__version__}
@@ -636,6 +643,7 @@ def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
             # Dropout masks do not depend on when a run was resumed.
             paddle.seed(SEED + state.windows * PROCESSES + process_rank())
             row = train_window(state, micro_batches, micro_batch_loss)
+            row |= peak_memory()
             print(json.dumps(finite(row)), file=trace, flush=True)
             last = state.windows == args.windows
             if last or state.windows % args.log_every == 0:

@@ -522,6 +522,13 @@ def describe_device(device: str) -> str:
     return tf.config.experimental.get_device_details(gpu).get("device_name", "gpu")
 
 
+def peak_memory() -> dict[str, int]:
+    """Most bytes that tensors have held on this GPU so far; nothing on a CPU."""
+    if not tf.config.get_visible_devices("GPU"):
+        return {}
+    return {"peak_memory": tf.config.experimental.get_memory_info("GPU:0")["peak"]}
+
+
 def versions() -> dict[str, str]:
     """Versions that decide about the numbers."""
     return {
@@ -559,6 +566,7 @@ def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
             # Dropout masks do not depend on when a run was resumed.
             reseed(state)
             row = train_window(state, micro_batches, micro_batch_loss)
+            row |= peak_memory()
             print(json.dumps(finite(row)), file=trace, flush=True)
             last = state.windows == args.windows
             if last or state.windows % args.log_every == 0:
