@@ -35,6 +35,7 @@ from crosscast_parity.inside.observe import install as observe
 from crosscast_parity.inside.orphans import end_with_parent
 from crosscast_parity.inside.poison import CELLS
 from crosscast_parity.inside.script import loaded
+from crosscast_parity.inside.steps import StepRecorder
 
 Adapt = Callable[[Any], None]
 CANNOT_RUN = 3
@@ -47,7 +48,11 @@ INSTALLED = ("site-packages", "dist-packages")
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a script. `record`: how many windows are observed, from the first on."""
+    """One run of a script.
+
+    `record`: how many windows are observed, from the first on. `steps`: after which windows the
+    whole state is kept (see `steps`), None where windows are not recorded so.
+    """
 
     name: str
     script: str
@@ -56,6 +61,7 @@ class Run:
     faults: list[str] = field(default_factory=list)
     record: int = 0
     manifest: bool = False
+    steps: list[int] | None = None
 
 
 class Session:
@@ -115,6 +121,8 @@ class Session:
                 after.callback(
                     observe(self._framework, module, folder, run.record, manifest=run.manifest)
                 )
+            if run.steps is not None:
+                StepRecorder(module, output / "steps", run.steps).install()
             try:
                 code = module.main(run.arguments)
             finally:
@@ -162,7 +170,11 @@ class Session:
 def sizes(output: Path) -> dict[str, int]:
     """Return the bytes of the files that a comparison reads, to see later if they are whole."""
     known = [output / name for name in ("trace.jsonl", "status.json", "model.safetensors")]
-    files = [path for path in (*known, *output.glob("observed/*")) if path.is_file()]
+    files = [
+        path
+        for path in (*known, *output.glob("observed/*"), *output.glob("steps/*"))
+        if path.is_file()
+    ]
     return {path.relative_to(output).as_posix(): path.stat().st_size for path in files}
 
 

@@ -1,0 +1,97 @@
+"""What probably makes a shape differ: mistakes of data-parallel scripts, and how each shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from crosscast_parity.checks import Check
+from crosscast_parity.scaling_law.comparing import Case
+
+NEAR = 0.02
+"""How close a ratio must be to a number of processes, relative to it."""
+
+
+def likely_cause(case: Case, checks: Sequence[Check]) -> str:
+    """Return the first mistake that fits what failed, in words; empty if none does.
+
+    Args:
+        case: the run.
+        checks: all of it.
+    """
+    failed = {check.name: check for check in checks if check.result == "fail"}
+    return next(_causes(case, failed), "") if failed else ""
+
+
+def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
+    if "data" in failed:
+        if "twice" in failed["data"].wording:
+            yield "several processes are given the same rows: the window is not shared out"
+        yield "processes do not share out the rows of the window"
+    agree = failed.get("processes agree on the trace")
+    if agree and "skipped" in agree.wording:
+        yield (
+            "each process looks for inf and nan by itself, before gradients are reduced or without"
+            " reducing the flag"
+        )
+    if case.made.outcome.kind == "timeout":
+        yield "a dead-lock: processes wait for each other in different operations"
+    size = case.shape.processes
+    skips = failed.get("overflows skipped")
+    if skips and size > 1:
+        yield "an overflow of one process does not reach the others, or is lost in the reduction"
+    if agree and "grad_norm" in agree.wording:
+        if "processes hold the same state" in failed:
+            yield "gradients are not reduced over the processes, or not all of them"
+        yield "norm and clipping come before the gradients are reduced, in each process by itself"
+    if agree and "counters" not in agree.wording:
+        yield "what a process tells of a window is its own, not of all together"
+    if "processes hold the same state" in failed:
+        yield "processes do not make the same update"
+    norms, losses = _ratios(case)
+    for value, words in ((float(size), "summed"), (1.0 / size, "divided twice")):
+        if size > 1 and "gradient norm" in failed and _is(norms, value):
+            means = (
+                "a mean is taken for a sum" if words == "summed" else "a sum is taken for a mean"
+            )
+            yield f"gradients are {words} over the {size} processes: {means} somewhere"
+        if size > 1 and "loss" in failed and "gradient norm" not in failed and _is(losses, value):
+            yield f"only the loss that is told is {words} over the {size} processes"
+    if "micro-batches" in failed or "rows" in failed:
+        yield "counts of one process stand for those of all"
+    if "learning rate" in failed or "updates" in failed:
+        yield "the schedule does not count windows, or counts them for every process"
+    if "scale by the recipe" in failed or "scale" in failed:
+        yield "the loss scale does not count windows as the recipe does"
+    wrong = [one for one in ("loss", "gradient norm") if one in failed]
+    if wrong and not _full_windows_differ(case, failed):
+        yield "only short windows differ: their divisor is that of another window or process"
+    if not wrong and {"weights", "moments"} & failed.keys():
+        yield "gradients are equal before clipping: clipping, the update or the average differs"
+    if wrong:
+        yield "the divisor of the loss is not that of the whole window"
+
+
+def _ratios(case: Case) -> tuple[list[float], list[float]]:
+    """Return what the norms and losses of the first windows are, relative to the reference's."""
+    norms: list[float] = []
+    losses: list[float] = []
+    for ours, theirs in case.pairs[:2]:
+        pairs = (
+            (norms, ours.row.grad_norm, theirs.row.grad_norm),
+            (losses, ours.row.loss, theirs.row.loss),
+        )
+        for found, mine, yours in pairs:
+            if mine is not None and yours:
+                found.append(mine / yours)
+    return norms, losses
+
+
+def _is(ratios: Sequence[float], value: float) -> bool:
+    return bool(ratios) and abs(ratios[0] / value - 1.0) < NEAR
+
+
+def _full_windows_differ(case: Case, failed: dict[str, Check]) -> bool:
+    """Whether the first window that differs is a full one."""
+    first = min(check.window or 0 for check in failed.values() if check.window is not None)
+    rows = case.reference.steps.rows
+    return first >= len(rows) or rows[first].rows == case.shape.rows

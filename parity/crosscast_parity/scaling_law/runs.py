@@ -1,0 +1,235 @@
+"""Make all runs of a target: one process in one session, several by the emitted launch.sh."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from crosscast.recipe import Recipe
+from crosscast_parity.cache import Store
+from crosscast_parity.exchange import Inputs, write_inputs
+from crosscast_parity.half import Execution, choose_execution
+from crosscast_parity.options import Half
+from crosscast_parity.process import Outcome, child_environment
+from crosscast_parity.scaling_law.course import Scene, faults_of
+from crosscast_parity.scaling_law.ranks import RankJob, run_ranks
+from crosscast_parity.scaling_law.recipes import Subject
+from crosscast_parity.scaling_law.shapes import Shape
+from crosscast_parity.scaling_law.steps import Steps, read_steps
+from crosscast_parity.sessions import EventKind, Limits, SessionJob, SessionPool, SessionRun
+from crosscast_parity.tally import OnProgress, Progress
+from crosscast_parity.variants import in_float32, is_half, weights_of
+from crosscast_parity.workspace import place_runner
+
+CompileTo = Callable[[Recipe, Sequence[str], Path], object]
+TWINS = 3
+BUDGET = 64_000_000
+"""Values that the kept states of a run may have; there are up to four tensors a weight."""
+UNLABELLED = 0.3
+"""Share of labels that are left out where losses are normalised by labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How runs are made. `stall`: seconds without a finished window that end a run."""
+
+    folder: Path
+    compile_to: CompileTo
+    on_progress: OnProgress
+    stall: float
+    half: Half = "auto"
+    python: str = sys.executable
+    edit: Callable[[Path], object] | None = None
+    """Changes the emitted files of shapes of several processes, as a mutation does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run: how it ended, and what every process of it left."""
+
+    outcome: Outcome
+    ranks: tuple[Steps, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SceneRuns:
+    """The runs of a scene. `twins`: the first shape from perturbed weights, and in float32."""
+
+    scene: Scene
+    shapes: Mapping[Shape, Made]
+    twins: tuple[Made, ...]
+    kin: tuple[Made, ...] = ()
+
+
+class Maker:
+    """Compiles the shapes of a subject to one target and runs them."""
+
+    def __init__(self, subject: Subject, target: str, settings: Settings) -> None:
+        self.subject = subject
+        self.settings = settings
+        self.target = target
+        self.framework = target.partition("@")[0]
+        self.half = is_half(subject.recipe)
+        self.execution: Execution = choose_execution(
+            self.half, self.framework, settings.half, "cpu"
+        )
+        self._folders: dict[str, Path] = {}
+        self._done, self._total = 0, 1
+        self.inputs = self._inputs()
+        place_runner(settings.folder)
+
+    def compile(self) -> None:
+        """Write all scripts.
+
+        Raises:
+            DiagnosticError: the target refuses a shape, or files cannot be written.
+        """
+        for shape in self.subject.shapes:
+            self._emit(shape.name, shape.applied(self.subject.recipe), shape.processes > 1)
+        if self.half:
+            self._emit("float32", in_float32(self.subject.recipe), False)
+
+    def _emit(self, name: str, recipe: Recipe, many: bool) -> None:
+        folder = self.settings.folder / "scripts" / name
+        self.settings.compile_to(recipe, (self.target,), folder)
+        self._folders[name] = next(iter(sorted(folder.glob("*/train.py")))).parent
+        if many and self.settings.edit:
+            self.settings.edit(self._folders[name])
+
+    def _inputs(self) -> Inputs:
+        recipe = self.subject.recipe
+        inputs = write_inputs(recipe, self.settings.folder / "inputs", TWINS)
+        if recipe.accumulation.normalize_by == "token":
+            for path in (inputs.train, inputs.few):
+                leave_out_labels(path, recipe.seed)
+        return inputs
+
+    def alone(self, scenes: Sequence[Scene]) -> dict[str, Made]:
+        """Make the runs of one process, in one session; by name."""
+        runs = [run for scene in scenes for run in self._alone(scene)]
+        self._total = len(runs) + sum(len(shapes_together(s, self.subject)) for s in scenes)
+        job = SessionJob(
+            name=self.target.replace("@", "-"),
+            python=self.settings.python,
+            framework=self.framework,
+            emulate=self.execution == "emulated",
+            environment=self._environment(),
+            runs=tuple(runs),
+        )
+        pool = SessionPool(
+            Store(self.settings.folder / "runs"),
+            self.settings.folder,
+            jobs=1,
+            limits=Limits(self.settings.stall),
+            on_event=lambda kind, run, outcome: self._tell(kind, run.title, outcome),
+        )
+        done = pool.run([job])
+        return {
+            key: Made(one.outcome, (read_steps(one.folder / "steps"),)) for key, one in done.items()
+        }
+
+    def _tell(self, kind: EventKind, title: str, outcome: Outcome | None) -> None:
+        self._done += kind == "ended"
+        progress = Progress(kind, f"{self.target} {title}", outcome, self._done, self._total)
+        self.settings.on_progress(progress)
+
+    def _alone(self, scene: Scene) -> list[SessionRun]:
+        first = self.subject.shapes[0]
+        found = [
+            self._run(scene, shape, shape.name, self.inputs.weights)
+            for shape in self.subject.shapes
+            if shape.processes == 1
+        ]
+        found += [
+            self._run(scene, first, f"twin-{number}", path)
+            for number, path in enumerate(self.inputs.twins, start=1)
+        ]
+        if self.half and scene.name == "plain":
+            found.append(self._run(scene, first, "float32", self.inputs.weights))
+        return found
+
+    def _run(self, scene: Scene, shape: Shape, name: str, weights: Path) -> SessionRun:
+        script = self._folders["float32" if name == "float32" else shape.name] / "train.py"
+        faults = faults_of(scene, self.subject, shape).get(0, ())
+        return SessionRun(
+            key=f"{scene.name}-{name}",
+            title=f"{scene.name} {name}",
+            spec={
+                "script": str(script),
+                "arguments": list(self._arguments(weights)),
+                "faults": [str(fault) for fault in faults],
+                "steps": list(self._kept()),
+            },
+        )
+
+    def together(self, scene: Scene, shape: Shape) -> Made:
+        """Make a run of several processes."""
+        title = f"{scene.name} {shape}"
+        self._tell("started", title, None)
+        output = self.settings.folder / "runs" / f"{scene.name}-{shape.name}"
+        job = RankJob(
+            emitted=self._folders[shape.name],
+            output=output,
+            python=self.settings.python,
+            framework=self.framework,
+            emulate=self.execution == "emulated",
+            processes=shape.processes,
+            arguments=self._arguments(self.inputs.weights),
+            faults=faults_of(scene, self.subject, shape),
+            steps=self._kept(),
+            environment=self._environment(),
+            stall=self.settings.stall,
+        )
+        outcome = run_ranks(job)
+        self._tell("ended", title, outcome)
+        ranks = (read_steps(output / f"rank-{n}" / "steps") for n in range(shape.processes))
+        return Made(outcome, tuple(ranks))
+
+    def _arguments(self, weights: Path) -> tuple[str, ...]:
+        windows = str(self.subject.windows)
+        pairs = {
+            "--train": self.inputs.train,
+            "--eval": self.inputs.few,
+            "--weights": weights,
+            "--windows": windows,
+            "--checkpoint-every": windows,
+            "--device": "cpu",
+            "--threads": 1,
+        }
+        return tuple(str(part) for pair in pairs.items() for part in pair)
+
+    def _kept(self) -> tuple[int, ...]:
+        """Return the windows whose state is kept: the first ones, then fewer, and the last."""
+        windows = self.subject.windows
+        affordable = max(2, BUDGET // (4 * weights_of(self.subject.recipe)))
+        wanted = [w for w in range(windows) if w < 4 or w % 4 == 3 or w == windows - 1]
+        if len(wanted) > affordable:
+            wanted = [*wanted[: affordable - 1], windows - 1]
+        return tuple(wanted)
+
+    def _environment(self) -> dict[str, str]:
+        found = child_environment(threads=1, device="cpu")
+        paths = [str(self.settings.folder / "runner"), found.get("PYTHONPATH", "")]
+        return found | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def shapes_together(scene: Scene, subject: Subject) -> tuple[Shape, ...]:
+    """Return the shapes of several processes: all run plainly, the last overflows."""
+    many = tuple(shape for shape in subject.shapes if shape.processes > 1)
+    return many[-1:] if scene.overflows else many
+
+
+def leave_out_labels(path: Path, seed: int) -> None:
+    """Replace some labels of an npz file by -100, so that micro-batches hold unequal numbers."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    rng = np.random.default_rng(seed)
+    left_out = rng.random(arrays["labels"].shape) < UNLABELLED
+    left_out.flat[0] = False  # some label stays
+    arrays["labels"] = np.where(left_out, -100, arrays["labels"]).astype(arrays["labels"].dtype)
+    np.savez(path, **arrays)
