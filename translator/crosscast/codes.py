@@ -222,6 +222,11 @@ _TABLE = (
     Code("CC910", "layers contradict", "Two files say different things; the outermost one counts."),
     Code("CC911", "a recipe cannot say that", "It is left out of the recipe; see the message."),
     Code("CC912", "left to you", "The source leaves it open; see the message."),
+    Code(
+        "CC913",
+        "retired framework",
+        "Its training is not read: MXNet has had no release since 1.9.1 and was archived in 2023.",
+    ),
     Code("CC914", "what was read makes no recipe", "Mend the field named, in the lifted file."),
     Code("CC915", "nothing trains here", "No reader found a training run."),
     Code("CC917", "no recipe to compare", "See the messages about the source."),

@@ -61,3 +61,24 @@ def test_a_file_that_was_named_is_never_left_out(tmp_path: Path) -> None:
         [str(path)]
     ]
     assert groups_of(sources, []) == []
+
+
+RECIPE = """
+version: 1
+name: a
+model: {kind: custom, factory: {torch: "m:f"}}
+data: {source: npz, train: a.npz, eval: b.npz}
+batch: {micro_batch_size: 4}
+optimizer: {name: sgd, learning_rate: 0.1}
+schedule: {total_steps: 4}
+"""
+
+
+def test_a_recipe_that_a_program_speaks_of_does_not_stand_for_it(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    (tmp_path / "other.yaml").write_text("version: 1\nfp16: true\n")
+    (tmp_path / "train.py").write_text("# see recipe.yaml and other.yaml\nimport torch\n")
+    (tmp_path / "run.sh").write_text("crosscast compile recipe.yaml --to torch -o out\n")
+    assert names(tmp_path, "train.py") == {"train.py", "other.yaml"}
+    assert names(tmp_path, "train.py", "recipe.yaml") == {"train.py", "recipe.yaml", "other.yaml"}
+    assert names(tmp_path, "run.sh") == {"run.sh", "recipe.yaml"}

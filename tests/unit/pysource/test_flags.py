@@ -39,6 +39,12 @@ def launch(**flags: object) -> Command:
         ("p.add_argument('--n', type=int)\np.set_defaults(n=5)", "args.n", 5),
         ("g = p.add_argument_group()\ng.add_argument('--n', default=4)", "args.n", 4),
         ("p.add_argument('--n', default=None)", "args.n", None),
+        ("add = p.add_argument\nadd('--n', type=int, default=3)", "args.n", 3),
+        (
+            "g = p.add_argument_group()\nadd = g.add_argument  # short\nadd('--n', default=3)",
+            "args.n",
+            3,
+        ),
     ],
 )
 def test_argparse(build: Build, definition: str, read: str, value: object) -> None:
@@ -171,6 +177,12 @@ def test_what_is_no_flag(build: Build) -> None:
     assert evaluate(*last_use(program, "opt.lr")) == Known(5.0, "constant")
     assert isinstance(evaluate(*last_use(program, "optimizer.lr")), Unknown)
     assert set(program.flags) == {"lr"}
+
+
+def test_a_name_that_is_no_method_of_a_parser(build: Build) -> None:
+    text = f"{PARSER}add = p.add_argument\nmul = names.append\nmul('--n', default=3)\n"
+    program = build(f"{text}args = p.parse_args()\nprint(args.n)\n")
+    assert isinstance(evaluate(*last_use(program, "args.n")), Unknown)
 
 
 def test_flags_that_nobody_reads(build: Build) -> None:

@@ -57,7 +57,7 @@ def lift(analysis: Analysis) -> Lifted:
         message = "nothing here trains, as far as the readers can tell"
         note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
         said = [*analysis.diagnostics]
-        if not is_unread(said):
+        if not is_unread(said) and not any(one.code == "CC913" for one in said):
             said.append(replace(note, message=f"{analysis.name}: {message}"))
         return Lifted(analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(said))
     draft = fill(analysis)

@@ -39,7 +39,7 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> list[Source]
             if path in found or not _is_file(path):
                 continue
             text = read_text(path, named=False)
-            if isinstance(text, Text):
+            if isinstance(text, Text) and not _is_foreign_recipe(text.source, one):
                 found[path] = text.source
                 todo.append(text.source)
     return list(found.values())
@@ -58,6 +58,15 @@ def missing_programs(sources: Sequence[Source]) -> Iterator[Diagnostic]:
                 hint = "name it, too: its defaults and its training step are there"
                 yield Diagnostic(code="CC918", message=message, severity=Severity.NOTE, hint=hint)
                 break
+
+
+def _is_foreign_recipe(source: Source, by: Source) -> bool:
+    """Whether a program only speaks of a recipe, which then does not stand for the program."""
+    from crosscast.readers.recipe_yaml import READER
+
+    if kind_of(by) != "python" or not READER.sniff(source):
+        return False
+    return READER.read(source).recipe is not None
 
 
 def _is_file(path: Path) -> bool:

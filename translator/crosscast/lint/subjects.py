@@ -18,6 +18,7 @@ from crosscast.lint.words import has_word
 from crosscast.pysource.project import Program, read_program
 from crosscast.readers.emitted.script import made_for
 from crosscast.readers.protocol import Command, PythonReader, Reading
+from crosscast.readers.python.frameworks import retired
 from crosscast.readers.registry import (
     PYTHON_GROUP,
     TEXT_GROUP,
@@ -37,7 +38,8 @@ def subject_of(
 ) -> tuple[Subject, list[Diagnostic]]:
     """Return what is known of sources that belong together, and what failed on the way (CC95x).
 
-    What a source itself does not let one know is no failure; it is in the facts.
+    What a source itself does not let one know is no failure; it is in the facts. A framework that
+    is not read on purpose is noted among the failures (CC913).
     """
     failures: list[Diagnostic] = []
     python = [one for one in sources if kind_of(one) == "python"]
@@ -56,6 +58,10 @@ def subject_of(
     if program is not None:
         what = f"finding the steps of {python[0].name}"
         steps = _guarded(failures, what, partial(training_steps, program)) or ()
+        note = retired(program)
+        if note is not None:  # its calls have names that mean something else elsewhere
+            steps = ()
+            failures.append(note)
         facts += _from(python[0], _facts(program, python, failures))
     if others:
         failures += reader_problems(TEXT_GROUP)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.pysource import flag_fields
 from crosscast.pysource.calls import Call
+from crosscast.pysource.containers import chase
 from crosscast.pysource.convert import convert
 from crosscast.pysource.evaluate import evaluate
 from crosscast.pysource.flag_launch import Launch
@@ -53,6 +55,8 @@ def _in_module(module: Module, defaults: dict[str, ast.expr]) -> Iterator[Flag]:
     for call in module.calls:
         function = call.node.func
         word = function.attr if isinstance(function, ast.Attribute) else _id(function)
+        if isinstance(function, ast.Name) and word not in _READERS:
+            word = _kept_method(function, module) or word
         reader = _READERS.get(word)
         if reader is not None:
             flag = reader(call, module)
@@ -66,6 +70,16 @@ def _in_module(module: Module, defaults: dict[str, ast.expr]) -> Iterator[Flag]:
             for keyword in call.node.keywords:
                 if keyword.arg:
                     defaults[keyword.arg] = keyword.value
+
+
+def _kept_method(name: ast.Name, module: Module) -> str:
+    """Return the method of a parser that a name stands for: `add = parser.add_argument`."""
+    if _KEPT.search(module.source.text) is None:
+        return ""
+    for one, _ in chase(name, module):
+        if isinstance(one, ast.Attribute) and one.attr in _READERS:
+            return one.attr
+    return ""
 
 
 def _id(node: ast.expr) -> str:
@@ -206,6 +220,10 @@ _READERS: dict[str, Callable[[Call, Module], Flag | None]] = {
     "add_arg": _grouped,
     "add_arguments": _grouped,
 }
+
+
+_KEPT = re.compile(rf"=[ \t]*[\w.]+\.(?:{'|'.join(_READERS)})[ \t]*(?:#|$)", re.MULTILINE)
+"""An assignment of a parser's method to a name."""
 
 
 class _Readers:

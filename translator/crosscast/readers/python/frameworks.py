@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from crosscast.diagnostics import Diagnostic, Severity
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values import Known
@@ -21,6 +22,7 @@ _ROOTS = {
     **dict.fromkeys(("tensorflow", "keras", "tf_keras", "tensorflow_addons"), "tensorflow"),
     **dict.fromkeys(("paddle", "paddlenlp"), "paddle"),
     **dict.fromkeys(("jax", "flax", "optax"), "jax"),
+    **dict.fromkeys(("mxnet", "gluoncv", "gluonnlp"), "mxnet"),
     **dict.fromkeys(
         ("torch", "torchvision", "pytorch_lightning", "lightning", "accelerate", "apex"), "pytorch"
     ),
@@ -31,7 +33,9 @@ _STEPS = {
     "paddle": ("optimizer", "amp", "fleet", "nn."),
     "jax": ("grad", "optax", "pmap", "flax"),
     "pytorch": ("optim", "backward", "amp", "nn."),
+    "mxnet": ("Trainer", "autograd", "optimizer", "gluon.nn", "Module", "kvstore"),
 }
+_RETIRED = {"mxnet": "MXNet"}
 
 
 class FrameworkReader:
@@ -46,7 +50,7 @@ class FrameworkReader:
         if not found:
             return
         framework, span = found
-        if framework != "pytorch":
+        if framework != "pytorch" and framework not in _RETIRED:
             yield fact_of("framework", Known(framework, "presence"), span, reader=NAME)
 
 
@@ -57,6 +61,22 @@ def framework_of(program: Program) -> str:
         found = weigh(program)
         known = _KNOWN[program] = found[0] if found else ""
     return known
+
+
+def retired(program: Program) -> Diagnostic | None:
+    """Return the note about a framework that is developed no more, if it is what trains (CC913)."""
+    found = weigh(program)
+    if found is None or found[0] not in _RETIRED:
+        return None
+    framework, span = found
+    name = _RETIRED[framework]
+    return Diagnostic(
+        code="CC913",
+        severity=Severity.NOTE,
+        message=f"this trains with {name}, a retired framework: its training is not read",
+        span=span,
+        hint=f"docs/lifting.md says what the calls of {name} mean in a recipe",
+    )
 
 
 def weigh(program: Program) -> tuple[str, Span] | None:

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# lenet-two-processes: training for PyTorch 2.4 or newer.
+# Written by crosscast 0.1.0 from recipe d884c11efb521bda.
+# Edit freely: nothing here imports crosscast.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# The factory of the model is imported from the folder you start this in.
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+exec "${PYTHON:-python3}" -m torch.distributed.run --standalone \
+  --nproc-per-node 2 "$here/train.py" "$@"
