@@ -56,6 +56,26 @@ CLIP = 'parser.add_argument("--grad-clip", type=float, default=1.0)'
 # dead flags
 
 
+ONLY_FALSE = """
+def false(text):
+    if text != "false":
+        raise argparse.ArgumentTypeError("true needs another recipe")
+    return {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "codes"),
+    [("false", "False", []), ("false", "bool(text)", ["CL912"]), ("str", "False", ["CL912"])],
+)
+def test_a_flag_that_takes_one_value_has_the_effect_to_refuse_others(
+    type_: str, value: str, codes: list[str]
+) -> None:
+    flag = f'add = parser.add_argument\nadd("--use_fp16", type={type_}, default=False)'
+    text = program(ONLY_FALSE.format(value=value) + flag)
+    assert [code for code, _ in found(text)] == codes
+
+
 @pytest.mark.parametrize(
     "flag", ["--fp16", "--use-amp", "--loss-scale", "--warmup_steps", "--max-norm"]
 )

@@ -404,6 +404,13 @@ def describe_device(device: torch.device) -> str:
     return torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
 
 
+def peak_memory() -> dict[str, int]:
+    """Most bytes that tensors have held on this GPU so far; nothing on a CPU."""
+    if not torch.cuda.is_initialized():
+        return {}
+    return {"peak_memory": torch.cuda.max_memory_allocated()}
+
+
 def versions() -> dict[str, str]:
     """Versions that decide about the numbers."""
     return {"torch": torch.__version__, "numpy": np.__version__}
@@ -437,6 +444,7 @@ def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
             # Dropout masks do not depend on when a run was resumed.
             torch.manual_seed(SEED + state.windows * PROCESSES + process_rank())
             row = train_window(state, micro_batches, micro_batch_loss)
+            row |= peak_memory()
             print(json.dumps(finite(row)), file=trace, flush=True)
             last = state.windows == args.windows
             if last or state.windows % args.log_every == 0:

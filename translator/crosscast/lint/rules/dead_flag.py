@@ -43,6 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             or flag.dest in use.read
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)
+            or _takes_one_value(flag)
         ):
             continue
         if use.escapes and flag.dest in small:
@@ -71,6 +72,17 @@ def _is_known_dead(flag: Flag) -> bool:
         for keyword in node.keywords:
             if keyword.arg == "help" and _AWARE.search(ast.unparse(keyword.value)):
                 return True
+    return False
+
+
+def _takes_one_value(flag: Flag) -> bool:
+    """Whether the flag's type is a function that returns one constant and refuses the rest."""
+    for node in ast.walk(flag.module.tree):
+        if isinstance(node, ast.FunctionDef) and node.name == flag.type:
+            inside = [*ast.walk(node)]
+            returned = [one.value for one in inside if isinstance(one, ast.Return)]
+            raises = any(isinstance(one, ast.Raise) for one in inside)
+            return raises and len(returned) == 1 and isinstance(returned[0], ast.Constant)
     return False
 
 
