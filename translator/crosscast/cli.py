@@ -22,6 +22,7 @@ from crosscast.cli_lift import lift
 from crosscast.cli_lint import lint
 from crosscast.cli_migrate import migrate
 from crosscast.cli_parity import parity
+from crosscast.cli_plan import plan
 from crosscast.cli_scaling import check_scaling
 from crosscast.cli_state import state_app
 from crosscast.cli_sweep import sweep
@@ -58,6 +59,7 @@ app.command()(guarded(lift))
 app.command()(guarded(lint))
 app.command()(guarded(diff))
 app.command()(guarded(migrate))
+app.command()(guarded(plan))
 app.command()(guarded(parity))
 app.command("check-scaling")(guarded(check_scaling))
 app.command()(guarded(sweep))

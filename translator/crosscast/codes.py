@@ -100,6 +100,39 @@ _TABLE = (
         "Only a trace in the framework's own process can tell what it keeps for backward.",
     ),
     Code("CC451", "memory not modelled", "Training scripts of PyTorch are; see docs/memory.md."),
+    Code(
+        "CC460",
+        "does not fit",
+        "No split of the global batch, with or without activation checkpointing, needs less memory "
+        "than the limit; the message says what takes it, the hint what would help.",
+    ),
+    Code("CC461", "amount of memory not understood", "16GiB is 16 x 2**30 bytes, 16GB 16 x 10**9."),
+    Code("CC462", "unknown device", "The table is in docs/planning.md; --memory takes any amount."),
+    Code("CC463", "plan option makes no sense", "See the message."),
+    Code(
+        "CC464",
+        "trace without peak memory",
+        "Scripts write `peak_memory` where the device tells it: on GPUs.",
+    ),
+    Code(
+        "CC465",
+        "mean written otherwise",
+        "Equally long micro-batches have the same mean of means as mean over the rows; `sample` "
+        "keeps it for every split.",
+    ),
+    Code(
+        "CC466",
+        "short window weighed differently",
+        "A mean of means depends on how a short window is cut into micro-batches.",
+    ),
+    Code(
+        "CC467",
+        "micro-batch seen by the model",
+        "Dropout masks are drawn for a micro-batch, and some layers average over it.",
+    ),
+    Code("CC468", "type not on this device", "It would be emulated slowly, or refused."),
+    Code("CC469", "answer with another precision", "You allowed it; `crosscast parity` judges it."),
+    Code("CC470", "trace of another recipe", "The estimate belongs to the recipe given."),
     Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
     Code("CC502", "cannot write", "The system refused to write; nothing was changed."),
     Code("CC503", "output path leaves the folder", "An output name must stay inside -o DIR."),

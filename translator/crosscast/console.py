@@ -15,14 +15,16 @@ from crosscast.tables import layout
 EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC5")
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
-_USAGE_CODES = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC5", *_READ_USAGE)
+_PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
+_USAGE_CODES = (*_FILE_USAGE, *_READ_USAGE, *_PLAN_USAGE)
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
     """Return the exit code that a set of diagnostics asks for."""
     errors = [d for d in diagnostics if d.severity is Severity.ERROR]
-    if any(d.code.startswith("CC4") for d in errors):
+    if any(d.code.startswith("CC40") for d in errors):
         return EXIT_CANNOT_RUN
     if any(d.code.startswith(_USAGE_CODES) and not d.path for d in errors):
         return EXIT_USAGE

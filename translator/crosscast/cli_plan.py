@@ -1,0 +1,271 @@
+"""The command `plan`: make a recipe fit a memory limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from crosscast.cli_compile import JsonOption, RecipeArgument, recipe_text, targets_of
+from crosscast.console import exit_code, print_diagnostics, print_json, print_table
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+
+if TYPE_CHECKING:
+    from crosscast.fit.measured import Measured
+    from crosscast.fit.solver import Outcome, Wish
+    from crosscast.memory.records import Estimate
+    from crosscast.readers.recipe_yaml import Loaded
+    from crosscast.recipe import Recipe
+    from crosscast.source import Source
+
+MOST_ANSWERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The recipe, and what is wanted of it."""
+
+    source: Source
+    loaded: Loaded
+    targets: list[str]
+    chosen: bool
+    """Whether the targets were named."""
+
+
+def plan(
+    recipe: RecipeArgument,
+    to: Annotated[
+        list[str] | None,
+        typer.Option("--to", metavar="T,...", help="Targets; default: all that are modelled."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="What a process may use: 16GiB, 16GB.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="GPU", help="A GPU by name: T4, V100, A100-40, H100.")
+    ] = None,
+    allow: Annotated[
+        Literal["precision"] | None,
+        typer.Option(help="What else may change: precision changes numbers."),
+    ] = None,
+    answers: Annotated[
+        int, typer.Option(min=1, max=MOST_ANSWERS, metavar="N", help="Most answers.")
+    ] = 5,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Write every answer as a recipe."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw memory by component: .png or .html.")
+    ] = None,
+    measured: Annotated[
+        str | None,
+        typer.Option(metavar="TRACE", help="Set the peak of a run beside the estimate."),
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Find micro-batch, accumulation and checkpointing that fit a memory limit.
+
+    Global batch and schedule stay as they are. Exit code 1: it does not fit.
+    """
+    from crosscast.fit.measured import read_measured
+
+    asked = _asked(recipe, to)
+    _check_options(asked, memory or device, output, plot, measured)
+    wish = _wish(memory, device, bool(allow), answers) if memory or device else None
+    found: list[Diagnostic] = list(asked.loaded.notices())
+    told = read_measured(measured, asked.loaded.recipe) if measured else None
+    data: dict[str, Any] = {"recipe": asked.loaded.recipe.name}
+    if told:
+        found += told.warnings
+        data["measured"] = _compare(asked, told, as_json=json)
+    if wish:
+        data |= _solve_all(asked, wish, found, output=output, force=force, plot=plot, as_json=json)
+    if json:
+        print_json(data | {"diagnostics": [one.to_json() for one in found]})
+    else:
+        print_diagnostics(found)
+    return exit_code(found)
+
+
+def _asked(recipe: str, to: Sequence[str] | None) -> _Asked:
+    from crosscast.readers.recipe_yaml import Loaded
+    from crosscast.source import read_source
+    from crosscast.target import program_names
+    from crosscast.validate import build_recipe
+    from crosscast.yaml_source import MAX_BYTES, parse
+
+    targets = targets_of(to) if to else program_names()
+    source = read_source(recipe, max_bytes=MAX_BYTES)
+    document = parse(source.text, source.name)
+    return _Asked(source, Loaded(build_recipe(document), document), targets, bool(to))
+
+
+def _check_options(
+    asked: _Asked, limit: str | None, output: str | None, plot: str | None, measured: str | None
+) -> None:
+    """Refuse options that do not go together."""
+    message = ""
+    if not limit and not measured:
+        message = "nothing to fit into: name --memory SIZE or --device GPU"
+    elif not limit and (output is not None or plot is not None):
+        message = "-o and --plot need --memory or --device"
+    elif measured and len(asked.targets) != 1:
+        message = "a trace is of one target: name it with --to"
+    elif output == "":
+        message = "-o names no folder; . is the one you are in"
+    elif plot is not None and Path(plot).suffix.lower() not in (".png", ".html"):
+        message = f"--plot {plot}: draws .png and .html"
+    if message:
+        raise DiagnosticError(Diagnostic(code="CC463", message=message))
+
+
+def _wish(memory: str | None, device: str | None, precision: bool, most: int) -> Wish:
+    from crosscast.fit.devices import find_device
+    from crosscast.fit.sizes import parse_memory
+    from crosscast.fit.solver import Wish
+
+    model = find_device(device) if device else None
+    if memory:
+        limit = parse_memory(memory)
+    else:
+        assert model is not None
+        limit = model.usable_bytes
+    return Wish(limit=limit, device=model, precision=precision, most=most)
+
+
+def _estimate(recipe: Recipe, target: str) -> Estimate:
+    from crosscast.memory.estimate import estimate
+    from crosscast.target import find_target
+
+    return estimate(recipe, find_target(target), device="cuda")
+
+
+def _compare(asked: _Asked, told: Measured, *, as_json: bool) -> dict[str, Any]:
+    """Set a measured peak beside the estimate of the recipe as it is."""
+    from crosscast.fit.measured import measured_json, measured_rows
+
+    try:
+        found = _estimate(asked.loaded.recipe, asked.targets[0])
+    except DiagnosticError as error:
+        raise asked.loaded.placed(error) from None
+    if not as_json:
+        print(f"{asked.targets[0]}: peak of {told.rows} windows in {told.file}")
+        print_table(("", "bytes", "error"), measured_rows(told, found))
+    return measured_json(told, found)
+
+
+def _solve_all(
+    asked: _Asked,
+    wish: Wish,
+    found: list[Diagnostic],
+    *,
+    output: str | None,
+    force: bool,
+    plot: str | None,
+    as_json: bool,
+) -> dict[str, Any]:
+    """Solve for every target, print and write the answers; problems go to `found`."""
+    from crosscast.fit.reasons import cannot_fit, not_native
+    from crosscast.fit.shown import remarks, to_json
+
+    recipe = asked.loaded.recipe
+    foreign = not_native(recipe, wish)
+    if foreign:
+        raise asked.loaded.placed(DiagnosticError(foreign))
+    outcomes: list[Outcome] = []
+    skipped: list[Diagnostic] = []
+    for target in asked.targets:
+        try:
+            outcome = _solve(recipe, target, wish)
+        except DiagnosticError as error:
+            problems = asked.loaded.placed(error).diagnostics
+            skip = not asked.chosen and any(one.code == "CC451" for one in problems)
+            (skipped if skip else found).extend(problems)
+            continue
+        outcomes.append(outcome)
+        if not outcome.answers:
+            other = replace(wish, precision=True, most=1)
+            helps = not wish.precision and bool(_solve(recipe, target, other).answers)
+            found.append(cannot_fit(outcome, wish, with_precision=helps))
+    found += remarks(recipe, outcomes)
+    found += [replace(one, severity=Severity.NOTE) if outcomes else one for one in skipped]
+    if not as_json:
+        _print(outcomes, wish)
+    files: dict[str, list[str]] = {}
+    if outcomes and not exit_code(found):
+        if plot:
+            _draw(outcomes, recipe.name, Path(plot), force=force)
+        if output:
+            files = _write(asked, outcomes, Path(output), force=force)
+            if not as_json:
+                print(*(name for names in files.values() for name in names), sep="\n")
+    return {
+        "limit_bytes": wish.limit,
+        "device": wish.device.name if wish.device else None,
+        "targets": to_json(recipe, outcomes, files),
+    }
+
+
+def _solve(recipe: Recipe, target: str, wish: Wish) -> Outcome:
+    from crosscast.compiler import compile_recipe
+    from crosscast.fit.solver import solve
+
+    def check(one: Recipe) -> None:
+        compile_recipe(one, [target])
+
+    return solve(recipe, target, wish, estimate=lambda one: _estimate(one, target), check=check)
+
+
+def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:
+    from crosscast.fit.devices import ASSUMED
+    from crosscast.fit.shown import ANSWERS, answer_rows, component_table
+    from crosscast.fit.sizes import show_bytes
+
+    rates = wish.device.name if wish.device else f"{ASSUMED} (no --device)"
+    for outcome in outcomes:
+        needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
+        fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
+        print(f"{outcome.target}: the recipe as it is needs {needs} and {fits} into {limit}")
+        print(f"(estimated; cost of a window relative to it, at the rates of {rates})")
+        print_table(ANSWERS, answer_rows(outcome))
+        print()
+        head, rows = component_table(outcome)
+        print_table(head, rows)
+        print()
+
+
+def _draw(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: bool) -> None:
+    from crosscast.extras import parity_missing
+
+    try:
+        from crosscast_parity.memory_plot import write_plot
+    except ModuleNotFoundError as error:
+        raise parity_missing("--plot needs", error) from None
+    write_plot(outcomes, recipe, path, force=force)
+
+
+def _write(
+    asked: _Asked, outcomes: Sequence[Outcome], folder: Path, *, force: bool
+) -> dict[str, list[str]]:
+    """Write every answer as a recipe, as an edit of the user's; return the names by target."""
+    from crosscast.fit.candidates import changes
+    from crosscast.fit.editing import edited
+    from crosscast.output import OutputFile, write_files
+    from crosscast.target import find_target
+
+    files: dict[str, OutputFile] = {}
+    names: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for number, one in enumerate(outcome.answers, 1):
+            name = f"{find_target(outcome.target).folder}/answer-{number}.yaml"
+            changed = changes(asked.loaded.recipe, one.candidate)
+            text = edited(asked.source.text, changed, one.recipe, recipe_text)
+            files[name] = OutputFile(text)
+            names.setdefault(outcome.target, []).append(str(folder / name))
+    write_files(folder, files, force=force)
+    return names

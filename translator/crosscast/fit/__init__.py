@@ -1,0 +1,1 @@
+"""Make a recipe fit a memory limit without changing what it trains (`crosscast plan`)."""

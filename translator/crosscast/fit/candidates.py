@@ -1,0 +1,167 @@
+"""What may be changed so that a recipe takes less memory and still trains the same.
+
+The rows of a window never change: micro_batch_size x accumulation.steps x processes stays the
+global batch, and the schedule counts windows. What a window's mean is:
+
+- `normalize_by: sample` and `token` divide sums by what the window holds, whatever the split.
+- `microbatch` is a mean of means. While all micro-batches are equally long it is the mean over the
+  rows. In a short last window of an epoch (`tail: flush*`) the last micro-batch may be shorter and
+  then weighs more for each of its rows, which another split cannot repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any, Literal
+
+from crosscast import rules
+from crosscast.recipe import BertModel, Recipe
+
+Meaning = Literal["same", "as_sample", "differs"]
+"""What a split does to the mean of a window: nothing; nothing if it is written as a mean over
+rows; it changes the short window at the end of an epoch."""
+HALF_BYTES = ("float16", "bfloat16")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One way to run the recipe."""
+
+    micro_batch_size: int
+    steps: int
+    checkpointing: bool
+    mode: str
+    """`precision.mode`."""
+    compute_dtype: str
+    meaning: Meaning
+
+
+def divisors(number: int) -> list[int]:
+    """Return the divisors of a number, in rising order."""
+    low = [one for one in range(1, isqrt(number) + 1) if number % one == 0]
+    return sorted({*low, *(number // one for one in low)})
+
+
+def own(recipe: Recipe) -> Candidate:
+    """Return the recipe as it is."""
+    return Candidate(
+        micro_batch_size=recipe.batch.micro_batch_size,
+        steps=recipe.accumulation.steps,
+        checkpointing=recipe.activation_checkpointing,
+        mode=recipe.precision.mode,
+        compute_dtype=recipe.precision.compute_dtype,
+        meaning="same",
+    )
+
+
+def candidates(
+    recipe: Recipe, *, native: Collection[str] = HALF_BYTES, precision: bool = False
+) -> Iterator[Candidate]:
+    """Yield every way to run a recipe.
+
+    Args:
+        recipe: What is trained.
+        native: Half types that the device has; a recipe in another one cannot run there.
+        precision: Also change the precision, which changes numbers.
+    """
+    rows = recipe.batch.global_batch_size // recipe.processes
+    for mode, dtype in _precisions(recipe, native, precision):
+        for checkpointing in _checkpointings(recipe):
+            for micro in divisors(rows):
+                yield Candidate(
+                    micro_batch_size=micro,
+                    steps=rows // micro,
+                    checkpointing=checkpointing,
+                    mode=mode,
+                    compute_dtype=dtype,
+                    meaning=meaning_of(recipe, micro),
+                )
+
+
+def _precisions(
+    recipe: Recipe, native: Collection[str], precision: bool
+) -> Iterator[tuple[str, str]]:
+    mode, dtype = recipe.precision.mode, recipe.precision.compute_dtype
+    runs = mode == "none" or dtype in native
+    if runs:
+        yield mode, dtype
+    if precision and (mode == "none" or not runs):
+        yield from (
+            ("mixed" if mode == "none" else mode, one) for one in HALF_BYTES[::-1] if one in native
+        )
+
+
+def _checkpointings(recipe: Recipe) -> tuple[bool, ...]:
+    """Layers of the shipped BERT only are known here to compute again (CC210)."""
+    if isinstance(recipe.model, BertModel):
+        return (False, True)
+    return (recipe.activation_checkpointing,)
+
+
+def meaning_of(recipe: Recipe, micro: int) -> Meaning:
+    """Return what another micro-batch size does to the mean of a window."""
+    accumulation, now = recipe.accumulation, recipe.batch.micro_batch_size
+    if micro == now or accumulation.normalize_by != "microbatch":
+        return "same"
+    if accumulation.tail in ("drop", "carry"):  # all windows are full
+        return "same"
+    short = _short_window(recipe)
+    if short is None:
+        return "differs"
+
+    def even(size: int) -> bool:
+        return short % (size * recipe.processes) == 0
+
+    if not even(now):
+        return "differs"
+    return "same" if even(micro) else "as_sample"
+
+
+def _short_window(recipe: Recipe) -> int | None:
+    """Rows of the short window of an epoch; 0 if the run has none, None if it is not known."""
+    if recipe.data.source != "synthetic":
+        return None
+    full, short = divmod(recipe.data.train_rows, recipe.batch.global_batch_size)
+    return short if recipe.schedule.total_steps > full else 0
+
+
+def changes(recipe: Recipe, candidate: Candidate) -> dict[str, Any]:
+    """Return the fields that a candidate changes, by dotted path."""
+    wanted = {
+        "batch.micro_batch_size": candidate.micro_batch_size,
+        "accumulation.steps": candidate.steps,
+        "activation_checkpointing": candidate.checkpointing,
+        "precision.mode": candidate.mode,
+        "precision.compute_dtype": candidate.compute_dtype,
+    }
+    now = {
+        "batch.micro_batch_size": recipe.batch.micro_batch_size,
+        "accumulation.steps": recipe.accumulation.steps,
+        "activation_checkpointing": recipe.activation_checkpointing,
+        "precision.mode": recipe.precision.mode,
+        "precision.compute_dtype": recipe.precision.compute_dtype,
+    }
+    found: dict[str, Any] = {path: value for path, value in wanted.items() if value != now[path]}
+    if candidate.meaning == "as_sample":
+        found["accumulation.normalize_by"] = "sample"
+    needs_scale = candidate.compute_dtype == "float16"
+    if needs_scale != recipe.scaling_on and "precision.compute_dtype" in found:
+        found["loss_scaling.mode"] = "dynamic" if needs_scale else "none"
+    return found
+
+
+def changed_recipe(recipe: Recipe, candidate: Candidate) -> Recipe | None:
+    """Return the recipe of a candidate; None if its fields do not fit together."""
+    data: dict[str, Any] = recipe.model_dump()
+    for path, value in changes(recipe, candidate).items():
+        section, _, name = path.rpartition(".")
+        if section == "loss_scaling":
+            data[section] = {name: value}  # the fields of one mode are not those of another
+        elif section:
+            data[section] = {**data[section], name: value}
+        else:
+            data[name] = value
+    result = Recipe.model_validate(data)
+    return None if rules.check(result) else result

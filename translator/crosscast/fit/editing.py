@@ -1,0 +1,121 @@
+"""Change values in the text of a recipe; comments, order and layout stay as they are.
+
+Single values are replaced where they stand; a field that is not in the file is put at the head of
+its section, or at the end of the file. Only as many fields are added as are needed: the edited text
+is read again and must be exactly the recipe that was wanted. Where that cannot be, the recipe is
+written out in full.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from crosscast.diagnostics import DiagnosticError
+from crosscast.recipe import Recipe
+from crosscast.validate import build_recipe
+from crosscast.yaml_source import PathKey, YamlDocument, parse
+
+_LINE = re.compile(r".*?(?:\r\n|\r|\n|\Z)", re.DOTALL)
+
+
+def edited(
+    text: str,
+    changes: Mapping[str, Any],
+    wanted: Recipe,
+    write_out: Callable[[Recipe], str],
+) -> str:
+    """Return the text of a recipe with other values.
+
+    Args:
+        text: A valid recipe.
+        changes: New values (strings, whole numbers, yes or no) by dotted path.
+        wanted: The recipe that the result must be.
+        write_out: Writes a recipe in full.
+    """
+    document = parse(text, "")
+    present = {path: value for path, value in changes.items() if _key(path) in document.keys}
+    for chosen in _choices(changes, present):
+        result = _with(text, document, chosen)
+        if result is not None and _reads_as(result, wanted):
+            return result
+    return write_out(wanted)
+
+
+def _choices(changes: Mapping[str, Any], present: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield what to write, the least first: what is left out may follow from the rest."""
+    yield present
+    absent = {path: value for path, value in changes.items() if path not in present}
+    derived = ("accumulation.steps", "batch.micro_batch_size", "loss_scaling.mode")
+    needed = {path: value for path, value in absent.items() if path not in derived}
+    yield {**present, **needed}
+    for path in derived:
+        if path in absent:
+            yield {**present, **needed, path: absent[path]}
+    yield changes
+
+
+def _key(path: str) -> PathKey:
+    return tuple(path.split("."))
+
+
+def _reads_as(text: str, wanted: Recipe) -> bool:
+    try:
+        return build_recipe(parse(text, "")) == wanted
+    except DiagnosticError:
+        return False
+
+
+def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str | None:
+    """Return the text with the values written in; None if there is no place for one."""
+    lines = [found[0] for found in _LINE.finditer(text) if found[0]]
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    newline = "\r\n" if "\r\n" in text else "\n"
+    cuts: list[tuple[int, int, str]] = []
+    sections: dict[str, list[str]] = {}
+    for path, value in changes.items():
+        key, shown = _key(path), _shown(value)
+        span = document.values.get(key) if key in document.keys else None
+        if span is not None:
+            if span.end_column is None or isinstance(_at(document.data, key), dict | tuple):
+                return None
+            at = starts[span.line - 1]
+            cuts.append((at + span.column - 1, at + span.end_column - 1, shown))
+            continue
+        section, _, name = path.rpartition(".")
+        sections.setdefault(section, []).append(f"{name}: {shown}")
+    for section, entries in sections.items():
+        place = document.values.get(_key(section) if section else ())
+        if section and _key(section) not in document.keys:  # a section of its own
+            entries = [f"{section}: {{{', '.join(entries)}}}"]
+            place = document.values.get(())
+        elif section and not isinstance(_at(document.data, _key(section)), dict):
+            return None
+        if place is None:
+            return None
+        at = starts[place.line - 1] + place.column - 1
+        if text[at] == "{":
+            cuts.append((at + 1, at + 1, "".join(f"{entry}, " for entry in entries)))
+        elif section and _key(section) in document.keys:
+            indent = newline + " " * (place.column - 1)
+            cuts.append((at, at, "".join(f"{entry}{indent}" for entry in entries)))
+        else:
+            gap = "" if text.endswith(("\n", "\r")) else newline
+            cuts.append((len(text), len(text), gap + "".join(f"{one}{newline}" for one in entries)))
+    for start, end, new in sorted(cuts, key=lambda cut: cut[:2], reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _at(data: Any, key: PathKey) -> Any:
+    for part in key:
+        data = data[part]
+    return data
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,88 @@
+"""Say why a recipe cannot fit, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.diagnostics import Diagnostic
+from crosscast.fit.devices import DEVICES
+from crosscast.fit.sizes import show_bytes
+from crosscast.fit.solver import Outcome, Sized, Wish
+from crosscast.memory.records import Estimate
+from crosscast.recipe import BertModel, Recipe
+
+
+def not_native(recipe: Recipe, wish: Wish) -> Diagnostic | None:
+    """Return the error for a recipe in a half type that the device does not have: CC468."""
+    if not recipe.half or recipe.half in wish.native or wish.precision:
+        return None
+    assert wish.device is not None  # without one every type counts as there
+    return Diagnostic(
+        code="CC468",
+        path="precision.compute_dtype",
+        message=f"a {wish.device.name} has no {recipe.half} in its matrix units",
+        hint=f"--allow precision tries {', '.join(wish.device.half_types)}; it changes numbers",
+    )
+
+
+def cannot_fit(outcome: Outcome, wish: Wish, *, with_precision: bool) -> Diagnostic:
+    """Return the error for an outcome without an answer: CC460.
+
+    `with_precision`: whether there would be one if the precision might be changed.
+    """
+    least = outcome.smallest or outcome.now
+    hints = list(_helps(least, wish, with_precision=with_precision))
+    return Diagnostic(
+        code="CC460",
+        message=f"{outcome.target}: cannot fit, because {because(least, outcome.limit)}",
+        hint="; ".join(hints),
+    )
+
+
+def because(least: Sized, limit: int) -> str:
+    """Return the reason: what exceeds the limit in the way that needs least memory."""
+    estimate = least.estimate
+    alone = [one for one in estimate.components if one.bytes > limit]
+    room = f"the limit of {show_bytes(limit)}"
+    if alone:
+        parts = ", ".join(f"{one.name} ({show_bytes(one.bytes)})" for one in alone)
+        return f"{parts} alone {'exceeds' if len(alone) == 1 else 'exceed'} {room}"
+    how = _described(least)
+    if estimate.fixed_bytes > limit:
+        return (
+            f"what is held between windows alone takes {show_bytes(estimate.fixed_bytes)}, more "
+            f"than {room}, whatever the split"
+        )
+    return (
+        f"{how} still needs {show_bytes(estimate.total)}: {_largest(estimate)}; {room} is exceeded"
+        f" by {show_bytes(estimate.total - limit)}"
+    )
+
+
+def _described(one: Sized) -> str:
+    candidate = one.candidate
+    checkpointing = " and activation checkpointing" if candidate.checkpointing else ""
+    return f"micro-batches of {candidate.micro_batch_size}{checkpointing}"
+
+
+def _largest(estimate: Estimate) -> str:
+    largest = sorted(estimate.components, key=lambda one: -one.bytes)[:3]
+    parts = [f"{one.name} {show_bytes(one.bytes)}" for one in largest]
+    return ", ".join([*parts, f"margin {show_bytes(estimate.margin_bytes)}"])
+
+
+def _helps(least: Sized, wish: Wish, *, with_precision: bool) -> Iterator[str]:
+    recipe = least.recipe
+    if with_precision:
+        yield "it fits with --allow precision, which changes numbers"
+    larger = [one for one in DEVICES if one.usable_bytes >= least.estimate.total]
+    if larger:
+        smallest = min(larger, key=lambda one: one.usable_bytes)
+        yield f"it would fit on a {smallest.name} ({show_bytes(smallest.usable_bytes)} usable)"
+    if not isinstance(recipe.model, BertModel) and not recipe.activation_checkpointing:
+        yield "build activation checkpointing into your model"
+    if least.estimate.fixed_bytes > wish.limit // 2:
+        yield "a smaller model would help, or an optimizer with fewer moments (other training)"
+        yield "sharding weights over devices (ZeRO, FSDP) would, too; crosscast does not do it"
+    else:
+        yield "a shorter data.sequence_length or a smaller model would help (other training)"

@@ -1,0 +1,149 @@
+"""Find the ways to run a recipe within a memory limit, cheapest first.
+
+Candidates are tried in the order of their rank until enough of them fit, so the answers are those
+of trying all, and nothing is assumed about how memory grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.fit.candidates import (
+    HALF_BYTES,
+    Candidate,
+    candidates,
+    changed_recipe,
+    changes,
+    own,
+)
+from crosscast.fit.cost import window_cost
+from crosscast.fit.devices import ASSUMED, GpuModel, find_device
+from crosscast.memory.records import Estimate
+from crosscast.recipe import Recipe
+
+Estimator = Callable[[Recipe], Estimate]
+Check = Callable[[Recipe], None]
+"""Raises `DiagnosticError` for a recipe that the target cannot express."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A way to run the recipe, and what it needs."""
+
+    candidate: Candidate
+    recipe: Recipe
+    estimate: Estimate
+    cost: float
+    """Modelled time of a window; see `crosscast.fit.cost`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the solver found for one target."""
+
+    target: str
+    limit: int
+    """Bytes a process may use."""
+    now: Sized
+    """The recipe as it is."""
+    answers: tuple[Sized, ...]
+    """What fits, best first: not more than asked for."""
+    smallest: Sized | None
+    """Of those tried, what needs least; without an answer that is the least of all."""
+    tried: int
+    refused: tuple[Diagnostic, ...]
+    """Why the target cannot run some of them, each reason once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is asked for."""
+
+    limit: int
+    device: GpuModel | None = None
+    precision: bool = False
+    """Whether the precision may be changed."""
+    most: int = 5
+    """Number of answers."""
+
+    @property
+    def native(self) -> Collection[str]:
+        """Half types that may be used."""
+        return self.device.half_types if self.device else HALF_BYTES
+
+
+def cost_of(recipe: Recipe, candidate: Candidate, device: GpuModel | None) -> float:
+    """Return the modelled time of a window of a candidate."""
+    return window_cost(
+        steps=candidate.steps,
+        tokens=candidate.micro_batch_size * recipe.data.sequence_length,
+        checkpointing=candidate.checkpointing,
+        dtype=candidate.compute_dtype,
+        device=device or find_device(ASSUMED),
+    )
+
+
+def rank(
+    recipe: Recipe, device: GpuModel | None, candidate: Candidate
+) -> tuple[bool, float, int, int]:
+    """Return the place in the order: what keeps the meaning first, then what costs least."""
+    changed = changes(recipe, candidate)
+    return (
+        candidate.meaning == "differs",
+        cost_of(recipe, candidate, device),
+        len(changed),
+        -candidate.micro_batch_size,
+    )
+
+
+def solve(recipe: Recipe, target: str, wish: Wish, *, estimate: Estimator, check: Check) -> Outcome:
+    """Return what fits into the limit on one target.
+
+    Raises:
+        DiagnosticError: From `estimate` or `check`, if the recipe as it is has no estimate or the
+            target cannot express it.
+    """
+    check(recipe)
+    mine = own(recipe)
+    now = Sized(mine, recipe, estimate(recipe), cost_of(recipe, mine, wish.device))
+    found: list[Sized] = []
+    smallest: Sized | None = None
+    tried = 0
+    reasons: dict[tuple[bool, str, str], DiagnosticError] = {}
+    every = candidates(recipe, native=wish.native, precision=wish.precision)
+    for candidate in sorted(every, key=partial(rank, recipe, wish.device)):
+        kind = (candidate.checkpointing, candidate.mode, candidate.compute_dtype)
+        other = None if kind in reasons else changed_recipe(recipe, candidate)
+        if other is None:
+            continue
+        one = now if candidate == mine else _sized(candidate, other, wish, estimate)
+        tried += 1
+        fits = one.estimate.total <= wish.limit
+        if not fits and smallest is not None and _takes_less(smallest, one):
+            continue
+        try:
+            check(other)
+        except DiagnosticError as error:
+            reasons[kind] = error
+            continue
+        if smallest is None or not _takes_less(smallest, one):
+            smallest = one
+        if fits:
+            found.append(one)
+            if len(found) == wish.most:
+                break
+    every_reason = (d for error in reasons.values() for d in error.diagnostics)
+    refused = {(d.code, d.message): d for d in every_reason if d.severity is Severity.ERROR}
+    return Outcome(target, wish.limit, now, tuple(found), smallest, tried, tuple(refused.values()))
+
+
+def _takes_less(one: Sized, other: Sized) -> bool:
+    return one.estimate.total <= other.estimate.total
+
+
+def _sized(candidate: Candidate, recipe: Recipe, wish: Wish, estimate: Estimator) -> Sized:
+    cost = cost_of(recipe, candidate, wish.device)
+    return Sized(candidate, recipe, estimate(recipe), cost)
