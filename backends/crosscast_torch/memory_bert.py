@@ -6,6 +6,7 @@ Names of Python functions hold tensors until they end; `free` stands where they 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from crosscast.bert_shapes import bert_shapes
 from crosscast.memory.tape import Block, Node, Tape, Value, Weight
@@ -268,9 +269,7 @@ def parameters_of(recipe: Recipe) -> dict[str, Weight]:
     full = recipe.precision.mode == "full"
     weights = {}
     for name, shape in bert_shapes(recipe.model).items():
-        count = 1
-        for size in shape:
-            count *= size
         half = full and "LayerNorm" not in name
-        weights[name] = Weight(count, recipe.precision.compute_dtype if half else "float32")
+        dtype = recipe.precision.compute_dtype if half else "float32"
+        weights[name] = Weight(prod(shape), dtype, shape[0] if len(shape) > 1 else 0)
     return weights

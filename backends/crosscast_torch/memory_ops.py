@@ -6,6 +6,8 @@ Sources: `derivatives.yaml` of PyTorch, and the allocations of PyTorch 2.13 on a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from crosscast.evidence import Evidence
 from crosscast.memory.tape import OpRow
 
@@ -48,3 +50,38 @@ CUDA: dict[str, OpRow] = (
         ),
     }
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """What the step of an optimizer needs for a while, as copies of float32 weights."""
+
+    largest: int = 0
+    """Copies of the largest parameter."""
+    every: int = 0
+    """Copies of all parameters, of an update that takes them together."""
+    evidence: Evidence = Evidence.MEASURED_CPU
+    note: str = ""
+
+
+STEPS: dict[str, StepRow] = {
+    "fused": StepRow(note="one kernel that updates in place"),
+    "loop adam": StepRow(largest=2, note="root of the second moment, divided"),
+    "loop adam decay": StepRow(largest=3, note="and the gradient with its decay"),
+    "loop sgd": StepRow(),
+    "loop sgd decay": StepRow(largest=1, note="the gradient with its decay"),
+    "lamb": StepRow(largest=4),
+    "lamb uncorrected": StepRow(largest=2),
+    "lion": StepRow(largest=3),
+    "momentum": StepRow(largest=2),
+    "momentum nesterov": StepRow(largest=3),
+    "momentum decay": StepRow(largest=2),
+    "torch.optim.Adafactor": StepRow(largest=1),
+    "adafactor": StepRow(largest=3, evidence=Evidence.DOCUMENTED),
+    "foreach adam": StepRow(every=1, evidence=Evidence.DOCUMENTED),
+    "foreach adam decay": StepRow(every=2, evidence=Evidence.DOCUMENTED),
+    "foreach sgd": StepRow(evidence=Evidence.DOCUMENTED),
+    "foreach sgd decay": StepRow(every=1, evidence=Evidence.DOCUMENTED),
+}
+"""By the form of the update: `fused`, a Python `loop` over parameters as on a CPU, `foreach` as
+on a GPU, or a class that the script brings along."""

@@ -124,7 +124,10 @@ def test_programs_for_frameworks_are_where_they_are_sought() -> None:
         f"{work}_{one}"
         for work in ("emulate", "observe", "manifest", "work")
         for one in ("torch", "tensorflow", "paddle")
-    } | {"on_cpu_paddle", "updates_torch", "updates_tensorflow", "keras_tensorflow"}
+    } | {"on_cpu_paddle", "updates_torch", "updates_tensorflow", "keras_tensorflow"} | {
+        "allocations_torch",
+        "trace_torch",
+    }
     assert {path.parent.name for path in PROGRAMS} == {"scripts", "probes"}
     files = {name for adapter in ADAPTERS.values() for name in adapter.files.values()}
     assert {path.name for path in PROGRAMS if path.parent.name == "scripts"} == files | {"train.py"}

@@ -81,30 +81,45 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class TracedModel:
-    """A model of the user's as a trace of its forward and backward pass saw it.
+class TracedWeight:
+    """A parameter as the model computes with it."""
 
-    The bytes that depend on the batch are linear in its rows: `fixed + rows * per_row`.
-    """
+    count: int
+    dtype: str
+    rows: int = 0
+    """Length of the first axis of a matrix; 0 for a vector."""
 
-    parameters: int
-    """Number of weights that are trained, shared ones once."""
-    parameter_bytes: int
-    frozen_bytes: int
-    """Bytes of weights without a gradient, and of buffers."""
-    largest_parameter: int
-    """Number of weights of the largest tensor."""
-    saved_fixed: int
-    """Bytes that autograd keeps, the part that does not depend on the rows."""
-    saved_per_row: int
-    peak_fixed: int
-    """Bytes above parameters and gradients at the highest point of forward and backward."""
-    peak_per_row: int
-    peak_phase: str
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Bytes above the parameters at one moment of forward or backward, linear in the rows."""
+
+    phase: str
     """`forward` or `backward`."""
-    logits_per_row: int
-    batch_per_row: int
+    gradients: int
+    """Bytes that parameters hold as gradients."""
+    fixed: int
+    per_row: int
+
+    def at(self, rows: int) -> int:
+        """Return the bytes besides gradients for that many rows of a micro-batch."""
+        return max(0, self.fixed + rows * self.per_row)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedModel:
+    """A model of the user's as a trace of two micro-batches saw it, without computing anything."""
+
+    weights: tuple[TracedWeight, ...]
+    """Parameters that are trained, shared ones once."""
+    frozen_bytes: int
+    """Of weights without a gradient, and of buffers."""
+    first: tuple[Moment, ...]
+    """Moments of a micro-batch that is the first of its window, of which the highest one counts."""
+    later: tuple[Moment, ...]
+    """The same where gradients are there already."""
+    forward_end: Moment
+    outputs_per_row: int
+    """Bytes that the modules of the model put out for a row."""
     sequence_length: int
     """Tokens per row of the trace; 0 if its inputs have no such axis."""
-    gradients_at_peak: int = 0
-    """Bytes of gradients that backward has made where its highest point lies."""

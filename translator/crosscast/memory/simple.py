@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from crosscast.bert_shapes import bert_shapes
 from crosscast.memory.dtypes import BYTES
 from crosscast.memory.records import TracedModel
@@ -23,20 +25,14 @@ def simple_formula(recipe: Recipe, traced: TracedModel | None = None) -> int:
     n = size * (2 + moments)
     batch = recipe.batch.micro_batch_size
     if traced is not None:
-        return traced.parameters * n + batch * traced.saved_per_row * 2
+        return sum(w.count for w in traced.weights) * n + batch * traced.outputs_per_row * 2
     assert isinstance(recipe.model, BertModel)
     return parameter_count(recipe.model) * n + batch * _outputs(recipe) * size * 2
 
 
 def parameter_count(model: BertModel) -> int:
     """Return the number of weights of the shipped BERT."""
-    total = 0
-    for shape in bert_shapes(model).values():
-        count = 1
-        for axis in shape:
-            count *= axis
-        total += count
-    return total
+    return sum(prod(shape) for shape in bert_shapes(model).values())
 
 
 def _outputs(recipe: Recipe) -> int:

@@ -87,6 +87,8 @@ class Weight:
 
     count: int
     dtype: str
+    rows: int = 0
+    """Length of the first axis of a matrix; 0 for a vector."""
     gradient: Block | None = None
 
 

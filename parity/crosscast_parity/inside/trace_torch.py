@@ -1,0 +1,191 @@
+"""What forward and backward of a user's model allocate, found without computing anything.
+
+`python -m crosscast_parity.inside.trace_torch SCRIPT JSON`, in a process of its own: SCRIPT is the
+emitted train.py, whose model is the user's. Tensors are fake: they have shapes and storages of a
+size, and no numbers. Every storage counts from the operation that makes it until nobody holds it.
+Two batch sizes make two sequences of totals, operation by operation; each pair is a line in the
+rows of a micro-batch. Prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import weakref
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from crosscast_parity.inside.script import load_script
+
+SIZES = (2, 4)
+"""Rows of the two traces; not 1, for which kernels have ways of their own."""
+
+
+class Watch(TorchDispatchMode):  # type: ignore[misc]
+    """Counts the bytes of storages that are alive, after every operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = self.gradients = 0
+        self.phase = "forward"
+        self.points: list[tuple[str, int, int]] = []
+        self.known: dict[int, Any] = {}
+        self.exempt: set[int] = set()
+
+    def leave_out(self, tensor: torch.Tensor) -> None:
+        """Never count the storage of a tensor, which outlives the watch."""
+        self.exempt |= {one.untyped_storage()._cdata for one in (tensor, tensor.detach())}
+
+    def watch(self, tensor: torch.Tensor) -> None:
+        """Follow the storage of a tensor until it is gone."""
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        if key in self.known or key in self.exempt:
+            return
+        size = storage.nbytes()
+        self.total += size
+        self.known[key] = weakref.finalize(storage, self._gone, key, size)
+
+    def _gone(self, key: int, size: int) -> None:
+        self.total -= size
+        self.known.pop(key, None)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(out):
+            if isinstance(leaf, torch.Tensor):
+                self.watch(leaf)
+        self.points.append((self.phase, self.total, self.gradients))
+        return out
+
+
+def batch_of(inputs: dict[str, Any], rows: int) -> dict[str, torch.Tensor]:
+    """Return a micro-batch of fake tensors."""
+    return {
+        name: torch.zeros((rows, *one["shape"]), dtype=getattr(torch, one["dtype"]))
+        for name, one in inputs.items()
+    }
+
+
+def stay(to: Any) -> Any:
+    """Return `Module.to` that does nothing about a model that is there already.
+
+    PyTorch cannot swap fake parameters for others.
+    """
+
+    def moved(module: Any, *args: Any, **settings: Any) -> Any:
+        there = args == (torch.device("cpu"),) and not settings
+        return module if there else to(module, *args, **settings)
+
+    return moved
+
+
+def trace(script: Any, options: dict[str, Any], rows: int) -> dict[str, Any]:
+    """Return the totals of two micro-batches of so many rows."""
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        state = script.make_state(torch.device("cpu"))
+        model = state.model
+        watch = Watch()
+        for tensor in (*model.parameters(), *model.buffers()):
+            for one in (tensor, getattr(tensor, "master", tensor)):
+                watch.leave_out(one)  # a view of a copy.deepcopy has another storage
+        outputs = count_outputs(model)
+
+        def arrived(parameter: torch.Tensor) -> None:
+            if parameter not in held:
+                held.add(parameter)
+                assert parameter.grad is not None
+                watch.gradients += parameter.grad.nbytes
+
+        held: set[torch.Tensor] = set()
+        trained = [p for p in model.parameters() if p.requires_grad]
+        for parameter in trained:
+            parameter.register_post_accumulate_grad_hook(arrived)
+        parts = []
+        for number in range(2):
+            batch = batch_of(options["inputs"], rows)
+            watch.points, watch.phase = [], "forward"
+            with watch:
+                half = options["autocast"]
+                dtype = getattr(torch, half) if half else None
+                with torch.autocast("cpu", dtype=dtype) if half else nullcontext():
+                    loss = script.micro_batch_loss(model, batch)
+                loss = loss / rows
+                end = len(watch.points)
+                watch.phase = "backward"
+                loss.backward()
+            parts.append(watch.points)
+            if not number:
+                forward_end = watch.points[end - 1][1]
+        return {
+            "parts": parts,
+            "forward_end": forward_end,
+            "outputs": outputs[0] // 2,
+            "weights": [
+                (p.numel(), str(p.dtype).removeprefix("torch."), p.shape[0] if p.dim() > 1 else 0)
+                for p in trained
+            ],
+            "frozen": sum(p.nbytes for p in model.parameters() if not p.requires_grad)
+            + sum(b.nbytes for b in model.buffers()),
+        }
+
+
+def count_outputs(model: torch.nn.Module) -> list[int]:
+    """Return a place that gathers the bytes that modules without children put out."""
+    gathered = [0]
+
+    def put_out(module: Any, args: Any, out: Any) -> None:
+        gathered[0] += sum(x.nbytes for x in tree_leaves(out) if isinstance(x, torch.Tensor))
+
+    for module in model.modules():
+        if not list(module.children()):
+            module.register_forward_hook(put_out)
+    return gathered
+
+
+def line(few: tuple[str, int, int], many: tuple[str, int, int]) -> tuple[str, int, int, int]:
+    """Return (phase, gradients, fixed, per row) of what is held at one operation."""
+    per_row = (many[1] - few[1]) // (SIZES[1] - SIZES[0])
+    fixed = few[1] - SIZES[0] * per_row - few[2]
+    return few[0], few[2], fixed, per_row
+
+
+def highest(lines: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
+    """Return the lines that are above all others for some number of rows."""
+    best: list[tuple[str, int, int, int]] = []
+    for one in sorted(lines, key=lambda line: (-line[3], -(line[1] + line[2]))):
+        if not best or one[1] + one[2] > max(line[1] + line[2] for line in best):
+            best.append(one)
+    return best
+
+
+def main() -> None:
+    """Trace as the arguments say."""
+    options = json.loads(sys.argv[2])
+    torch.nn.Module.to = stay(torch.nn.Module.to)
+    sys.path.insert(0, options["folder"])
+    script = load_script(Path(sys.argv[1]))
+    few, many = (trace(script, options, rows) for rows in SIZES)
+    lines = []
+    for one, other in zip(few["parts"], many["parts"], strict=True):
+        lines.append([line(a, b) for a, b in zip(one, other, strict=True)])
+    end = line(("forward", few["forward_end"], 0), ("forward", many["forward_end"], 0))
+    result = {
+        "weights": few["weights"],
+        "frozen_bytes": few["frozen"],
+        "first": highest(lines[0]),
+        "later": highest(lines[1]),
+        "forward_end": end,
+        "outputs_per_row": (many["outputs"] - few["outputs"]) // (SIZES[1] - SIZES[0]),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
