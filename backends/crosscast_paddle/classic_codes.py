@@ -58,8 +58,8 @@ CLASSIC_CODES = (
     Code(
         "CC386",
         "the script has no such thing",
-        "No accumulation, rows without a label, averaged weights or activation checkpointing, and "
-        "no step to import.",
+        "No accumulation, rows without a label, averaged weights or activation checkpointing, "
+        "one machine and no scheduler, and no step to import.",
     ),
     Code(
         "CC387",

@@ -239,3 +239,8 @@ def averages(recipe: Recipe) -> bool:
 def recomputes(recipe: Recipe) -> bool:
     """Activation checkpointing."""
     return recipe.activation_checkpointing
+
+
+def several_nodes(recipe: Recipe) -> bool:
+    """Whether it runs on more than one machine."""
+    return recipe.distributed.nodes > 1

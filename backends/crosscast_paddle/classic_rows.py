@@ -122,7 +122,9 @@ DATA_ROWS = (
         when=no.sums_in_half,
     ),
     _row(path="accumulation", how="one batch is one step"),
+    _not(path="distributed.nodes", how="one machine", code="CC386", when=no.several_nodes),
     _row(path="distributed", how="one process for all GPUs, mean of their gradients"),
+    _near(path="launch", how="run.sh starts the script, and no scheduler does", code="CC386"),
     _not(
         path="activation_checkpointing",
         how="activations are kept",

@@ -99,4 +99,10 @@ CODES = (
         "In Paddle 2 recompute(use_reentrant=False) raises RuntimeError on CPU when it must draw "
         "dropout masks again; the script refuses to start there.",
     ),
+    Code(
+        "CC384",
+        "no elastic launch",
+        "paddle.distributed.launch starts failed nodes anew only with a server of etcd. Write "
+        "launch.rendezvous: static; with SLURM, launch.max_requeues goes on from a checkpoint.",
+    ),
 )

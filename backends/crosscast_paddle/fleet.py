@@ -8,6 +8,7 @@ from crosscast import plan as ops
 from crosscast.canonical import canonical_plan, scale_before_schedule
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.emit import py_literal
+from crosscast.launching import job_files
 from crosscast.lowering import clip_constants, divisor, shared_view
 from crosscast.recipe import Adam, AdamW, DynamicLossScaling, Recipe, Sgd
 from crosscast.target import Dialect, File, Form, Lowered, version_view
@@ -111,7 +112,7 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         "optimizer": _optimizer(recipe.optimizer),
         **_scaling(recipe),
     }
-    return Lowered(plan=plan, files=_files({"view": view}))
+    return Lowered(plan=plan, files=(*_files({"view": view}), *job_files(recipe, view)))
 
 
 def _scaling(recipe: Recipe) -> dict[str, Any]:

@@ -211,4 +211,5 @@ FLEET_ROWS = (
     _row(path="activation_checkpointing", how="activations are kept"),
     _not(path="distributed", how="one process", code="CC386", when=_several),
     _row(path="distributed", how="one process"),
+    _row(path="launch", how="launch.sh, and job.sbatch where SLURM is to start it"),
 )

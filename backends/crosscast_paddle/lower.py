@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan, scale_before_schedule
+from crosscast.launching import job_files
 from crosscast.lowering import divisor, factory_import, print_ops, shared_view
 from crosscast.recipe import Recipe
 from crosscast.target import Dialect, File, Form, Lowered, version_view
@@ -41,7 +42,7 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
         "module": "state.model._layers" if wrapped else "state.model",
         "output": f"runs/{recipe.name}-paddle",
         "log_dir": f"runs/{recipe.name}-paddle/log",
-        "no_gpus": ",".join(["-1"] * recipe.processes),
+        "no_gpus": ",".join(["-1"] * recipe.distributed.processes_per_node),
         "reseed": _reseed(view),
         "launch_flags": launch_flags(recipe),
         "requirements": dialect.requirements,
@@ -52,7 +53,7 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
     view["window_code"] = print_ops(
         templates, "paddle/ops", plan.window, lambda op: _values(op, view), 4
     )
-    return Lowered(plan=plan, files=_files(view, form))
+    return Lowered(plan=plan, files=_files(recipe, view, form))
 
 
 def _told_scale(dialect: Dialect, optional: bool) -> str:
@@ -123,7 +124,7 @@ def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str
     )
 
 
-def _files(view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="paddle/step.py.j2", view=wrapped),)
@@ -131,6 +132,7 @@ def _files(view: dict[str, Any], form: Form) -> tuple[File, ...]:
         File(path="train.py", template="paddle/train.py.j2", view=wrapped),
         File(path="launch.sh", template="paddle/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="paddle/requirements.txt.j2", view=wrapped),
+        *job_files(recipe, view),
     ]
     if view["bert"]:
         files.insert(1, File(path="model.py", template="paddle/model.py.j2", view=wrapped))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast.capability import Evidence, Row, Verdict
-from crosscast.neutral_rows import neutral_rows
+from crosscast.neutral_rows import is_elastic, neutral_rows
 from crosscast.recipe import BertModel, DynamicLossScaling, Recipe
 from crosscast_paddle.knob_rows import KNOB_ROWS
 
@@ -134,5 +134,13 @@ ROWS = (
     Row(path="optimizer.no_decay", how="generated parameter names for AdamW, else groups"),
     Row(path="optimizer.groups", how="parameter groups with weight_decay and learning_rate"),
     Row(path="schedule", how="a formula in the script, set by set_lr"),
+    Row(
+        path="launch.rendezvous",
+        verdict=Verdict.UNSUPPORTED,
+        how="the elastic launcher needs a server of etcd: write rendezvous: static",
+        code="CC384",
+        probe="paddle/test_launcher.py::test_only_etcd_makes_the_launcher_elastic",
+        when=is_elastic,
+    ),
     Row(path="distributed", how="DataParallel, no_sync within a window, distributed.launch"),
 )

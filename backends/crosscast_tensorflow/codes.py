@@ -59,6 +59,12 @@ CODES = (
         "distributed.strategy to none and raise accumulation.steps: the result is the same.",
     ),
     Code(
+        "CC328",
+        "no elastic launch",
+        "TensorFlow brings no launcher. Write launch.rendezvous: static; with SLURM, "
+        "launch.max_requeues goes on from a checkpoint.",
+    ),
+    Code(
         "CC329",
         "layer norms are told by name",
         "Keras gives the weights of every normalization layer the names gamma and beta, so the "

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan
+from crosscast.launching import job_files
 from crosscast.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
 from crosscast.recipe import Recipe
 from crosscast.target import Dialect, File, Form, Lowered, version_view
@@ -54,7 +55,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     scale = ("scale_tensor",) if view["scaled"] else ()
     view["micro_arguments"] = ", ".join(("state", "loss_fn", "batch", "divisor", *scale))
     view |= _code(plan, templates, view)
-    return Lowered(plan=plan, files=_files(view, form))
+    return Lowered(plan=plan, files=_files(recipe, view, form))
 
 
 def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
@@ -146,14 +147,15 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {}
 
 
-def _files(view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="tensorflow/step.py.j2", view=wrapped),)
     names = ["train.py", "launch.sh", "requirements.txt"]
     if view["bert"]:
         names.insert(1, "model.py")
-    return tuple(
+    files = (
         File(path=n, template=f"tensorflow/{n}.j2", view=wrapped, executable=n == "launch.sh")
         for n in names
     )
+    return (*files, *job_files(recipe, view))

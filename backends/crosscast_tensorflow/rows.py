@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import crosscast_tensorflow.conditions as when
 from crosscast.capability import Evidence, Row, Verdict
-from crosscast.neutral_rows import neutral_rows
+from crosscast.neutral_rows import is_elastic, neutral_rows
 
 KERAS3 = frozenset({"keras3"})
 KERAS2 = frozenset({"keras2", "graph-rewrite"})
@@ -277,4 +277,13 @@ ROWS = (
         when=when.parallel,
     ),
     Row(path="distributed", how="one process"),
+    Row(
+        path="launch.rendezvous",
+        verdict=_UNSUPPORTED,
+        how="TensorFlow brings no launcher that starts anything anew: write rendezvous: static",
+        code="CC328",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: there is nothing to call",
+        when=is_elastic,
+    ),
 )

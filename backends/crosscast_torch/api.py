@@ -36,12 +36,6 @@ def spelling(dialect: Dialect, half: str, tf32: bool) -> dict[str, Any]:
             else "view(*x.shape[:2], ATTENTION_HEADS, HEAD_SIZE)"
         ),
         "tf32_switch": _tf32(dialect, tf32),
-        "launcher": (
-            "torch.distributed.run --standalone"
-            if has("run")
-            else "torch.distributed.launch --use_env"
-        ),
-        "processes_option": "--nproc-per-node" if has("dashes") else "--nproc_per_node",
         "zero_to_none": has("zero_to_none"),
         "rms_norm": has("rms_norm"),
         "step_tensors": has("step_tensors"),

@@ -26,6 +26,12 @@ CODES = (
         "clip_grad_norm_ always adds 1e-6 to the norm; the script clips by itself.",
     ),
     Code(
+        "CC314",
+        "no elastic launch",
+        "The launcher of this PyTorch lets a run end with its first failed process. Write "
+        "launch.rendezvous: static, or emit for PyTorch 1.11 or newer.",
+    ),
+    Code(
         "CC315",
         "no fused momentum under loss scaling",
         "Fused SGD goes on from uninitialised memory when its first step was skipped.",

@@ -9,10 +9,12 @@ from typing import Any
 from crosscast import plan as ops
 from crosscast.canonical import canonical_plan, scale_before_schedule
 from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.launching import job_files
 from crosscast.lowering import clip_constants, factory_import, shared_view
 from crosscast.recipe import DynamicLossScaling, Recipe
 from crosscast.target import Dialect, File, Form, Lowered, version_view
 from crosscast_torch.api import spelling
+from crosscast_torch.launcher import launcher
 from crosscast_torch.optimizer import optimizer_view
 from crosscast_torch.overrides import TorchOverrides
 from crosscast_torch.roles import without_roles
@@ -42,6 +44,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     )
     view |= spelling(dialect, recipe.half, recipe.precision.tf32)
     view |= _precision(recipe, form)
+    view["launcher"] = launcher(recipe, dialect)
     if view["types"]["explicit"]:
         view["autocast"] = ""
     if optimizer["requirement"]:
@@ -65,7 +68,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     view["math"] = _needs_math(view)
     view["micro_loop"] = micro_loop(templates, plan, view)
     view["window_code"] = window_code(templates, plan, view)
-    return Lowered(plan=plan, files=_files(view, form))
+    return Lowered(plan=plan, files=_files(recipe, view, form))
 
 
 def _overrides(recipe: Recipe, dialect: Dialect, form: Form) -> TorchOverrides:
@@ -182,7 +185,7 @@ def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _files(view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         view["header"] = (*view["header"], *_usage(view))
@@ -191,6 +194,7 @@ def _files(view: dict[str, Any], form: Form) -> tuple[File, ...]:
         File(path="train.py", template="torch/train.py.j2", view=wrapped),
         File(path="launch.sh", template="torch/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="torch/requirements.txt.j2", view=wrapped),
+        *job_files(recipe, view),
     ]
     if view["bert"]:
         files.insert(1, File(path="model.py", template="torch/model.py.j2", view=wrapped))

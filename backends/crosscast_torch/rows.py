@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast.capability import Evidence, Row, Verdict
-from crosscast.neutral_rows import neutral_rows
+from crosscast.neutral_rows import is_elastic, neutral_rows
 from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
     adafactor,
@@ -126,5 +126,15 @@ ROWS = (
         dialects=frozenset({"torch.cuda.amp-1.6"}),
     ),
     Row(path="activation_checkpointing", how="torch.utils.checkpoint of every layer"),
+    Row(
+        path="launch.rendezvous",
+        verdict=Verdict.UNSUPPORTED,
+        how="torch.distributed.launch starts nothing anew: write rendezvous: static",
+        code="CC314",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: needs a PyTorch before 1.11",
+        when=is_elastic,
+        dialects=frozenset({"torch.cuda.amp-1.6"}),
+    ),
     Row(path="distributed", how="DistributedDataParallel, no_sync within a window, torchrun"),
 )

@@ -71,6 +71,7 @@ def common(facts: Facts) -> tuple[Row, ...]:
             "distributed", "the launcher says how many processes there are", "CC333", it.parallel
         ),
         facts.exact("distributed", "one process"),
+        facts.near("launch", "you start your program, and no file does", "CC333"),
         facts.exact("batch", "rows of one process, times micro-batches and processes"),
         facts.exact("precision.param_dtype", "float32 weights, or float32 masters"),
         facts.exact("precision.ops", "all in float32"),

@@ -29,8 +29,8 @@ from crosscast_parity.checks import Check, failures
 from crosscast_parity.sections import SECTIONS
 from crosscast_parity.variations import shown, shown_path
 
-IGNORED = ("version", "name", "batch.global_batch_size")
-"""The global batch size follows from the others."""
+IGNORED = ("version", "name", "batch.global_batch_size", "launch")
+"""The global batch size follows from the others; how processes are started changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ def mixed(ours: Recipe, taken: Sequence[Difference]) -> Recipe | None:
             place = place[section]
         place[last] = difference.theirs
     batch, steps = data["batch"], data["accumulation"]["steps"]
-    processes = data["distributed"]["processes_per_node"]
+    processes = data["distributed"]["nodes"] * data["distributed"]["processes_per_node"]
     batch["global_batch_size"] = batch["micro_batch_size"] * steps * processes
     made = built(data)
     return made[0] if made and made[1] else None

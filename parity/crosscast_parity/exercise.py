@@ -65,7 +65,11 @@ def exercise(
 def fields_of(recipe: Recipe) -> list[str]:
     """Return every field of a recipe that can mean something; items of pairs by themselves."""
     known = [path for path, _ in TABLE]
-    return [p for p in _leaves(recipe.model_dump(), "", known) if p not in NAMES]
+    return [p for p in _leaves(recipe.model_dump(), "", known) if _counts(p)]
+
+
+def _counts(path: str) -> bool:
+    return path not in NAMES and not path.startswith("launch.")
 
 
 def _leaves(value: Any, path: str, known: Sequence[str]) -> Iterator[str]:

@@ -105,7 +105,8 @@ def _micro(data: Data, value: Any) -> Data:
 
 
 def _processes(data: Data) -> int:
-    return int(data["distributed"]["processes_per_node"])
+    distributed = data["distributed"]
+    return int(distributed["nodes"] * distributed["processes_per_node"])
 
 
 def _mode(data: Data, value: Any) -> Data:

@@ -7,7 +7,7 @@ from typing import Any
 
 from crosscast.bert_shapes import bert_shapes
 from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe import BertModel, Recipe, SyntheticData
+from crosscast.recipe import BertModel, Launch, Recipe, SyntheticData
 from crosscast_parity.changes import changed as with_values
 
 TINY_MODEL = {
@@ -69,12 +69,14 @@ def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     model = bert_of(recipe)
     changes: dict[str, Any] = {}
     left_out = []
+    if recipe.launch != Launch():  # nothing of the training: the harness starts its own processes
+        changes["launch"] = Launch().model_dump()
     if model.dropout:
         changes["model.dropout"] = 0.0
         left_out.append(f"model.dropout: {model.dropout:g} was set to 0 (masks differ)")
     if recipe.processes > 1:
         changes["distributed.strategy"] = "none"
-        changes["distributed.processes_per_node"] = 1
+        changes["distributed.nodes"] = changes["distributed.processes_per_node"] = 1
         changes["batch.global_batch_size"] = recipe.batch.global_batch_size // recipe.processes
         left_out.append(f"distributed: one process was run instead of {recipe.processes}")
     return (changed(recipe, changes) if changes else recipe), tuple(left_out)

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosscast.diagnostics import Diagnostic, Severity
 from crosscast.evidence import Evidence as Evidence  # what writes rows finds it here
-from crosscast.recipe import Recipe, Section
+from crosscast.recipe import Launch, Recipe, Section
 
 
 class Verdict(StrEnum):
@@ -70,8 +70,13 @@ _NEUTRAL_FIELDS = ("version", "name", "overrides")
 
 
 def leaves(recipe: Recipe) -> Iterator[tuple[str, Any]]:
-    """Yield every field of the recipe as (dotted path, value), in the order of the model."""
-    yield from _leaves("", recipe)
+    """Yield every field of the recipe as (dotted path, value), in the order of the model.
+
+    `launch` is about starting only: where it says nothing of its own, there is nothing to judge.
+    """
+    for path, value in _leaves("", recipe):
+        if recipe.launch != Launch() or not path.startswith("launch."):
+            yield path, value
 
 
 def _leaves(prefix: str, section: Section) -> Iterator[tuple[str, Any]]:

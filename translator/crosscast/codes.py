@@ -62,6 +62,7 @@ _TABLE = (
         "float16 without one loses small gradients; a scale below 1 makes them smaller, and one "
         "that is no power of two rounds them all.",
     ),
+    Code("CC220", "launch contradicts itself", "See the fields named, and docs/launching.md."),
     Code("CC300", "field not supported", "The target cannot express this field."),
     Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
     Code(

@@ -55,9 +55,7 @@ def _batch(data: dict[str, Any]) -> None:
     batch, accumulation = _section(data, "batch"), _section(data, "accumulation")
     if batch is None or accumulation is None:
         return
-    distributed = data.get("distributed", {})
-    processes = _count(distributed, "processes_per_node") if isinstance(distributed, dict) else None
-    processes = processes or 1
+    processes = _processes(data.get("distributed", {}))
     micro, whole = _count(batch, "micro_batch_size"), _count(batch, "global_batch_size")
     steps = _count(accumulation, "steps")
     if steps is None and "steps" not in accumulation:
@@ -71,6 +69,11 @@ def _batch(data: dict[str, Any]) -> None:
         batch["micro_batch_size"] = max(1, round(whole / (steps * processes)))
     if whole is None and "global_batch_size" not in batch and micro and steps:
         batch["global_batch_size"] = micro * steps * processes
+
+
+def _processes(distributed: Any) -> int:
+    section = distributed if isinstance(distributed, dict) else None
+    return math.prod(_count(section, name) or 1 for name in ("nodes", "processes_per_node"))
 
 
 def _warmup(data: dict[str, Any], collect: Collector) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from crosscast import __version__
 from crosscast.emit import py_literal, render
+from crosscast.launching import launch_view
 from crosscast.plan import Normalize, Op, Plan
 from crosscast.recipe import (
     BertModel,
@@ -40,8 +41,15 @@ MACHINE_RULE = ("growth_factor", "backoff_factor", "growth_interval", "hysteresi
 
 
 def recipe_hash(recipe: Recipe) -> str:
-    """Return a short fingerprint of everything the recipe says."""
-    text = json.dumps(recipe.model_dump(mode="json"), sort_keys=True)
+    """Return a short fingerprint of everything the recipe says of the training.
+
+    A checkpoint can be resumed wherever it agrees: how the processes are started, and on how many
+    machines, is none of it.
+    """
+    said = recipe.model_dump(mode="json")
+    del said["launch"], said["distributed"]["nodes"]
+    said["distributed"]["processes_per_node"] = recipe.processes
+    text = json.dumps(said, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -101,6 +109,7 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "schedule": _schedule(recipe),
         "slot_names": slot_names(recipe),
         "factored": recipe.optimizer.name == "adafactor",
+        "launch": launch_view(recipe),
         **_scaling(recipe),
         **_model(recipe),
         **_data(recipe),

@@ -31,6 +31,7 @@ def _keeps_activations(recipe: Recipe) -> bool:
 NEUTRAL_ROWS = (
     Row(path="ema", how="no average of the weights", when=_no_average),
     Row(path="activation_checkpointing", how="activations are kept", when=_keeps_activations),
+    Row(path="launch", how="launch.sh on every node, and job.sbatch where SLURM is to start it"),
     Row(
         path="model.factory",
         verdict=Verdict.APPROXIMATE,
@@ -56,6 +57,11 @@ NEUTRAL_ROWS = (
         when=_uneven_tail,
     ),
 )
+
+
+def is_elastic(recipe: Recipe) -> bool:
+    """Whether failed processes are to be started anew."""
+    return recipe.launch.rendezvous == "elastic"
 
 
 @cache

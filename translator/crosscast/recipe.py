@@ -22,6 +22,7 @@ from crosscast.recipe_base import (
     Section,
     Slug,
 )
+from crosscast.recipe_launch import Launch
 from crosscast.recipe_model import (
     BERT_PRESETS,
     Batch,
@@ -56,6 +57,7 @@ __all__ = [
     "Ema",
     "GlobalNormClipping",
     "Lamb",
+    "Launch",
     "Lion",
     "NoClipping",
     "NoLossScaling",
@@ -224,9 +226,11 @@ class Ema(Section):
 
 
 class Distributed(Section):
-    """Data parallelism on one machine."""
+    """Data parallelism. What counts is the number of processes, `nodes` x `processes_per_node`."""
 
     strategy: Literal["none", "data_parallel"] = "none"
+    nodes: Count = 1
+    """Machines, which share a file system; how they are started: `launch`."""
     processes_per_node: Count = 1
 
 
@@ -264,6 +268,7 @@ class Recipe(Section):
     activation_checkpointing: bool = False
     """Keep only the inputs of encoder layers; the backward pass computes the rest again."""
     distributed: Distributed = Distributed()
+    launch: Launch = Launch()
     overrides: dict[str, dict[str, Any]] = {}  # noqa: RUF012  (pydantic copies it)
     """Settings only one backend knows, by backend name; checked by that backend."""
 
@@ -279,12 +284,13 @@ class Recipe(Section):
         "schedule",
         "ema",
         "distributed",
+        "launch",
     )
 
     @property
     def processes(self) -> int:
         """Data-parallel processes of the run."""
-        return self.distributed.processes_per_node
+        return self.distributed.nodes * self.distributed.processes_per_node
 
     @property
     def scaling_on(self) -> bool:

@@ -84,7 +84,8 @@ class NpzData(Section):
 
 
 class Batch(Section):
-    """Rows per step: global = micro x accumulation.steps x distributed.processes_per_node."""
+    """Rows per step: global = micro x accumulation.steps x processes, and of these there are
+    distributed.nodes x distributed.processes_per_node."""
 
     micro_batch_size: Count
     """Rows of one forward/backward on one process; derived when left out."""

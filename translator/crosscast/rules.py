@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from crosscast.diagnostics import Diagnostic
+from crosscast.launch_rules import launching
 from crosscast.recipe import (
     Adafactor,
     BertModel,
@@ -46,7 +47,7 @@ def _distributed(recipe: Recipe) -> Iterator[Diagnostic]:
     if recipe.distributed.strategy == "none" and recipe.processes > 1:
         yield Diagnostic(
             code="CC201",
-            path="distributed.processes_per_node",
+            path=f"distributed.{'nodes' if recipe.distributed.nodes > 1 else 'processes_per_node'}",
             message=f"{recipe.processes} processes, but strategy is none",
             hint="set distributed.strategy: data_parallel",
         )
@@ -306,4 +307,5 @@ _RULES: tuple[Rule, ...] = (
     _factory,
     _optimizer,
     _roles,
+    launching,
 )

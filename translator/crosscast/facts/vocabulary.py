@@ -216,6 +216,7 @@ VOCABULARY: dict[str, Field] = {
     ),
     "parallel.backend": Field(values=("nccl", "gloo", "mpi", "flag"), meaning="how they talk"),
     "parallel.world_size": Field(values=NUMBER, meaning="number of processes"),
+    "parallel.nodes": Field(values=NUMBER, meaning="number of machines"),
     "batch.micro_batch_size": Field(
         values=NUMBER, meaning="rows of one forward pass", recipe="batch.micro_batch_size"
     ),

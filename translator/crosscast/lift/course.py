@@ -122,7 +122,9 @@ def batch(look: Look, draft: Draft) -> None:
     if rows is not None and rows >= 1:
         draft.put("batch.micro_batch_size", int(rows), micro)
     elif all_rows is not None and all_rows >= 1:
-        steps = draft.value("accumulation.steps") * draft.value("distributed.processes_per_node")
+        nodes = draft.value("distributed.nodes") or 1
+        steps = draft.value("accumulation.steps") * nodes
+        steps *= draft.value("distributed.processes_per_node")
         each, left = divmod(int(all_rows), steps)
         if not left and each:
             note = f"{int(all_rows)} rows of an update"
@@ -144,6 +146,7 @@ def _parallel(look: Look, draft: Draft) -> None:
     if processes is not None and processes > 1 and not apart:
         draft.put("distributed.strategy", "data_parallel", kind or size)
         draft.put("distributed.processes_per_node", int(processes), size)
+        spread(look, draft)
         return
     if kinds - _ALONE:
         draft.put("distributed.strategy", "data_parallel", kind)
@@ -157,6 +160,17 @@ def _parallel(look: Look, draft: Draft) -> None:
     note = "one process, unless the launch starts more" if kinds & _BY_OTHERS else "one process"
     draft.absent("distributed.strategy", "none", note)
     draft.absent("distributed.processes_per_node", 1, "")
+
+
+def spread(look: Look, draft: Draft) -> None:
+    """Divide the processes by the machines that a launch names, if they are so many."""
+    told = look("parallel.nodes")
+    nodes, whole = number(told), draft.fields.get("distributed.processes_per_node")
+    if nodes is None or nodes <= 1 or whole is None or whole.value % nodes:
+        return
+    draft.put("distributed.nodes", int(nodes), told)
+    each = replace(whole, value=int(whole.value // nodes))
+    draft.fields["distributed.processes_per_node"] = each
 
 
 def rest(look: Look, draft: Draft) -> None:

@@ -131,6 +131,8 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
         if choice in direct and direct[choice].value != draft.value(choice):
             draft.without(f"{choice.split('.')[0]}.")
     draft.fields.update(direct)
+    if "distributed.processes_per_node" in direct:
+        course.spread(sections.looking(analysis.settled), draft)
 
 
 def _build(text: str, draft: Draft) -> tuple[Recipe | None, list[Diagnostic]]:

@@ -16,7 +16,9 @@ def meaning(values: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         values: all fields of a recipe by their dotted paths (`crosscast.lift.sides.flat`).
     """
-    said = dict(values)
+    said = {path: value for path, value in values.items() if not path.startswith("launch.")}
+    if (nodes := said.pop("distributed.nodes", 1)) and "distributed.processes_per_node" in said:
+        said["distributed.processes_per_node"] *= nodes  # where they run changes nothing
     for path in _SETS:
         if isinstance(said.get(path), list):
             said[path] = sorted(map(str, said[path]))

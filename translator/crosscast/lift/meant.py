@@ -29,6 +29,7 @@ MEANT: Mapping[str, str] = {
     "schedule.stepped_per": "schedule.name",
     "parallel.kind": "distributed.strategy",
     "parallel.world_size": "distributed.processes_per_node",
+    "parallel.nodes": "distributed.nodes",
     "run.epochs": "schedule.total_steps",
 }
 """Facts about how a source does something, and the field that says what it does."""

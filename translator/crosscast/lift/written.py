@@ -12,7 +12,7 @@ from crosscast.lift.filled import Filled, nested
 ORDER = (
     *("version", "name", "seed", "model", "data", "batch", "precision", "loss_scaling"),
     *("accumulation", "clipping", "optimizer", "schedule", "ema", "activation_checkpointing"),
-    *("distributed", "overrides"),
+    *("distributed", "launch", "overrides"),
 )
 FILL_IN = "FILL IN"
 """Marks what no source says."""

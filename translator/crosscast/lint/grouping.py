@@ -17,6 +17,7 @@ MAX_DEPTH = 3
 ENOUGH = 3_000_000
 """Characters of all programs together that are always read in full."""
 _STARTED = re.compile(r"[\w.$/{}-]*[\w-]+\.py\b|(?<=-m )[ \t]*[\w.]+")
+_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash)\b")
 _SETTINGS = re.compile(r"[\w.-]+\.(?:json|ya?ml)\b")
 
 
@@ -34,12 +35,15 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     groups: list[tuple[Source, ...]] = []
     launched: set[str] = set()
     used: set[str] = set()
-    for script in (one for one in sources if kind_of(one) == "shell" and may_train(one)):
+    scripts = [one for one in sources if kind_of(one) == "shell" and may_train(one)]
+    jobs = _jobs(scripts, files)
+    for script in (one for one in scripts if all(one not in some for some in jobs.values())):
         started = _started(script, files)
         if started is None:
             members: tuple[Source, ...] = (script,)
         else:
             members = (*programs.get(started.name, imports.closure(started)), script)
+            members = (*members, *jobs.get(script.name, ()))
             launched.add(started.name)
         members = _with_settings(members, settings, used)
         groups.append(members)
@@ -111,6 +115,20 @@ def _started(script: Source, files: Files) -> Source | None:
         if len(ends) == 1:
             return ends[0]
     return None
+
+
+def _jobs(scripts: Sequence[Source], files: Files) -> dict[str, list[Source]]:
+    """Return the scripts that start no program and name a script beside them that does."""
+    found: dict[str, list[Source]] = {}
+    starting = {one.name: one for one in scripts if _started(one, files) is not None}
+    for script in scripts:
+        if script.name in starting:
+            continue
+        named = {PurePath(script.name).with_name(word) for word in _SCRIPT.findall(script.text)}
+        inner = [one.name for one in starting.values() if PurePath(one.name) in named]
+        if len(inner) == 1:
+            found.setdefault(inner[0], []).append(script)
+    return found
 
 
 def _plain(path: PurePath) -> PurePath:

@@ -30,11 +30,12 @@ def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[
     """Yield what may have to follow from a value, nothing first."""
     yield {}
     micro, steps = data["batch"]["micro_batch_size"], data["accumulation"]["steps"]
-    processes = data["distributed"]["processes_per_node"]
+    nodes = data["distributed"]["nodes"]
+    processes = nodes * data["distributed"]["processes_per_node"]
     match path:
         case "distributed.processes_per_node":
-            strategy = "data_parallel" if value > 1 else "none"
-            many = value
+            many = nodes * value
+            strategy = "data_parallel" if many > 1 else "none"
             yield {
                 "distributed.strategy": strategy,
                 "batch.global_batch_size": micro * steps * many,
@@ -42,6 +43,7 @@ def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[
         case "distributed.strategy":
             many = 1 if value == "none" else max(2, processes)
             yield {
+                "distributed.nodes": 1,
                 "distributed.processes_per_node": many,
                 "batch.global_batch_size": micro * steps * many,
             }

@@ -29,6 +29,8 @@ class Command:
     launcher: str = ""
     """torchrun, torch.distributed.launch, deepspeed, accelerate, paddle, horovodrun, srun."""
     processes: Fact | None = None
+    nodes: Fact | None = None
+    """On how many machines, where more than one is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,6 +133,9 @@ def _launcher(said: Said, settings: Settings, launch: Launch) -> None:
             said.tell("parallel.world_size", setting.value, setting, origin="derived")
         else:
             said.unknown("parallel.world_size", setting.reason, setting)
+    if command.launcher and command.nodes is not None:
+        setting = _of_fact("nodes", command.nodes)
+        said.tell("parallel.nodes", setting.value, setting, origin="derived")
     told = {fact.field for fact in said.facts}
     if "parallel.kind" in told:
         return

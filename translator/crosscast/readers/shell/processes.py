@@ -17,11 +17,24 @@ _TOTAL = {"mpirun": ("np", "n", "c"), "horovodrun": ("np", "num_proc"), "srun": 
 
 
 def with_processes(launch: Launch, slurm: dict[str, Piece]) -> Launch:
-    """Return the launch with the number of its processes, if that can be told."""
+    """Return the launch with the number of its processes, and of machines, if that can be told."""
     found = _processes(launch, slurm)
     if found is None:
         return launch
-    return replace(launch, command=replace(launch.command, processes=found))
+    command = replace(launch.command, processes=found, nodes=_nodes(launch, slurm))
+    return replace(launch, command=command)
+
+
+def _nodes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
+    """Return on how many machines, if that is a number."""
+    given = next((launch.options[name] for name in _NODES if name in launch.options), None)
+    if given is None and launch.command.launcher == "srun":
+        given = launch.options.get("nodes") or launch.options.get("N")
+        asked = slurm.get("nodes")
+        if given is None and asked is not None:
+            return _fact(int(asked.text), (asked.span,), field="parallel.nodes")
+    told = _told([given]) if given is not None else None
+    return replace(told, field="parallel.nodes") if told is not None and told.known else None
 
 
 def _processes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
@@ -91,9 +104,14 @@ def _told(parts: list[Fact]) -> Fact | None:
     return _fact(value, places)
 
 
-def _fact(value: int | None, places: tuple[Span, ...], reason: str = "") -> Fact:
+def _fact(
+    value: int | None,
+    places: tuple[Span, ...],
+    reason: str = "",
+    field: str = "parallel.world_size",
+) -> Fact:
     return Fact(
-        field="parallel.world_size",
+        field=field,
         value=value,
         known=value is not None,
         reason=reason,
