@@ -52,12 +52,12 @@ def check_scaling(
     targets = targets_of(to)
     loaded = load_placed(recipe)
     try:
-        from crosscast_parity.contestants import of_targets, refuse
+        from crosscast_parity.contestants import of_targets
         from crosscast_parity.options import read_interpreters
         from crosscast_parity.progress import progress_on
         from crosscast_parity.scaling_law.command import check_scaling as check
         from crosscast_parity.scaling_law.command import exit_code, place
-        from crosscast_parity.scaling_law.recipes import make_subject
+        from crosscast_parity.scaling_law.recipes import make_subject, refuse
         from crosscast_parity.scaling_law.runs import Settings
     except ModuleNotFoundError as error:
         raise parity_missing("check-scaling needs", error) from None

@@ -196,6 +196,7 @@ _TABLE = (
     Code("CC737", "trainer does it its own way", "Known before the run; parity shows the effect."),
     Code("CC738", "trainer cannot run this recipe", "It has no way to say what a field asks for."),
     Code("CC739", "trainer could not be asked", "A probe of the conformance table failed."),
+    Code("CC748", "check-scaling option makes no sense", "See the message."),
     Code(
         "CC950",
         "part of crosscast failed",

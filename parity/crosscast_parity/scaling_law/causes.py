@@ -33,7 +33,7 @@ def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
             "each process looks for inf and nan by itself, before gradients are reduced or without"
             " reducing the flag"
         )
-    if case.made.outcome.kind == "timeout":
+    if case.made.outcome.kind == "timeout" and case.steps.steps:
         yield "a dead-lock: processes wait for each other in different operations"
     size = case.shape.processes
     skips = failed.get("overflows skipped")

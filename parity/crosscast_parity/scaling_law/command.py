@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.recipe import Recipe
 from crosscast_parity.checks import windows
 from crosscast_parity.process import Outcome
 from crosscast_parity.scaling_law.course import scenes_of
 from crosscast_parity.scaling_law.judging import Judge
-from crosscast_parity.scaling_law.recipes import Subject
+from crosscast_parity.scaling_law.recipes import Subject, refuse
 from crosscast_parity.scaling_law.report import ScalingReport, ShapeReport, TargetReport, Verdict
 from crosscast_parity.scaling_law.runs import (
     TWINS,
@@ -73,14 +73,16 @@ def check_target(subject: Subject, target: str, settings: Settings) -> TargetRep
         DiagnosticError: as `check_scaling`.
     """
     maker = Maker(subject, target, settings)
-    maker.compile()
+    try:
+        maker.compile()
+    except DiagnosticError as error:
+        return _refused(target, error)
     scenes = scenes_of(subject)
     half = maker.execution if maker.half else ""
     alone = maker.alone(scenes)
     broken = next((pair for pair in alone.items() if not pair[1].outcome.complete), None)
     if broken:
-        verdict, words = _unable(f"run {broken[0]}", broken[1].outcome)
-        return TargetReport(target=target, verdict=verdict, wording=words, half=half)
+        return _unable(target, f"run {broken[0]}", broken[1].outcome, half)
     judge = Judge(subject, maker.inputs, alone, scenes)
     runs: list[ShapeReport] = []
     for scene in scenes:
@@ -89,9 +91,8 @@ def check_target(subject: Subject, target: str, settings: Settings) -> TargetRep
                 runs.append(judge.report(scene, shape, alone[f"{scene.name}-{shape.name}"]))
         for shape in shapes_together(scene, subject):
             made = maker.together(scene, shape)
-            if made.outcome.kind in ("cannot_run", "interrupted"):
-                verdict, words = _unable(str(shape), made.outcome)
-                return TargetReport(target=target, verdict=verdict, wording=words, half=half)
+            if made.outcome.kind == "cannot_run":
+                return _unable(target, str(shape), made.outcome, half)
             runs.append(judge.report(scene, shape, made))
     verdict, words = _conclude(runs, judge.horizon, subject, half)
     return TargetReport(
@@ -104,15 +105,42 @@ def check_target(subject: Subject, target: str, settings: Settings) -> TargetRep
     )
 
 
-def _unable(what: str, outcome: Outcome) -> tuple[Verdict, str]:
-    """Return the verdict on a run that came to no end."""
-    message = outcome.message or "no message"
-    if outcome.kind == "cannot_run":
-        return "NOT TESTED", f"cannot run here: {message}"
+def _refused(target: str, error: DiagnosticError) -> TargetReport:
+    """Return the report on a target that cannot express a shape."""
+    first = next(
+        (one for one in error.diagnostics if one.severity is Severity.ERROR), error.diagnostics[0]
+    )
+    words = f"cannot be compiled: {first.code}: {first.path or 'recipe'}: {first.message}"
+    return TargetReport(target=target, verdict="NOT TESTED", wording=words, code=first.code)
+
+
+def _unable(target: str, what: str, outcome: Outcome, half: str) -> TargetReport:
+    """Return the report on a target of which a run came to no end.
+
+    Raises:
+        KeyboardInterrupt: the run was interrupted.
+    """
     if outcome.kind == "interrupted":
-        return "NOT TESTED", "interrupted"
+        raise KeyboardInterrupt
+    if outcome.kind == "cannot_run":
+        missing = outcome.message.startswith("the Python package")
+        words = f"cannot run here: {outcome.message}"
+        return TargetReport(
+            target=target,
+            verdict="NOT TESTED",
+            wording=words,
+            code="CC401" if missing else "",
+            half=half,
+        )
+    words = f"{what}: {ended(outcome)}"
+    return TargetReport(target=target, verdict="ERROR", wording=words, half=half)
+
+
+def ended(outcome: Outcome) -> str:
+    """Say how a run ended that came to no end of its own, with the last line of its log."""
     last = outcome.log_tail.strip().rpartition("\n")[2][:200]
-    return "ERROR", f"{what} {outcome.kind}: {message}" + (f"; {last}" if last else "")
+    words = f"{outcome.kind}: {outcome.message or 'no message'}"
+    return words + (f"; {last}" if last and last not in words else "")
 
 
 def _conclude(
@@ -124,7 +152,7 @@ def _conclude(
             where = f"{run.scene}, {run.shape}"
             crashed = run.outcome.kind == "failed"
             if crashed and all(check.name == "end" for check in run.failed):
-                return _unable(where, run.outcome)
+                return "ERROR", f"{where}: {ended(run.outcome)}"
             return "DIFFERENT", f"{where}: {check.name}: {check.wording}"
     if horizon < LEAST:
         words = f"rounding alone parts the runs after {windows(horizon)}: lower the learning rate"
@@ -143,7 +171,7 @@ def place(folder: Path) -> Path:
     """Return the folder for the runs, which must be new or empty.
 
     Raises:
-        DiagnosticError: CC708 if it is not.
+        DiagnosticError: CC748 if it is not, CC708 if it cannot be read or made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -152,7 +180,5 @@ def place(folder: Path) -> Path:
         message = f"{folder}: {error.strerror or error}"
         raise DiagnosticError(Diagnostic(code="CC708", message=message)) from None
     if taken:
-        hint = "name a new folder with --output"
-        message = f"{folder} is not empty"
-        raise DiagnosticError(Diagnostic(code="CC708", message=message, hint=hint))
+        raise refuse(f"{folder} is not empty", "name a new folder with --output")
     return folder.absolute()

@@ -21,10 +21,9 @@ from crosscast_parity.scaling_law.shapes import Shape, Window, windows_of
 Kind = Literal["left out", "means of means"]
 
 REASONS: dict[Kind, str] = {
-    "left out": "a short window with fewer rows than processes is left out, and trained on by one"
-    " process (CC304)",
+    "left out": "with fewer rows than processes it is left out; one process trains on it (CC304)",
     "means of means": "the mean of micro-batch means weighs a row by the size of its micro-batch,"
-    " and a short window is cut differently",
+    " and the window is cut differently",
 }
 """Why a window differs, in words."""
 SAME = 1e-12
@@ -46,7 +45,8 @@ class Exemption:
     @property
     def words(self) -> str:
         """What a user reads."""
-        return f"windows of {self.rows} rows: {REASONS[self.kind]}"
+        size = "1 row" if self.rows == 1 else f"{self.rows} rows"
+        return f"a window of {size}: {REASONS[self.kind]}"
 
 
 def exceptions_of(

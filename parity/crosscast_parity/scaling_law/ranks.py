@@ -25,6 +25,8 @@ from crosscast_parity.process import (
 )
 
 POLL_SECONDS = 0.1
+STARTING = 300.0
+"""Seconds that processes have for their first window, which comes after imports."""
 RANK = Path(__file__).parents[1] / "inside" / "rank.py"
 
 
@@ -33,8 +35,8 @@ class RankJob:
     """A run of several processes.
 
     `emitted`: the folder that was compiled. `output`: an empty folder for what the run leaves.
-    `faults`: by number of the process. `steps`: windows whose state is kept. `stall`: seconds in
-    which no process may finish no window.
+    `faults`: by number of the process. `steps`: windows whose state is kept. `stall`: seconds
+    without a finished window, after the first one, that end the run.
     """
 
     emitted: Path
@@ -90,9 +92,10 @@ def _wait(job: RankJob, running: Running) -> Outcome:
         size = progress(job.output)
         if size != seen:
             seen, since = size, time.monotonic()
-        if time.monotonic() - since > job.stall:
+        allowed = job.stall if seen > 0 else max(job.stall, STARTING)
+        if time.monotonic() - since > allowed:
             running.kill()
-            words = f"no window finished for {job.stall:g} s; {how_far(job.output, job.processes)}"
+            words = f"no window finished for {allowed:g} s; {how_far(job.output, job.processes)}"
             return Outcome(kind="timeout", message=words, seconds=running.seconds)
         time.sleep(POLL_SECONDS)
     running.kill()

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import DynamicLossScaling, Recipe, SyntheticData
-from crosscast_parity.contestants import refuse
 from crosscast_parity.scaling_law.law import Exemption, exceptions_of, possible_exceptions
 from crosscast_parity.scaling_law.shapes import Shape, shapes_of
 from crosscast_parity.stress import stress_recipe
@@ -49,6 +49,11 @@ class Subject:
     exemptions: tuple[Exemption, ...]
 
 
+def refuse(message: str, hint: str = "") -> DiagnosticError:
+    """Return the error for an option that makes no sense."""
+    return DiagnosticError(Diagnostic(code="CC748", message=message, hint=hint))
+
+
 def make_subject(
     recipe: Recipe, *, processes: int | None, windows: int, stress: bool, keep_model: bool
 ) -> Subject:
@@ -62,7 +67,7 @@ def make_subject(
         keep_model: whether the recipe's own model and sequence length are used.
 
     Raises:
-        DiagnosticError: CC704 for a custom model, CC707 for options that make no sense.
+        DiagnosticError: CC704 for a custom model, CC748 for options that make no sense.
     """
     if processes is not None and processes < 2:
         raise refuse("processes must be at least 2")

@@ -61,11 +61,16 @@ class ShapeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetReport:
-    """What came of a target. `wording`: the verdict in a sentence."""
+    """What came of a target.
+
+    `wording`: the verdict in a sentence. `code`: of the diagnostic, where it was not tested.
+    `horizon`: windows that were compared.
+    """
 
     target: str
     verdict: Verdict
     wording: str
+    code: str = ""
     half: str = ""
     horizon: int = 0
     runs: tuple[ShapeReport, ...] = ()
@@ -76,6 +81,7 @@ class TargetReport:
             "target": self.target,
             "verdict": self.verdict,
             "wording": self.wording,
+            "code": self.code,
             "half_precision": self.half,
             "compared_windows": self.horizon,
             "runs": [run.to_json() for run in self.runs],

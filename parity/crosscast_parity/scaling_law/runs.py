@@ -44,8 +44,6 @@ class Settings:
     stall: float
     half: Half = "auto"
     python: str = sys.executable
-    edit: Callable[[Path], object] | None = None
-    """Changes the emitted files of shapes of several processes, as a mutation does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +88,18 @@ class Maker:
             DiagnosticError: the target refuses a shape, or files cannot be written.
         """
         for shape in self.subject.shapes:
-            self._emit(shape.name, shape.applied(self.subject.recipe), shape.processes > 1)
+            self._emit(shape.name, shape.applied(self.subject.recipe))
         if self.half:
-            self._emit("float32", in_float32(self.subject.recipe), False)
+            self._emit("float32", in_float32(self.subject.recipe))
 
-    def _emit(self, name: str, recipe: Recipe, many: bool) -> None:
+    def emitted(self, shape: Shape) -> Path:
+        """Return the folder of the files of a shape."""
+        return self._folders[shape.name]
+
+    def _emit(self, name: str, recipe: Recipe) -> None:
         folder = self.settings.folder / "scripts" / name
         self.settings.compile_to(recipe, (self.target,), folder)
         self._folders[name] = next(iter(sorted(folder.glob("*/train.py")))).parent
-        if many and self.settings.edit:
-            self.settings.edit(self._folders[name])
 
     def _inputs(self) -> Inputs:
         recipe = self.subject.recipe
@@ -167,13 +167,22 @@ class Maker:
             },
         )
 
-    def together(self, scene: Scene, shape: Shape) -> Made:
-        """Make a run of several processes."""
+    def together(
+        self, scene: Scene, shape: Shape, *, emitted: Path | None = None, name: str = ""
+    ) -> Made:
+        """Make a run of several processes.
+
+        Args:
+            scene: what happens to it.
+            shape: how the rows are dealt.
+            emitted: another folder than that of the shape, as with a changed script.
+            name: of such a run.
+        """
         title = f"{scene.name} {shape}"
         self._tell("started", title, None)
-        output = self.settings.folder / "runs" / f"{scene.name}-{shape.name}"
+        output = self.settings.folder / "runs" / f"{scene.name}-{name or shape.name}"
         job = RankJob(
-            emitted=self._folders[shape.name],
+            emitted=emitted or self.emitted(shape),
             output=output,
             python=self.settings.python,
             framework=self.framework,

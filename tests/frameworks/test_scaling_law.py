@@ -1,0 +1,207 @@
+"""W processes are W times the accumulation: correct scripts pass, planted bugs are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast.cli import app
+from crosscast.cli_compile import recipe_text
+from crosscast.recipe import Recipe
+from crosscast_parity.variants import changed
+from frameworks.subprocesses import require
+from parity_recipes import plain
+from scaling_bench import Bench, Edits
+
+pytestmark = pytest.mark.slow
+
+FLOAT32: dict[str, Any] = {
+    "precision": {"mode": "none", "compute_dtype": "float32"},
+    "loss_scaling": {"mode": "none"},
+}
+RECIPES: dict[str, dict[str, Any]] = {
+    "float32 AdamW and an average": {**FLOAT32, "ema.decay": 0.9},
+    "labels, values, SGD": {
+        **FLOAT32,
+        "accumulation.normalize_by": "token",
+        "clipping": {"kind": "value", "max_value": 0.01},
+        "optimizer": {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9},
+    },
+    "bfloat16 LAMB": {
+        "precision": {"mode": "mixed", "compute_dtype": "bfloat16"},
+        "loss_scaling": {"mode": "none"},
+        "optimizer": {"name": "lamb", "learning_rate": 1e-3},
+    },
+    "half weights, means of micro-batches": {
+        "precision": {"mode": "full", "compute_dtype": "float16"},
+        "loss_scaling": {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 3},
+        "accumulation.normalize_by": "microbatch",
+        "accumulation.tail": "drop",
+    },
+}
+NO_SYNC = "with contextlib.nullcontext() if last else model.no_sync():"
+UNSCALE = "    state.scaler.unscale_(state.optimizer)\n"
+STEP = "    state.scaler.step(state.optimizer)\n"
+REDUCE = {
+    "torch": (
+        "    for p in model.parameters():\n"
+        "        torch.distributed.all_reduce(p.grad)\n"
+        "        p.grad /= PROCESSES\n"
+    ),
+    "paddle": (
+        "    for p in model.parameters():\n"
+        "        paddle.distributed.all_reduce(p.grad)\n"
+        "        p.grad.multiply_(paddle.to_tensor(1.0 / PROCESSES))\n"
+    ),
+}
+COUNTS = {
+    "torch": "    torch.distributed.all_reduce(totals)\n",
+    "paddle": "    paddle.distributed.all_reduce(totals)\n",
+}
+
+
+def bugs(framework: str) -> dict[str, tuple[str, Edits, str, str]]:
+    """By name: the scene, what is replaced in train.py, a check that fails, the likely cause."""
+    reduce = REDUCE[framework]
+    return {
+        "sum": (
+            "plain",
+            [("(rows / PROCESSES)", "(rows / PROCESSES / PROCESSES)")],
+            "gradient norm",
+            "gradients are summed over the 2 processes",
+        ),
+        "divided twice": (
+            "plain",
+            [("(rows / PROCESSES)", "rows")],
+            "loss",
+            "gradients are divided twice over the 2 processes",
+        ),
+        "rows given twice": (
+            "plain",
+            [("chosen[process_rank() :: PROCESSES]", "chosen")],
+            "data",
+            "several processes are given the same rows",
+        ),
+        "counts of one process": (
+            "plain",
+            [(COUNTS[framework], ""), ("(rows / PROCESSES)", "rows")],
+            "rows",
+            "what a process tells of a window is its own",
+        ),
+        "not reduced": (
+            "plain",
+            [(NO_SYNC, "with model.no_sync():")],
+            "processes hold the same state",
+            "gradients are not reduced",
+        ),
+        "clipped before the reduction": (
+            "plain",
+            [(NO_SYNC, "with model.no_sync():"), (STEP, reduce + STEP)],
+            "gradient norm",
+            "norm and clipping come before",
+        ),
+        "each process looks by itself": (
+            "overflow",
+            [(NO_SYNC, "with model.no_sync():"), (UNSCALE, UNSCALE + reduce)],
+            "processes agree on the trace",
+            "each process looks for inf and nan by itself",
+        ),
+    }
+
+
+WAITING = f"    if not loss.isfinite():\n        torch.distributed.recv(totals, 0)\n{UNSCALE}"
+"""The process whose own loss overflows waits for what the other one never sends."""
+
+
+def recipe_of(changes: dict[str, Any]) -> Recipe:
+    return changed(plain(clipping__max_norm=0.1), changes)
+
+
+@pytest.fixture(scope="module")
+def torch_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    require("torch")
+    return Bench(tmp_path_factory.mktemp("torch"), recipe_of({}), "torch")
+
+
+@pytest.fixture(scope="module")
+def paddle_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    require("paddle")
+    return Bench(tmp_path_factory.mktemp("paddle"), recipe_of({}), "paddle")
+
+
+def found(bench: Bench, framework: str, name: str) -> None:
+    scene, edits, check, cause = bugs(framework)[name]
+    report = bench.run(name.replace(" ", "-"), getattr(bench, scene), edits)
+    assert check in {one.name for one in report.failed}, report
+    assert report.cause.startswith(cause), report
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", bugs("torch"))
+def test_a_bug_in_a_script_of_torch_is_found(torch_bench: Bench, name: str) -> None:
+    found(torch_bench, "torch", name)
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize("name", ["sum", "rows given twice", "each process looks by itself"])
+def test_a_bug_in_a_script_of_paddle_is_found(paddle_bench: Bench, name: str) -> None:
+    found(paddle_bench, "paddle", name)
+
+
+@pytest.mark.torch
+def test_a_dead_lock_is_told_as_one(tmp_path: Path) -> None:
+    require("torch")
+    bench = Bench(tmp_path, recipe_of({}), "torch", stall=45.0)
+    report = bench.run("dead-lock", bench.overflow, [(UNSCALE, WAITING)])
+    assert report.outcome.kind == "timeout"
+    assert "no window finished for 45 s" in report.outcome.message
+    assert report.cause.startswith("a dead-lock"), report
+
+
+def silent(bench: Bench) -> None:
+    for scene in (bench.plain, bench.overflow):
+        report = bench.run(f"clean-{scene.name}", scene)
+        assert not report.failed, report
+        assert not [one for one in report.checks if one.result == "unclear"], report
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", RECIPES)
+def test_correct_scripts_of_torch_are_equal(tmp_path: Path, name: str) -> None:
+    require("torch")
+    silent(Bench(tmp_path, recipe_of(RECIPES[name]), "torch"))
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize("name", list(RECIPES)[:2])
+def test_correct_scripts_of_paddle_are_equal(tmp_path: Path, name: str) -> None:
+    require("paddle")
+    silent(Bench(tmp_path, recipe_of(RECIPES[name]), "paddle"))
+
+
+@pytest.mark.parametrize(
+    "framework",
+    [
+        pytest.param("torch", marks=pytest.mark.torch),
+        pytest.param("paddle", marks=pytest.mark.paddle),
+    ],
+)
+def test_the_command(tmp_path: Path, framework: str, capsys: pytest.CaptureFixture[str]) -> None:
+    require(framework)
+    path = tmp_path / "recipe.yaml"
+    path.write_text(recipe_text(recipe_of({})))
+    options = ["--windows", "8", "--json", "-o", str(tmp_path / "runs")]
+    command = ["check-scaling", str(path), "--to", framework, *options]
+    code = app(command, standalone_mode=False)
+    (target,) = json.loads(capsys.readouterr().out)["targets"]
+    assert (target["verdict"], code) == ("EQUAL", 0), target
+    assert [(run["scene"], run["processes"]) for run in target["runs"]] == [
+        ("plain", 1),
+        ("plain", 2),
+        ("plain", 2),
+        ("overflow", 1),
+        ("overflow", 2),
+    ]
