@@ -18,7 +18,7 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE
 _FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC5")
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
 _PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
-_USAGE_CODES = (*_FILE_USAGE, *_READ_USAGE, *_PLAN_USAGE)
+_USAGE_CODES = (*_FILE_USAGE, *_READ_USAGE, *_PLAN_USAGE, "CC748")
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
