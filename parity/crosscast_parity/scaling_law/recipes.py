@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe import DynamicLossScaling, Recipe, SyntheticData
+from crosscast.recipe_launch import Launch
 from crosscast_parity.scaling_law.law import Exemption, exceptions_of, possible_exceptions
 from crosscast_parity.scaling_law.shapes import Shape, shapes_of
 from crosscast_parity.stress import stress_recipe
@@ -83,6 +84,8 @@ def make_subject(
     count = processes or min(own, MOST_PROCESSES)
     if count != recipe.processes:
         said.append(f"distributed: {count} processes on this machine instead of {recipe.processes}")
+    if recipe.launch != Launch():
+        said.append("launch: as on one machine, without a scheduler")
     if stress:
         single = stress_recipe(single)[0]
         said.append("magnitudes: those of --stress, at which every feature is active")
@@ -105,7 +108,7 @@ def make_subject(
         single.data.sequence_length if keep_model else min(single.data.sequence_length, TINY_TOKENS)
     )
     values: dict[str, Any] = {
-        **shapes[0].changes(single),
+        **shapes[0].changes(),
         "data": SyntheticData(
             source="synthetic",
             sequence_length=max(length, SHORTEST),

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crosscast.recipe import Recipe
+from crosscast.recipe_launch import Launch
 from crosscast_parity.variants import changed
 
 Places = npt.NDArray[np.int64]
@@ -42,21 +43,20 @@ class Shape:
 
     def applied(self, recipe: Recipe) -> Recipe:
         """Return a recipe with this shape."""
-        return changed(recipe, self.changes(recipe))
+        return changed(recipe, self.changes())
 
-    def changes(self, recipe: Recipe) -> dict[str, Any]:
-        """Return the fields of a recipe that make this shape, by path."""
+    def changes(self) -> dict[str, Any]:
+        """Return the fields of a recipe that make this shape on one machine, by path."""
         many = self.processes > 1
-        values: dict[str, Any] = {
+        return {
+            "launch": Launch().model_dump(),
             "distributed.strategy": "data_parallel" if many else "none",
+            "distributed.nodes": 1,
             "distributed.processes_per_node": self.processes,
             "batch.micro_batch_size": self.micro,
             "batch.global_batch_size": self.rows,
             "accumulation.steps": self.steps,
         }
-        if "nodes" in type(recipe.distributed).model_fields:
-            values["distributed.nodes"] = 1
-        return values
 
 
 def shapes_of(processes: int, steps: int, micro: int) -> tuple[Shape, ...]:
