@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 import time
 import zipfile
@@ -667,11 +668,9 @@ def main(argv: list[str] | None = None) -> int:
         status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
     except Exception as error:
         status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
-        (args.output / "status.json").write_text(json.dumps(status) + "\n")
+        write_status(args.output, status, state)
         raise  # a fault of the script or of the framework, not of its use
-    if state is not None:
-        status |= {"windows": state.windows, "updates": state.updates}
-    (args.output / "status.json").write_text(json.dumps(status, indent=2) + "\n")
+    write_status(args.output, status, state)
     if status["exit_code"]:
         print(f"{status['status']}: {status['message']}", file=sys.stderr)
     else:
@@ -679,5 +678,18 @@ def main(argv: list[str] | None = None) -> int:
     return int(status["exit_code"])
 
 
+def write_status(
+    output: Path, status: dict[str, Any], state: TrainState | None
+) -> None:
+    """Write status.json, whole, with how far the run came."""
+    if state is not None:
+        status |= {"windows": state.windows, "updates": state.updates}
+    partial = output / "status.partial"
+    partial.write_text(json.dumps(status, indent=2) + "\n")
+    os.replace(partial, output / "status.json")
+
+
 if __name__ == "__main__":
+    # A launcher whose other process died, or a queue, ends this one as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
