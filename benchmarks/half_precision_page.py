@@ -1,0 +1,91 @@
+"""The page about half precision on a GPU: what was measured, or that nothing was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "half-precision-gpu.md"
+DATA = DOCS / "half-precision-gpu.json"
+HEAD = """\
+# Half precision on a GPU
+
+Written by `benchmarks/half_precision_gpu.py --docs`; do not edit.
+
+What float16, bfloat16 and TF32 change of the time and the memory of a step, beside float32, for the
+script that crosscast emits for PyTorch: BERT-small, BERT-base and BERT-large, AdamW, clipping by
+norm, two micro-batches a window.
+"""
+COMMAND = """\
+```
+pip install --constraint constraints.txt --editable '.[data,torch]'
+python benchmarks/half_precision_gpu.py --docs
+```
+"""
+NONE = f"""
+## Not measured
+
+There was no GPU where this was written, so there are no figures. On a machine with one,
+
+{COMMAND}
+measures and replaces this page; without one it says so and ends with exit code 3. The page then
+has, for each size and precision: milliseconds a window (the median of the rounds, the fastest and
+the slowest), the most memory that tensors held, both also relative to float32, the types that the dense
+layers were seen to compute in, and how far the losses of the first windows are from those of
+float32; and the name of the GPU, the versions of PyTorch and CUDA, and the sizes of the batches.
+
+The program itself is tested on a CPU, with BERT-tiny (`--device cpu --sizes tiny`). Its figures say
+nothing about GPUs and are not written here. What emitted loops cost on a CPU beside hand-written
+ones: [performance](performance.md).
+"""
+COLUMNS = (
+    *("precision", "ms a window (fastest to slowest)", "relative", "memory, MiB", "relative"),
+    *("dense layers give", "largest difference of a loss"),
+)
+
+
+def page(results: dict[str, Any] | None) -> str:
+    """Return the page; without results it says that there are none."""
+    if results is None:
+        return HEAD + NONE
+    machine, settings = results["machine"], results["settings"]
+    memory = f"{machine['memory'] / 2**30:.0f} GiB"
+    parts = [
+        HEAD,
+        f"\nMeasured on one {machine['device']} ({memory}) with PyTorch {machine['torch']}, "
+        f"CUDA {machine['cuda']}:\nmicro-batches of {settings['rows']} rows of "
+        f"{settings['tokens']} tokens, {settings['rounds']} rounds of {settings['windows']} "
+        "windows,\nthe precisions of a size in turn, each in a process of its own. Again:\n\n",
+        COMMAND,
+    ]
+    for size, found in results["sizes"].items():
+        parts.append(f"\n## BERT-{size}\n\n{table(found)}\n")
+    return "".join(parts)
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return the table of one size."""
+    base = found.get("float32", {})
+    lines = [" | ".join(COLUMNS), "|".join(["---"] * len(COLUMNS))]
+    lines += [" | ".join(_cells(name, one, base)) for name, one in found.items()]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def _cells(name: str, one: dict[str, Any], base: dict[str, Any]) -> list[str]:
+    if one.get("failed"):
+        return [name, one["failed"], *["-"] * (len(COLUMNS) - 2)]
+    ms = [one[key] * 1e3 for key in ("seconds", "fastest", "slowest")]
+    time = f"{ms[0]:.1f} ({ms[1]:.1f} to {ms[2]:.1f})"
+    memory = "not measured" if one["peak_memory"] is None else f"{one['peak_memory'] / 2**20:.0f}"
+    apart = "-"
+    if base.get("losses"):
+        pairs = zip(one["losses"], base["losses"], strict=True)
+        apart = f"{max(abs(mine - other) for mine, other in pairs):.1e}"
+    types = ", ".join(one["computes_in"])
+    ratios = [_ratio(one, base, key) for key in ("seconds", "peak_memory")]
+    return [name, time, ratios[0], memory, ratios[1], types, apart]
+
+
+def _ratio(one: dict[str, Any], base: dict[str, Any], key: str) -> str:
+    return f"{one[key] / base[key]:.2f}" if one.get(key) and base.get(key) else "-"
