@@ -31,8 +31,8 @@ There was no GPU where this was written, so there are no figures. On a machine w
 {COMMAND}
 measures and replaces this page; without one it says so and ends with exit code 3. The page then
 has, for each size and precision: milliseconds a window (the median of the rounds, the fastest and
-the slowest), the most memory that tensors held, both also relative to float32, the types that the dense
-layers were seen to compute in, and how far the losses of the first windows are from those of
+the slowest), the most memory that tensors held, both also relative to float32, the types that the
+dense layers were seen to compute in, and how far the losses of the first windows are from those of
 float32; and the name of the GPU, the versions of PyTorch and CUDA, and the sizes of the batches.
 
 The program itself is tested on a CPU, with BERT-tiny (`--device cpu --sizes tiny`). Its figures say
