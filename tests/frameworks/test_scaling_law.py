@@ -52,9 +52,10 @@ REDUCE = {
         "        p.grad /= PROCESSES\n"
     ),
     "paddle": (
-        "    for p in model.parameters():\n"
-        "        paddle.distributed.all_reduce(p.grad)\n"
-        "        p.grad.multiply_(paddle.to_tensor(1.0 / PROCESSES))\n"
+        "    with paddle.no_grad():\n"
+        "        for p in model.parameters():\n"
+        "            paddle.distributed.all_reduce(p.grad)\n"
+        "            p.grad.multiply_(paddle.to_tensor(1.0 / PROCESSES))\n"
     ),
 }
 COUNTS = {
