@@ -9,9 +9,10 @@ from crosscast.capability import Row
 from crosscast.codes import Code
 from crosscast.defaults import Defaults
 from crosscast.emit import template_root
+from crosscast.memory.records import Device, TracedModel
 from crosscast.recipe import Recipe, Section
 from crosscast.target import Dialect, Form, Lowered
-from crosscast_paddle import classic, fleet
+from crosscast_paddle import classic, fleet, memory
 from crosscast_paddle import lower as lowering
 from crosscast_paddle.classic_codes import CLASSIC_CODES
 from crosscast_paddle.classic_rows import CLASSIC_ROWS
@@ -49,6 +50,12 @@ class PaddleBackend:
         if fleet.STATIC in dialect.features:
             return fleet.lower(recipe, dialect, form)
         return lowering.lower(recipe, self.templates, dialect, form)
+
+    def rehearse(
+        self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
+    ) -> memory.PaddleRehearsal | None:
+        """Return what a window of the emitted script allocates; None if that is not modelled."""
+        return memory.rehearse(recipe, device) if memory.modelled(recipe, dialect) else None
 
 
 BACKEND = PaddleBackend()

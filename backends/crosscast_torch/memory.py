@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from crosscast.memory.bert import Bert, parameters_of, types_of
 from crosscast.memory.records import Device, TracedModel
 from crosscast.memory.tape import Block, Tape, Weight
 from crosscast.recipe import BertModel, Recipe
 from crosscast.target import Dialect
-from crosscast_torch.memory_bert import Bert, parameters_of, types_of
 from crosscast_torch.memory_ops import CPU, CUDA, STEPS
 from crosscast_torch.optimizer import STOCK_ADAFACTOR, optimizer_view
 from crosscast_torch.overrides import TorchOverrides
+from crosscast_torch.types import explicit_types
 
 NOTES = MappingProxyType(
     {
@@ -111,7 +112,7 @@ def _micro_batch(recipe: Recipe, done: TorchRehearsal, weights: dict[str, Weight
     bert = Bert(
         tape,
         model,
-        types_of(recipe),
+        types_of(recipe, autocast=not explicit_types(recipe)),
         recipe.batch.micro_batch_size,
         recipe.data.sequence_length,
         weights,

@@ -100,7 +100,7 @@ _TABLE = (
         "memory of a model of your own",
         "Only a trace in the framework's own process can tell what it keeps for backward.",
     ),
-    Code("CC451", "memory not modelled", "Training scripts of PyTorch are; see docs/memory.md."),
+    Code("CC451", "memory not modelled", "docs/memory.md says what is."),
     Code("CC452", "memory not found out", "The process of the framework ended early; see why."),
     Code(
         "CC460",

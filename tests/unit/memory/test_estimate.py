@@ -191,6 +191,29 @@ def test_an_older_dialect_has_no_fused_update() -> None:
     assert of(recipe, target="torch@2.1").peak_phase == "step"
 
 
+PADDLE_CASES = {
+    "half-weights": {"precision": "{mode: full, compute_dtype: bfloat16}"},
+    "own-optimizer": {"optimizer": "{name: lamb, learning_rate: 1e-3}"},
+}
+
+
+@pytest.mark.parametrize("fields", PADDLE_CASES.values(), ids=PADDLE_CASES)
+def test_what_is_not_modelled_of_paddle_is_told(fields: dict[str, str]) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        of(recipe_of(**fields), target="paddle")
+    assert [one.code for one in caught.value.diagnostics] == ["CC451"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_paddle_in_half_is_float32_on_a_cpu(device: Device) -> None:
+    batch = "{micro_batch_size: 64}"
+    wide = of(recipe_of(batch=batch), device, "paddle")
+    half = of(recipe_of(batch=batch, precision=FLOAT16), device, "paddle")
+    assert sum(one.bytes for one in half.components) == half.peak_bytes
+    assert (half.forward_bytes < wide.forward_bytes) == (device == "cuda")
+    assert part(wide, "parameters") == part(half, "parameters")
+
+
 def test_on_a_gpu_memory_comes_in_pieces_and_libraries_want_some() -> None:
     cpu, gpu = of(recipe_of()), of(recipe_of(), "cuda")
     assert part(gpu, "workspace") == 2 * 8320 * 1024

@@ -19,8 +19,11 @@ class Accountant(Protocol):
 
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
-    ) -> Rehearsal:
-        """Return what a window of the emitted script allocates. Imports no framework."""
+    ) -> Rehearsal | None:
+        """Return what a window of the emitted script allocates; None if that is not modelled.
+
+        Imports no framework.
+        """
 
 
 class Rehearsal(Protocol):
@@ -68,6 +71,8 @@ def estimate(
     if not target.runs or not isinstance(backend, Accountant):
         raise _error("CC451", "", f"{target.name}: its memory is not modelled")
     done = backend.rehearse(recipe, target.dialect, device, traced)
+    if done is None:
+        raise _error("CC451", "", f"{target.name}: the memory of this recipe is not modelled")
     peak = done.tape.peak
     return Estimate(
         target=target.name,

@@ -25,13 +25,16 @@ class OpRow:
     """What is kept for backward: `input` (all of them), `first`, `second`, `output`, `weight`,
     `extra` (mask of dropout, statistics of a normalization)."""
     grad: str = "new"
-    """Gradient of an input: `new` memory, or `same`: that of the output is handed on."""
+    """Gradient of an input: `new` memory; `same`: that of the output is handed on; `first`: it is
+    handed to the first input, the others get a copy."""
     extra_dtype: str = ""
     """Type of `extra`; empty for that of the output."""
     scratch: tuple[str, ...] = ()
     """What the operation needs while it runs: types, each one as many numbers as the output."""
     backward_scratch: tuple[str, ...] = ()
     """The same of its backward; as many numbers as the gradient of the output."""
+    contiguous: tuple[int, ...] = ()
+    """Inputs that are transposed views, and are copied while it or its backward runs."""
     evidence: Evidence = Evidence.MEASURED_CPU
     note: str = ""
 
@@ -193,7 +196,8 @@ class Tape:
             category: What the result counts as.
         """
         row = self.rows[kind]
-        with self.scratch(*((count, part) for part in row.scratch)):
+        copied = [(inputs[at].count, inputs[at].dtype) for at in row.contiguous]
+        with self.scratch(*copied, *((count, part) for part in row.scratch)):
             output = Value(count, dtype, self.block(count, dtype, category))
             extras = []
             if "extra" in row.keeps and extra:
@@ -263,18 +267,20 @@ class Tape:
         self, node: Node, upstream: Block
     ) -> tuple[list[tuple[Value, Block]], list[tuple[Weight, Block]]]:
         """Return the gradients that an operation makes of the one it gets."""
-        scratch = tuple((node.output.count, part) for part in node.row.backward_scratch)
+        row = node.row
+        scratch = [(node.output.count, part) for part in row.backward_scratch]
+        scratch += [(node.inputs[at].count, node.inputs[at].dtype) for at in row.contiguous]
         with self.scratch(*scratch):
-            made = [
-                (
-                    value,
-                    upstream.hold()
-                    if node.row.grad == "same" and value.count == node.output.count
-                    else self.block(value.count, value.dtype, "temporaries"),
-                )
-                for value in node.inputs
-                if value.differentiable
-            ]
+            made = []
+            for at, value in enumerate(node.inputs):
+                if not value.differentiable:
+                    continue
+                handed = row.grad == "same" or (row.grad == "first" and not at)
+                if handed and value.count == node.output.count:
+                    made.append((value, upstream.hold()))
+                else:
+                    block = self.block(value.count, value.dtype, "temporaries")
+                    made.append((value, block))
             own = [(w, self.block(w.count, dtype, "temporaries")) for w, dtype in node.weights]
         return made, own
 

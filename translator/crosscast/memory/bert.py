@@ -1,5 +1,7 @@
 """The emitted BERT as a rehearsal: `templates/torch/model.py.j2` line by line.
 
+Other frameworks override what they do otherwise.
+
 Names of Python functions hold tensors until they end; `free` stands where they do.
 """
 
@@ -11,7 +13,6 @@ from math import prod
 from crosscast.bert_shapes import bert_shapes
 from crosscast.memory.tape import Block, Node, Tape, Value, Weight
 from crosscast.recipe import BertModel, Recipe
-from crosscast_torch.types import explicit_types
 
 
 @dataclass(slots=True)
@@ -26,14 +27,19 @@ class Types:
     autocast: bool = False
 
 
-def types_of(recipe: Recipe) -> Types:
-    """Return the types of a recipe's operations."""
+def types_of(recipe: Recipe, *, autocast: bool) -> Types:
+    """Return the types of a recipe's operations.
+
+    Args:
+        recipe: The recipe.
+        autocast: Whether an autocast does it, rather than casts in the model.
+    """
     half = recipe.precision.compute_dtype
     if recipe.precision.mode == "none":
         return Types("float32")
     chosen = recipe.precision.ops.model_dump()
     classes = {name: half if kind == "compute" else "float32" for name, kind in chosen.items()}
-    return Types(**classes, autocast=not explicit_types(recipe))
+    return Types(**classes, autocast=autocast)
 
 
 @dataclass(slots=True)

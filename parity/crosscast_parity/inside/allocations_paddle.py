@@ -1,0 +1,36 @@
+"""Windows of an emitted Paddle script, and what Paddle's own counter of memory says at most.
+
+`python -m crosscast_parity.inside.allocations_paddle SCRIPT JSON`, in a process of its own. Prints
+one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from inspect import signature
+from pathlib import Path
+
+import paddle
+
+from crosscast_parity.inside.script import load_script
+from crosscast_parity.inside.windows import rows_of, window_of
+
+
+def main() -> None:
+    """Measure as the arguments say."""
+    script, options = load_script(Path(sys.argv[1])), json.loads(sys.argv[2])
+    arguments = [script.parse_arguments([])] if signature(script.make_state).parameters else []
+    state = script.make_state(*arguments)
+    window = window_of(rows_of(options), options["micro_batch"])
+    for _ in range(options["windows"]):
+        script.train_window(state, window, script.micro_batch_loss)
+    if options["device"] == "cuda":
+        peak = paddle.device.cuda.max_memory_allocated()
+    else:
+        peak = paddle.base.core.host_memory_stat_peak_value("Allocated", 0)
+    print(json.dumps({"peak": peak, "where": [], "version": paddle.__version__}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Predicted against measured peak memory of emitted Paddle scripts, on a CPU."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from crosscast.memory.estimate import estimate
+from crosscast.target import find_target
+from crosscast_parity.memory_worker import measure
+from recipe_texts import recipe_of
+
+pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+
+SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 0.1}"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}"},
+        {
+            "model": SMALL_TABLE,
+            "batch": "{micro_batch_size: 32}",
+            "activation_checkpointing": "true",
+        },
+        {"batch": "{micro_batch_size: 2}", "clipping": "{kind: global_norm, max_norm: 1.0}"},
+        {"optimizer": "{name: sgd, learning_rate: 1e-3, momentum: 0.9}"},
+    ],
+    ids=["activations", "checkpointing", "table", "sgd"],
+)
+def test_peaks_are_predicted(fields: dict[str, str]) -> None:
+    data = "{source: synthetic, sequence_length: 64}"
+    recipe = recipe_of(data=data, **fields)
+    predicted = estimate(recipe, find_target("paddle"), device="cpu").peak_bytes
+    measured = measure(recipe, "paddle", sys.executable).peak_bytes
+    assert abs(predicted / measured - 1) <= 0.05
