@@ -89,6 +89,8 @@ def measure_room(
             continue
         for run in others:
             for name, size in distances(run, reference, window).items():
+                if math.isinf(size):  # that would let everything pass
+                    continue
                 worst[name] = max(worst.get(name, 0.0), size)
         if other is not None:
             for name, size in other.tensors.get(window, {}).items():
@@ -111,11 +113,13 @@ def distances(ours: Run, theirs: Run, window: int) -> dict[str, float]:
         room = 0.0
         if slot in MOVING:
             room = FLOAT32_ROOM * float(np.finfo(np.float32).eps) * norm(theirs.start[parameter])
-        off = max(0.0, norm(mine[name] - yours[name]) - room)
+        off = norm(mine[name] - yours[name]) - room
         size = max(sizes[name], SMALL * everything)
-        found[name] = 0.0 if off == 0 else off / size if size else math.inf
-        if math.isnan(found[name]):
-            found[name] = math.inf
+        if off <= 0:
+            found[name] = 0.0
+        else:  # also where something is not finite
+            share = off / size if size else math.inf
+            found[name] = share if math.isfinite(share) else math.inf
     return found
 
 
