@@ -32,7 +32,9 @@ def sampler(framework: str, tail: str, processes: int) -> Sampler:
     (compiled,) = compile_recipe(recipe, [framework])
     tree = ast.parse(compiled.files["train.py"].text)
     wanted = ("epoch_order", "batches")
-    body = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in wanted]
+    body: list[ast.stmt] = [
+        n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in wanted
+    ]
     assert len(body) == len(wanted)
     rank = [0]
     names: dict[str, Any] = {"np": np, "itertools": itertools, "lru_cache": lru_cache}
