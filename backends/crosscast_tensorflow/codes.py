@@ -93,8 +93,9 @@ CODES = (
     Code(
         "CC373",
         "recomputed dropout differs",
-        "tf.recompute_grad and keras.remat draw new masks in the backward pass: every gradient "
-        "would be wrong while the loss looks right. Set model.dropout to 0.",
+        "Under tf.recompute_grad and keras.remat a Dropout layer draws new masks in the backward "
+        "pass: every gradient would be wrong while the loss looks right. Dropout of the shipped "
+        "BERT draws from a seed that is an input of the layer.",
     ),
     Code(
         "CC374",

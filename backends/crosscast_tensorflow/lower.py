@@ -43,10 +43,11 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "factory_import": "" if view["bert"] else factory_import(recipe, "tensorflow"),
         "inputs": "**inputs" if view["bert"] else "inputs",
         "output": f"runs/{recipe.name}-tensorflow",
-        # Dropout layers of Keras 2 have no numbers that a script could set.
+        # The shipped BERT draws from one seed; layers of Keras 2 have none that could be set.
         "reseed": (
             "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
+        "rank_seed": "",
         "flags": "",
     }
     view |= _types(recipe, view) | _constants(recipe, plan)

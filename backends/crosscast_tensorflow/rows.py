@@ -160,8 +160,9 @@ _WINDOW = (
     ),
     Row(
         path="activation_checkpointing",
-        verdict=_UNSUPPORTED,
-        how="tf.recompute_grad draws other dropout masks in the backward pass",
+        verdict=_ADAPTED,
+        how="tf.recompute_grad would draw other masks of Dropout layers in the backward pass: the "
+        "script draws them from a seed",
         code="CC373",
         probe="tensorflow/test_recompute.py::test_recompute_grad_draws_new_masks",
         when=when.recomputes_dropout,
@@ -258,7 +259,11 @@ ROWS = (
         when=when.own_model,
         dialects=KERAS2,
     ),
-    Row(path="seed", how="the seeds of Keras; NumPy orders the rows"),
+    Row(
+        path="seed",
+        how="the seeds of Keras, one of the script for dropout of the shipped BERT; NumPy orders "
+        "the rows",
+    ),
     Row(path="model", how="keras.Model with explicit types, or the user's factory"),
     Row(path="data", how="npz read with NumPy, the same row order on every framework"),
     Row(path="batch", how="rows of a window cut into micro-batches"),

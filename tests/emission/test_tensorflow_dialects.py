@@ -53,6 +53,11 @@ def test_golden_keras_2() -> None:
     goldens.check(compiled("tensorflow@2.15", model=DROPOUT, **SCALED), "tensorflow-2.15-float16")
 
 
+def test_golden_recomputed_dropout() -> None:
+    recomputed = compiled("tensorflow", model=DROPOUT, activation_checkpointing=True, **SCALED)
+    goldens.check(recomputed, "tensorflow-recomputed-dropout")
+
+
 def test_golden_graph_rewrite() -> None:
     goldens.check(compiled("tensorflow@graph-rewrite", **SCALED), "tensorflow-graph-rewrite")
 

@@ -167,7 +167,7 @@ def test_models_are_what_ruff_would_write(tmp_path: Path) -> None:
                 target=TARGETS[number % 3 % 2],
                 precision=precision | types,
                 model=BERT | {"dropout": dropout},
-                activation_checkpointing=not dropout,
+                activation_checkpointing=bool(number // 2 % 2),
             )
             (tmp_path / f"{number}").mkdir()
             for path, file in compiled.files.items():
@@ -183,6 +183,7 @@ def codes(**sections: Any) -> set[str]:
 
 ONE_STEP = {"batch": {"micro_batch_size": 4, "global_batch_size": 4}}
 PLAIN = ONE_STEP | {"optimizer": RATE | {"name": "sgd"}}
+RECOMPUTED = {"activation_checkpointing": True}
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,9 @@ PLAIN = ONE_STEP | {"optimizer": RATE | {"name": "sgd"}}
         (PLAIN | {"optimizer": OPTIMIZERS[6]}, {"CC322"}),
         (PLAIN | {"optimizer": OPTIMIZERS[6], "model": MODELS[2]}, {"CC302", "CC322", "CC329"}),
         (PLAIN | {"model": MODELS[2]}, {"CC302"}),
+        (PLAIN | RECOMPUTED, set()),
+        (PLAIN | RECOMPUTED | {"model": MODELS[1]}, {"CC373"}),
+        (PLAIN | {"model": MODELS[1]}, set()),
     ],
 )
 def test_what_is_said_about_a_recipe(sections: dict[str, Any], expected: set[str]) -> None:

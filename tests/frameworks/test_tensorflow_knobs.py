@@ -19,6 +19,7 @@ DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
 RATE = {"learning_rate": 1e-3}
 FULL = {"mode": "full", "compute_dtype": "float16"}
 LION = RATE | {"name": "lion", "weight_decay": 0.1, "no_decay": ["bias", "layer_norm"]}
+RECOMPUTED: dict[str, Any] = {"activation_checkpointing": True}
 HALF = {"ops": dict.fromkeys(("pointwise", "reductions", "embeddings", "losses"), "compute")}
 PLAIN: dict[str, Any] = {"optimizer": LION, "accumulation": {"normalize_by": "token"}}
 GROUPS = {"groups": [{"parameters": ["bert.embeddings.*"], "rate_factor": 0.0}]}
@@ -29,16 +30,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "full": DROPOUT
     | {"precision": FULL, "optimizer": RATE | {"name": "adafactor"}, "ema": {"decay": 0.5}},
     "plain": PLAIN | {"ema": {"decay": 0.5}},
-    "recomputed": PLAIN | {"activation_checkpointing": True},
+    "recomputed": PLAIN | RECOMPUTED,
+    "dropout": DROPOUT,
+    "recomputed dropout": DROPOUT | RECOMPUTED,
     "half operations": DROPOUT | {"precision": FLOAT16 | HALF, "optimizer": RATE | {"name": "sgd"}},
     "bfloat16 losses": {"precision": BFLOAT16 | {"ops": {"losses": "compute"}}},
     "keras2": DROPOUT | {"precision": FLOAT16, "optimizer": RATE | GROUPS | {"name": "lamb"}},
+    "keras2 recomputed": DROPOUT | RECOMPUTED,
     "rewrite": REWRITE,
     "float32": {},
     "keras3": {},
 }
 TARGETS = {
     "keras2": KERAS2,
+    "keras2 recomputed": KERAS2,
     "float32": KERAS2,
     "rewrite": REWRITTEN,
 }
@@ -128,12 +133,27 @@ def test_averages_are_written_and_evaluated(ran: dict[str, tuple[Run, Run]], nam
     assert 0 < abs(scores["ema_loss"] - scores["loss"]) < 0.05
 
 
-def test_recomputed_activations_change_nothing(ran: dict[str, tuple[Run, Run]]) -> None:
-    plain, recomputed = ran["plain"][0], ran["recomputed"][0]
+def test_tokens_are_counted(ran: dict[str, tuple[Run, Run]]) -> None:
+    assert [row["tokens"] for row in ran["plain"][0].trace] == [16, 16, 16, 16, 8, 16, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("recomputed", "plain"), [("recomputed", "plain"), ("recomputed dropout", "dropout")]
+)
+def test_recomputed_activations_change_nothing(
+    ran: dict[str, tuple[Run, Run]], recomputed: str, plain: str
+) -> None:
+    one, other = ran[recomputed][0], ran[plain][0]
     for key in ("loss", "grad_norm"):
-        found, expected = ([row[key] for row in run.trace] for run in (recomputed, plain))
+        found, expected = ([row[key] for row in run.trace] for run in (one, other))
         np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert [row["tokens"] for row in plain.trace] == [16, 16, 16, 16, 8, 16, 16, 16]
+
+
+def test_keras_2_draws_the_masks_of_keras_3(ran: dict[str, tuple[Run, Run]]) -> None:
+    old, new = (ran[name][0] for name in ("keras2 recomputed", "dropout"))
+    for key in ("loss", "grad_norm"):
+        found, expected = ([row[key] for row in run.trace] for run in (old, new))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_operations_in_half_round(ran: dict[str, tuple[Run, Run]]) -> None:

@@ -14,6 +14,7 @@ _MODEL = "gotchas/test_models.py::test_without_the_constant_it_is_not"
 _TYPES = "gotchas/test_models.py::test_without_the_casts_types_are_others"
 _PROCESSES = "gotchas/test_processes.py::test_without_the_adaptation_they_do_not"
 _REFUSALS = "gotchas/test_refusals.py::"
+_RECOMPUTED = "gotchas/test_recomputation.py::"
 _SCALE = "gotchas/test_loss_scale.py::"
 
 
@@ -40,7 +41,7 @@ GOTCHAS = (
     Gotcha(
         2,
         "tf.recompute_grad and Keras remat draw other dropout masks in the backward pass",
-        (f"{_REFUSALS}test_recomputed_dropout_is_refused_on_tensorflow",),
+        (f"{_RECOMPUTED}test_with_other_masks_they_are_not",),
         ("probes/tensorflow/test_recompute.py::test_recompute_grad_draws_new_masks",),
     ),
     Gotcha(

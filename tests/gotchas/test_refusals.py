@@ -10,8 +10,6 @@ from crosscast.compiler import compile_recipe
 from crosscast.diagnostics import DiagnosticError, Severity
 from frameworks.emitted_script import FLOAT16, TINY, tiny_recipe
 
-DROPOUT = TINY["model"] | {"dropout": 0.1}
-
 
 def refusals(target: str, **sections: Any) -> dict[str, str]:
     """Return code and message of everything for which a recipe is refused."""
@@ -31,13 +29,6 @@ def test_keras_over_several_processes_is_refused() -> None:
     parallel = {"strategy": "data_parallel", "processes_per_node": 2}
     assert errors("tensorflow", distributed=parallel) == {"CC327"}
     assert errors("tensorflow") == errors("torch", distributed=parallel) == set()
-
-
-def test_recomputed_dropout_is_refused_on_tensorflow() -> None:
-    assert errors("tensorflow", activation_checkpointing=True, model=DROPOUT) == {"CC373"}
-    assert errors("tensorflow", activation_checkpointing=True) == set()
-    assert errors("torch", activation_checkpointing=True, model=DROPOUT) == set()
-    assert errors("paddle", activation_checkpointing=True, model=DROPOUT) == set()
 
 
 def test_two_optimizers_cannot_be_said() -> None:

@@ -1,4 +1,4 @@
-"""Why activations are not recomputed where there is dropout (CC373)."""
+"""Why dropout draws from a seed where activations are recomputed (CC373)."""
 
 from __future__ import annotations
 

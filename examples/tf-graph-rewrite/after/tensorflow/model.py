@@ -29,6 +29,7 @@ LIMITS = {
     "token_type_ids": TYPE_VOCAB_SIZE,
     "labels": LABELS,
 }
+MASKS = 3 * LAYERS + 2  # drawn for one micro-batch
 
 # Types: the dense layers follow the global Keras policy, and the two attention products
 # follow them. Everything else says float32: under a mixed policy Keras would otherwise
@@ -56,9 +57,18 @@ def float32(x):
     return tf.cast(x, tf.float32)
 
 
+def dropout(x, seed, number):
+    """Drop some of x. The mask depends on `seed` and its number alone."""
+    if seed is None:  # evaluation
+        return x
+    draws = tf.random.stateless_uniform(tf.shape(x), seed + [0, number])
+    return tf.where(draws < DROPOUT, tf.zeros_like(x), x / (1.0 - DROPOUT))
+
+
 class EncoderLayer(layers.Layer):
-    def __init__(self):
+    def __init__(self, first_mask):
         super().__init__(dtype="float32")
+        self.first_mask = first_mask  # its number
         self.query = dense(HIDDEN_SIZE)
         self.key = dense(HIDDEN_SIZE)
         self.value = dense(HIDDEN_SIZE)
@@ -67,9 +77,8 @@ class EncoderLayer(layers.Layer):
         self.intermediate_dense = dense(INTERMEDIATE_SIZE)
         self.output_dense = dense(HIDDEN_SIZE)
         self.output_norm = layer_norm()
-        self.dropout = layers.Dropout(DROPOUT, dtype="float32")
 
-    def call(self, x, mask, training=False):
+    def call(self, x, mask, seed):
         length = tf.shape(x)[1]
         heads = (-1, length, ATTENTION_HEADS, HEAD_SIZE)
         q, k, v = (
@@ -79,17 +88,17 @@ class EncoderLayer(layers.Layer):
         # Not fused attention: that would choose the type of its softmax by itself.
         scores = float32(tf.matmul(q, k, transpose_b=True)) / HEAD_SIZE**0.5
         weights = tf.nn.softmax(scores + mask)
-        weights = self.dropout(weights, training=training)
+        weights = dropout(weights, seed, self.first_mask)
         context = tf.matmul(tf.cast(weights, v.dtype), v)
         context = tf.transpose(context, (0, 2, 1, 3))
         y = self.attention_dense(tf.reshape(context, (-1, length, HIDDEN_SIZE)))
         y = float32(y)
-        y = self.dropout(y, training=training)
+        y = dropout(y, seed, self.first_mask + 1)
         x = self.attention_norm(x + y)
 
         y = float32(self.intermediate_dense(x))
         y = float32(self.output_dense(tf.nn.gelu(y)))
-        y = self.dropout(y, training=training)
+        y = dropout(y, seed, self.first_mask + 2)
         return self.output_norm(x + y)
 
 
@@ -100,10 +109,11 @@ class BertClassifier(keras.Model):
         self.position_embeddings = embedding(MAX_POSITIONS)
         self.token_type_embeddings = embedding(TYPE_VOCAB_SIZE)
         self.embeddings_norm = layer_norm()
-        self.encoder = [EncoderLayer() for _ in range(LAYERS)]
+        self.encoder = [EncoderLayer(3 * i + 1) for i in range(LAYERS)]
         self.pooler = dense(HIDDEN_SIZE)
         self.classifier = dense(LABELS)
-        self.dropout = layers.Dropout(DROPOUT, dtype="float32")
+        # Of the masks: a number, from the training loop, and how many were drawn since.
+        self.seed = tf.Variable([0, 0], trainable=False, dtype=tf.int64)
 
     def call(self, input_ids, attention_mask, token_type_ids, training=False):
         """Return logits [batch, LABELS]; attention_mask is 0 for padding, else 1."""
@@ -112,12 +122,18 @@ class BertClassifier(keras.Model):
         positions = tf.range(tf.shape(input_ids)[1])
         x = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids)
         x = self.embeddings_norm(x + self.position_embeddings(positions))
-        x = self.dropout(x, training=training)
+        seed = self.next_seed() if training else None
+        x = dropout(x, seed, 0)
         for layer in self.encoder:
-            x = layer(x, mask, training=training)
+            x = layer(x, mask, seed)
         x = tf.tanh(float32(self.pooler(x[:, 0])))
-        x = self.dropout(x, training=training)
-        return self.classifier(x)
+        return self.classifier(dropout(x, seed, MASKS - 1))
+
+    def next_seed(self):
+        """Return the seed of a micro-batch; the next one has another."""
+        seed = self.seed.read_value()
+        self.seed.assign_add([0, MASKS])
+        return seed
 
 
 def build_model():

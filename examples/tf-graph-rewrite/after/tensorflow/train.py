@@ -381,12 +381,9 @@ def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
 
 
 def reseed(state: TrainState) -> None:
-    """Give every dropout layer fresh random numbers that depend on the window only."""
-    weights = {id(variable) for variable in state.model.weights}
-    generators = [v for v in state.model.variables if id(v) not in weights]
-    seeds = np.random.SeedSequence([SEED, state.windows])
-    for variable, seed in zip(generators, seeds.generate_state(len(generators))):
-        variable.assign([seed, 0])
+    """Give dropout fresh random numbers that depend on the window only."""
+    number = np.random.default_rng([SEED, state.windows]).integers(2**53)
+    state.model.seed.assign([number, 0])
 
 
 def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:

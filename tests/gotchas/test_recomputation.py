@@ -1,0 +1,135 @@
+"""Recomputed activations: the gradients of a model that keeps them, and less memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast_parity.weights import bert_weights, save
+from frameworks.emitted_model import Model
+from frameworks.emitted_script import TINY, emit, tiny_recipe
+from frameworks.subprocesses import run_python
+from gotchas.mutations import ALL, PADDLE, TENSORFLOW, TORCH, Mutation
+
+pytestmark = pytest.mark.slow
+
+SHAPE: dict[str, Any] = TINY["model"] | {"dropout": 0.2, "max_positions": 64, "layers": 4}
+ROWS, LENGTH = 16, 64
+HALVES = {TORCH: ("float16", "bfloat16"), TENSORFLOW: ("float16", "bfloat16"), PADDLE: ()}
+_KEEPS_NO_STATE = (("use_reentrant=False", "use_reentrant=False, preserve_rng_state=False"),)
+FAULTS = {
+    TORCH: Mutation(2, "random state is not restored", "bert", _KEEPS_NO_STATE, TORCH),
+    PADDLE: Mutation(2, "random state is not restored", "bert", _KEEPS_NO_STATE, PADDLE),
+    TENSORFLOW: Mutation(
+        2,
+        "dropout of Keras",
+        "bert",
+        (
+            (
+                "class EncoderLayer(",
+                "STOCK = layers.Dropout(DROPOUT, seed=3)\n\n\nclass EncoderLayer(",
+            ),
+            (
+                "    draws = tf.random.stateless_uniform(tf.shape(x), seed + [0, number])\n"
+                "    return tf.where(draws < DROPOUT, tf.zeros_like(x), x / (1.0 - DROPOUT))\n",
+                "    return STOCK(x, training=True)\n",
+            ),
+        ),
+        TENSORFLOW,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one micro-batch gave: see `run_recomputation`."""
+
+    loss: float
+    kept: int
+    calls: list[int]
+    gradients: dict[str, np.ndarray]
+
+
+Trained = Callable[[str, str, str], Result]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Train a variant (kept, recomputed, or one of them with the fault) in a dtype, once."""
+    done: dict[tuple[str, str, str], Result] = {}
+
+    def result(target: str, variant: str, dtype: str) -> Result:
+        key = (target, variant, dtype)
+        if key not in done:
+            done[key] = run(*key, tmp_path_factory.mktemp(variant.replace(" ", "-")))
+        return done[key]
+
+    return result
+
+
+def run(target: str, variant: str, dtype: str, folder: Path) -> Result:
+    recipe = tiny_recipe(model=SHAPE, activation_checkpointing=variant.startswith("recomputed"))
+    assert recipe.model.kind == "bert"
+    path = emit(recipe, target, folder) / "model.py"
+    # Restoring the state is a matter of recomputation; drawing from a seed is not.
+    if variant == "recomputed faulty" or (variant == "kept faulty" and target == TENSORFLOW):
+        path.write_text(FAULTS[target].apply(path.read_text()))
+    save(folder / "weights.safetensors", bert_weights(recipe.model, 3, 0.1))
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, SHAPE["vocab_size"], (ROWS, LENGTH)).astype(np.int32)
+    ones = np.ones_like(ids)
+    labels = (ids[:, 0] % 3).astype(np.int32)
+    batch = {"input_ids": ids, "attention_mask": ones, "token_type_ids": ones, "labels": labels}
+    np.savez(folder / "batch.npz", **batch)
+    program = Path(__file__).with_name("run_recomputation.py")
+    found = run_python(program, target, target, folder, dtype)[f"{folder}/{dtype}"]
+    with np.load(folder / f"{dtype}.npz", allow_pickle=False) as file:
+        return Result(**found, gradients=dict(file))
+
+
+def difference(one: Result, other: Result) -> float:
+    """Return the largest difference of a gradient, by the largest gradient."""
+    assert one.gradients.keys() == other.gradients.keys()
+    assert len(one.gradients) == len(bert_weights(Model(layers=SHAPE["layers"]), 0, 1.0))
+    largest = max(float(np.abs(array).max()) for array in other.gradients.values())
+    pairs = [(array, other.gradients[name]) for name, array in one.gradients.items()]
+    return max(float(np.abs(a - b).max()) for a, b in pairs) / largest
+
+
+def marked(*values: str) -> Any:
+    return pytest.param(*values, marks=getattr(pytest.mark, values[0]))
+
+
+EACH = pytest.mark.parametrize("target", [marked(name) for name in ALL])
+TYPES = [marked(name, dtype) for name in ALL for dtype in ("float32", *HALVES[name])]
+
+
+@pytest.mark.parametrize(("target", "dtype"), TYPES)
+def test_gradients_are_those_without_recomputation(
+    trained: Trained, target: str, dtype: str
+) -> None:
+    recomputed, kept = trained(target, "recomputed", dtype), trained(target, "kept", dtype)
+    assert recomputed.loss == kept.loss
+    # The optimizer of TensorFlow's graphs may fuse operations of one of them and not of the other.
+    assert difference(recomputed, kept) <= (1e-6 if target == TENSORFLOW else 0.0)
+
+
+@EACH
+def test_with_other_masks_they_are_not(trained: Trained, target: str) -> None:
+    faulty, kept = trained(target, "recomputed faulty", "float32"), "kept faulty"
+    expected = trained(target, kept, "float32")
+    assert faulty.loss == pytest.approx(expected.loss, rel=1e-6)  # and so nobody sees it
+    assert difference(faulty, expected) > 1e-2
+
+
+@EACH
+def test_only_inputs_of_layers_are_kept(trained: Trained, target: str) -> None:
+    recomputed, kept = trained(target, "recomputed", "float32"), trained(target, "kept", "float32")
+    assert recomputed.calls == [SHAPE["layers"]] * 2
+    assert kept.calls == [SHAPE["layers"], 0]
+    assert 0 < recomputed.kept < 0.5 * kept.kept
