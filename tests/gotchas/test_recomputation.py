@@ -85,7 +85,7 @@ def run(target: str, variant: str, dtype: str, folder: Path) -> Result:
     ones = np.ones_like(ids)
     labels = (ids[:, 0] % 3).astype(np.int32)
     batch = {"input_ids": ids, "attention_mask": ones, "token_type_ids": ones, "labels": labels}
-    np.savez(folder / "batch.npz", **batch)
+    np.savez(folder / "batch.npz", **batch)  # type: ignore[arg-type]
     program = Path(__file__).with_name("run_recomputation.py")
     found = run_python(program, target, target, folder, dtype)[f"{folder}/{dtype}"]
     with np.load(folder / f"{dtype}.npz", allow_pickle=False) as file:
