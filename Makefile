@@ -82,7 +82,7 @@ self-test: $(VENV)/.all ## Plant a bug for every level; each must see its own
 	$(BIN)/crosscast parity examples/bert-small/recipe.yaml --to torch,tensorflow,paddle \
 	  --self-test --jobs $(JOBS) --output build/self-test
 
-slurm: $(VENV)/.dev ## Start a SLURM of two nodes on this host and sweep on it (needs slurm-wlm, munge)
+slurm: $(VENV)/.dev ## Start a SLURM of two nodes on this host, sweep and train on it (needs slurm-wlm, munge)
 	$(BIN)/pytest tests/slurm --capture no
 
 package: $(VENV)/.dev ## Build sdist and wheel

@@ -263,13 +263,34 @@ def settings_of(draw: st.DrawFn, backend: Backend) -> dict[str, Any]:
 
 
 @st.composite
+def launches(draw: st.DrawFn, each: int) -> dict[str, Any]:
+    """Data of the section `launch` for so many processes a node; mostly none."""
+    if not draw(rarely(6)):
+        return {}
+    names = st.sampled_from(("gpu", "a,b", "x_1.y-z+w:v", "9" * 128))
+    return {
+        "scheduler": "slurm",
+        "max_requeues": draw(st.sampled_from((0, 3))),
+        "time_limit_minutes": draw(st.sampled_from((None, 30, 2**31 - 1))),
+        "gpus_per_node": draw(st.sampled_from((None, each, 2**31 - 1))),
+        "cpus_per_process": draw(st.sampled_from((None, 1, 64))),
+        "memory_mib_per_node": draw(st.sampled_from((None, 1, 10**6))),
+        "partition": draw(st.none() | names),
+        "account": draw(st.none() | names),
+    }
+
+
+@st.composite
 def recipes(draw: st.DrawFn) -> Recipe:
     """Any recipe that validates and contradicts nothing."""
     model, optimizer = draw(models()), draw(optimizers())
     bert = model["kind"] == "bert"
     precision = draw(precisions(bert))
     micro, steps = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    processes = draw(st.integers(2, 4)) if draw(rarely(30)) else 1
+    nodes, each = 1, 1
+    if draw(rarely(30)):
+        nodes, each = draw(st.sampled_from(((1, 2), (1, 4), (2, 1), (3, 2))))
+    processes = nodes * each
     parallel = processes > 1 or draw(st.booleans())
     named = draw(st.sets(st.sampled_from([one.name for one in loadable_backends()])))
     half = precision["compute_dtype"] == "float16"
@@ -294,8 +315,10 @@ def recipes(draw: st.DrawFn) -> Recipe:
             "activation_checkpointing": bert and draw(rarely(8)),
             "distributed": {
                 "strategy": "data_parallel" if parallel else "none",
-                "processes_per_node": processes,
+                "nodes": nodes,
+                "processes_per_node": each,
             },
+            "launch": draw(launches(each)),
             "overrides": {name: draw(settings_of(load_backend(name))) for name in sorted(named)},
         }
     )

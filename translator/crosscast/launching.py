@@ -19,6 +19,7 @@ def launch_view(recipe: Recipe) -> dict[str, Any]:
         "each": recipe.distributed.processes_per_node,
         "several": recipe.distributed.nodes > 1,
         "last_node": recipe.distributed.nodes - 1,
+        "elastic": launch.rendezvous == "elastic",
         # Started anew by something that gives the same arguments every time.
         "resumes": requeues or launch.rendezvous == "elastic",
         "first_flags": "--auto-resume " if launch.rendezvous == "elastic" else "",

@@ -1,0 +1,153 @@
+"""launch.sh on two nodes: two of them on this host, which find each other on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frameworks.emitted_script import emit, tiny_recipe, write_rows
+from frameworks.subprocesses import environment, require
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+TWO_NODES: dict[str, Any] = {
+    "distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 1}
+}
+BATCH: dict[str, Any] = {"batch": {"micro_batch_size": 2, "global_batch_size": 16}}
+NORM: dict[str, Any] = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
+LIMIT_SECONDS = 400.0
+TARGETS = [
+    pytest.param("torch", marks=pytest.mark.torch),
+    pytest.param("paddle", marks=pytest.mark.paddle),
+]
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return str(held.getsockname()[1])
+
+
+class Nodes:
+    """A folder with rows, and scripts that are started in it."""
+
+    def __init__(self, folder: Path, target: str) -> None:
+        require(target)
+        self.folder, self.target = folder, target
+        rows = write_rows(folder / "train.npz", 44), write_rows(folder / "eval.npz", 10, seed=1)
+        self.flags = ("--train", rows[0], "--eval", rows[1], "--device", "cpu")
+
+    def emitted(self, name: str, **sections: Any) -> Path:
+        return emit(tiny_recipe(**sections), self.target, self.folder / name) / "launch.sh"
+
+    def start(self, launch: Path, *flags: object, **variables: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["bash", str(launch), *map(str, (*self.flags, *flags))],
+            cwd=self.folder,
+            env=environment() | {"PYTHON": sys.executable, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def both(self, launch: Path, *flags: object) -> list[subprocess.Popen[str]]:
+        """Start two nodes; the second one first, as it may happen."""
+        given = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+        return [self.start(launch, *flags, NODE_RANK=rank, **given) for rank in ("1", "0")]
+
+    def end(self, *processes: subprocess.Popen[str]) -> list[str]:
+        outputs = []
+        try:
+            for process in processes:
+                outputs.append(process.communicate(timeout=LIMIT_SECONDS)[0])
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+        assert [process.returncode for process in processes] == [0] * len(processes), outputs
+        return outputs
+
+    def alone(self, windows: int, **sections: Any) -> list[dict[str, Any]]:
+        """Train in one process, and keep the weights that it began with."""
+        one = self.emitted("one", **sections)
+        self.end(self.start(one, "--output", "first", "--windows", 1))
+        (self.folder / "first" / "model.safetensors").rename(self.folder / "start.safetensors")
+        begun = ("--weights", "start.safetensors")
+        self.end(self.start(one, "--output", "alone", *begun, "--windows", windows))
+        return self.trace("alone")
+
+    def trace(self, output: str) -> list[dict[str, Any]]:
+        path = self.folder / output / "trace.jsonl"
+        text = path.read_text() if path.exists() else ""
+        return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+
+
+def same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    for key in ("window", "rows", "lr", "updates", "skipped"):
+        assert [row[key] for row in found] == [row[key] for row in expected], key
+    for key in ("loss", "grad_norm"):
+        one, two = (np.array([row[key] for row in rows]) for rows in (found, expected))
+        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6, err_msg=key)
+
+
+@pytest.fixture
+def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Nodes:
+    return Nodes(tmp_path, request.param)
+
+
+@pytest.mark.parametrize("nodes", TARGETS, indirect=True)
+def test_two_nodes_train_as_one_process(nodes: Nodes) -> None:
+    expected = nodes.alone(10, **NORM)
+    launch = nodes.emitted("two", **TWO_NODES, **BATCH, **NORM)
+    common = ("--output", "out", "--weights", "start.safetensors")
+    for more in (("--windows", 6), ("--windows", 10, "--resume")):
+        outputs = nodes.end(*nodes.both(launch, *common, *more))
+        assert "".join(outputs).count("finished: {") == 1
+    same(nodes.trace("out"), expected)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("nodes", ["torch"], indirect=True)
+def test_an_elastic_run_goes_on_after_a_process_was_killed(nodes: Nodes) -> None:
+    windows = 300
+    sections = NORM | {"schedule": {"name": "linear", "warmup_steps": 3, "total_steps": windows}}
+    expected = nodes.alone(windows, **sections)
+    launch = nodes.emitted(
+        "two",
+        **TWO_NODES,
+        **BATCH,
+        **sections,
+        launch={"rendezvous": "elastic", "max_restarts": 2},
+    )
+    running = nodes.both(
+        *(launch, "--output", "out", "--weights", "start.safetensors"),
+        *("--checkpoint-every", 10, "--log-every", 1),
+    )
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while len(nodes.trace("out")) < 35:
+        assert time.monotonic() < deadline, nodes.end(*running)
+        time.sleep(0.05)
+    (worker,) = children(running[0].pid)
+    os.kill(worker, signal.SIGKILL)
+    outputs = "".join(nodes.end(*running))
+    same(nodes.trace("out"), expected)
+    assert outputs.count("window 5/") == 1  # the second try began behind a checkpoint
+
+
+def children(process: int) -> list[int]:
+    return [
+        int(word)
+        for task in Path(f"/proc/{process}/task").iterdir()
+        for word in (task / "children").read_text().split()
+    ]
