@@ -28,7 +28,8 @@ class Judge:
         Args:
             subject: what is run.
             inputs: the weights that runs began with.
-            alone: runs of one process by `scene-shape`, `scene-twin-N` and `scene-float32`.
+            alone: runs of one process by `scene-shape`, `scene-twin-N` and `scene-float32`. A
+                scene without perturbed runs is measured by the plain one.
             scenes: the plain one first; what it measured of tensors holds in the others too.
         """
         self._subject = subject
@@ -36,7 +37,10 @@ class Judge:
         self._alone = alone
         self._rooms: dict[str, Room] = {}
         for scene in scenes:
-            self._rooms[scene.name] = self._measured(scene)
+            own = f"{scene.name}-twin-1" in alone
+            self._rooms[scene.name] = (
+                self._measured(scene) if own else next(iter(self._rooms.values()))
+            )
 
     @property
     def horizon(self) -> int:

@@ -145,10 +145,12 @@ class Maker:
             for shape in self.subject.shapes
             if shape.processes == 1
         ]
-        found += [
-            self._run(scene, first, f"twin-{number}", path)
-            for number, path in enumerate(self.inputs.twins, start=1)
-        ]
+        # Without a loss scale the first overflow ends the run; up to there it is the plain one.
+        if not scene.overflows or self.subject.recipe.scaling_on:
+            found += [
+                self._run(scene, first, f"twin-{number}", path)
+                for number, path in enumerate(self.inputs.twins, start=1)
+            ]
         if self.half and scene.name == "plain":
             found.append(self._run(scene, first, "float32", self.inputs.weights))
         return found
