@@ -77,12 +77,16 @@ def write(folder: Path, shape: Shape, change: Change = nothing, noise: float = 0
 
 
 def judged(
-    folder: Path, change: Change = nothing, noise: float = 0.0, kind: OutcomeKind = "finished"
+    folder: Path,
+    change: Change = nothing,
+    noise: float = 0.0,
+    kind: OutcomeKind = "finished",
+    both: Change = nothing,
 ) -> tuple[set[str], str]:
     """Return which checks of two processes fail, and the likely cause."""
     subject = subject_of(plain(**FLOAT32), WINDOWS)
     first, shape = subject.shapes[0], subject.shapes[-1]
-    expected = write(folder / "reference", first)
+    expected = write(folder / "reference", first, both)
     reference = Run(expected.ranks[0], START)
     twins = [
         Run(write(folder / f"twin-{n}", first, noise=n * 1e-8).ranks[0], START) for n in (1, 2, 3)
@@ -159,6 +163,16 @@ def test_a_deviation_is_seen_and_named(
     found, told = judged(tmp_path, change)
     assert found == fails
     assert told.startswith(cause)
+
+
+def test_what_an_overflow_leaves_on_both_sides_is_not_compared(tmp_path: Path) -> None:
+    def overflow(rank: int, window: int, line: Line, arrays: dict[str, np.ndarray]) -> None:
+        if window == 3:
+            line["row"]["loss"] = None
+            arrays["parameters/w"] = np.full(3, np.nan, np.float32)
+
+    assert judged(tmp_path / "both", overflow, both=overflow) == (set(), "")
+    assert judged(tmp_path / "one", overflow)[0] == {"loss", "weights"}
 
 
 def test_an_end_of_another_kind_is_a_difference(tmp_path: Path) -> None:

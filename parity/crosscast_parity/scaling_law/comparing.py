@@ -233,6 +233,15 @@ def _calm(case: Case) -> list[tuple[Step, Step]]:
     return case.pairs[: case.room.scalars.horizon]
 
 
+def _diverged(case: Case) -> int:
+    """Return the first update that is not finite on both sides: what it leaves is no number."""
+    for mine, yours in case.pairs:
+        rows = (mine.row, yours.row)
+        if all(row.loss is None and not row.skipped for row in rows):
+            return mine.row.window
+    return len(case.pairs)
+
+
 def _norms(case: Case) -> Check:
     found = (
         Deviation(
@@ -263,8 +272,9 @@ def _losses(case: Case) -> Check:
 def _state(case: Case) -> Iterator[Check]:
     """Compare weights, averages and moments after the windows whose state was kept."""
     errors: dict[str, list[TensorError]] = {"weights": [], "moments": [], "averages": []}
+    end = min(case.room.scalars.horizon, _diverged(case))
     for window in sorted(case.room.tensors):
-        if window >= case.room.scalars.horizon or not case.steps.kept(window):
+        if window >= end or not (case.steps.kept(window) and case.reference.steps.kept(window)):
             continue
         ours = Run(case.steps, case.reference.start)
         for name, size in distances(ours, case.reference, window).items():
