@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isqrt
 from typing import Any, Literal
 
@@ -110,13 +111,43 @@ def meaning_of(recipe: Recipe, micro: int) -> Meaning:
     short = _short_window(recipe)
     if short is None:
         return "differs"
+    if short < recipe.processes:  # none, or too short for all processes: it is left out
+        return "same"
+    before = _row_weights(recipe, short, now, by_row=False)
+    if before == _row_weights(recipe, short, micro, by_row=False):
+        return "same"
+    return "as_sample" if before == _row_weights(recipe, short, micro, by_row=True) else "differs"
 
-    def even(size: int) -> bool:
-        return short % (size * recipe.processes) == 0
 
-    if not even(now):
-        return "differs"
-    return "same" if even(micro) else "as_sample"
+Runs = list[tuple[int, Fraction]]
+"""Rows that follow each other and weigh the same: how many, and their weight in the mean."""
+
+
+def _row_weights(recipe: Recipe, short: int, micro: int, *, by_row: bool) -> list[Runs]:
+    """Return what the rows of a short window weigh, for both lengths that processes have of it.
+
+    `by_row`: as a mean over rows, else as a mean of the means of micro-batches.
+    """
+    processes, whole = recipe.processes, recipe.batch.global_batch_size
+    renormalized = recipe.accumulation.tail == "flush_renormalized"
+    longer = short % processes
+    shares = (-(-short // processes), short // processes)
+    if by_row:
+        weight = Fraction(1, short if renormalized else whole)
+        return [[(share, weight)] for share in shares]
+    counts = [-(-share // micro) for share in shares]
+    made = longer * counts[0] + (processes - longer) * counts[1]
+    number = made if renormalized else whole // micro
+    return [_merged(share, micro, number) for share in shares]
+
+
+def _merged(rows: int, micro: int, number: int) -> Runs:
+    full, rest = rows // micro * micro, rows % micro
+    return [
+        (count, Fraction(1, size * number))
+        for count, size in ((full, micro), (rest, rest))
+        if count
+    ]
 
 
 def _short_window(recipe: Recipe) -> int | None:

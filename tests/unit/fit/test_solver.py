@@ -1,0 +1,278 @@
+"""The solver against trying everything, on estimates that are easy to see through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.fit.candidates import candidates, changed_recipe, changes, divisors
+from crosscast.fit.cost import n_half, window_cost
+from crosscast.fit.devices import DEVICES, GIB, find_device
+from crosscast.fit.reasons import cannot_fit, not_native
+from crosscast.fit.solver import Outcome, Wish, cost_of, rank, solve
+from crosscast.memory.records import Component, Estimate
+from crosscast.recipe import Recipe
+from recipe_strategies import recipes
+from recipe_texts import recipe_of
+
+HALF = ("float16", "bfloat16")
+
+
+def toy(recipe: Recipe, *, fixed: int = 100, row: int = 10, margin: int = 1) -> Estimate:
+    """Fixed bytes, and bytes a row: half as many in half, a fifth if computed again."""
+    share = row * recipe.batch.micro_batch_size * 10
+    share //= 2 if recipe.half else 1
+    share //= 5 if recipe.activation_checkpointing else 1
+    parts = (
+        Component("parameters", fixed, "float32", ""),
+        Component("activations", share, "float32", ""),
+    )
+    return Estimate("toy", "cuda", parts, fixed + share, "backward", margin, 7, 0, fixed)
+
+
+def fine(recipe: Recipe) -> None:
+    """A target that can express everything."""
+
+
+def run(recipe: Recipe, limit: int, **wish: object) -> Outcome:
+    asked = replace(Wish(limit=limit), **wish)  # type: ignore[arg-type]
+    return solve(recipe, "toy", asked, estimate=toy, check=fine)
+
+
+# against trying everything
+
+
+@settings(max_examples=60)
+@given(recipes(), st.integers(0, 600), st.booleans(), st.sampled_from((None, "T4", "H100")))
+def test_answers_are_those_of_trying_everything(
+    recipe: Recipe, limit: int, precision: bool, name: str | None
+) -> None:
+    device = find_device(name) if name else None
+    native = device.half_types if device else HALF
+    fitting = []
+    for candidate in candidates(recipe, native=native, precision=precision):
+        other = changed_recipe(recipe, candidate)
+        if other is not None and toy(other).total <= limit:
+            fitting.append(candidate)
+    fitting.sort(key=partial(rank, recipe, device))
+    found = run(recipe, limit, device=device, precision=precision, most=3)
+    assert [one.candidate for one in found.answers] == fitting[:3]
+    for one in found.answers:
+        assert one.estimate.total <= limit
+        assert one.recipe.batch.global_batch_size == recipe.batch.global_batch_size
+        assert one.recipe.processes == recipe.processes
+        kept = ("model", "data", "optimizer", "schedule", "clipping", "ema", "seed", "name")
+        assert all(getattr(one.recipe, part) == getattr(recipe, part) for part in kept)
+        if not precision:
+            assert one.recipe.precision == recipe.precision
+            assert one.recipe.loss_scaling == recipe.loss_scaling
+        assert not one.recipe.half or one.recipe.half in native
+    if not found.answers and found.smallest:
+        every = (
+            changed_recipe(recipe, one)
+            for one in candidates(recipe, native=native, precision=precision)
+        )
+        assert found.smallest.estimate.total == min(toy(one).total for one in every if one)
+
+
+@given(st.integers(1, 5000))
+def test_divisors(number: int) -> None:
+    assert divisors(number) == [one for one in range(1, number + 1) if number % one == 0]
+
+
+def test_a_global_batch_as_large_as_it_may_be_takes_no_time() -> None:
+    assert len(divisors(2**31 - 1)) == 2
+    assert len(divisors(2**30)) == 31
+
+
+# boundaries and order
+
+
+def test_the_limit_itself_still_fits() -> None:
+    recipe = recipe_of(batch="{micro_batch_size: 4}", accumulation="{steps: 2}")
+    need = toy(recipe).total
+    assert any(
+        one.candidate.micro_batch_size == 4 and not one.candidate.checkpointing
+        for one in run(recipe, need, most=50).answers
+    )
+    assert not any(
+        one.candidate.micro_batch_size == 4 and not one.candidate.checkpointing
+        for one in run(recipe, need - 1, most=50).answers
+    )
+
+
+def test_the_margin_counts() -> None:
+    recipe = recipe_of(batch="{micro_batch_size: 1}", accumulation="{steps: 1}")
+    with_margin = partial(toy, margin=50)
+    least = toy(recipe.model_copy(update={"activation_checkpointing": True})).peak_bytes
+    asked = Wish(limit=least + 49)
+    assert not solve(recipe, "toy", asked, estimate=with_margin, check=fine).answers
+    asked = Wish(limit=least + 50)
+    assert solve(recipe, "toy", asked, estimate=with_margin, check=fine).answers
+
+
+def test_larger_micro_batches_come_first_and_recomputation_later() -> None:
+    recipe = recipe_of(batch="{micro_batch_size: 8}", accumulation="{steps: 2}")
+    found = run(recipe, 10**6, most=50).answers
+    order = [(one.candidate.micro_batch_size, one.candidate.checkpointing) for one in found]
+    assert order[:3] == [(16, False), (8, False), (4, False)]
+    for checkpointing in (False, True):
+        sizes = [size for size, recomputed in order if recomputed is checkpointing]
+        assert sizes == [16, 8, 4, 2, 1]
+    costs = [one.cost for one in found]
+    assert costs == sorted(costs)
+
+
+def test_what_keeps_the_meaning_comes_before_what_is_cheaper() -> None:
+    recipe = recipe_of(
+        data="{source: npz, train: a, eval: b, sequence_length: 32}",
+        batch="{micro_batch_size: 4}",
+        accumulation="{steps: 4, normalize_by: microbatch}",
+    )
+    found = [one.candidate.meaning for one in run(recipe, 10**6, most=50).answers]
+    assert found == ["same"] * 2 + ["differs"] * 8
+
+
+def test_what_a_target_refuses_is_left_out_and_told() -> None:
+    recipe = recipe_of(batch="{micro_batch_size: 4}", accumulation="{steps: 2}")
+
+    def check(one: Recipe) -> None:
+        if one.activation_checkpointing:
+            raise DiagnosticError(Diagnostic(code="CC300", message="no"))
+
+    found = solve(recipe, "toy", Wish(limit=10**6, most=50), estimate=toy, check=check)
+    assert not any(one.candidate.checkpointing for one in found.answers)
+    assert [one.code for one in found.refused] == ["CC300"]
+    nothing = solve(recipe, "toy", Wish(limit=150), estimate=toy, check=check)
+    assert not nothing.answers
+    assert nothing.smallest is not None
+    assert not nothing.smallest.candidate.checkpointing
+
+
+def test_a_recipe_that_the_target_refuses_has_no_answers() -> None:
+    def check(one: Recipe) -> None:
+        raise DiagnosticError(Diagnostic(code="CC300", message="no"))
+
+    with pytest.raises(DiagnosticError, match="CC300"):
+        solve(recipe_of(), "toy", Wish(limit=10), estimate=toy, check=check)
+
+
+# precision
+
+
+def test_precision_changes_only_where_it_is_allowed() -> None:
+    recipe = recipe_of()
+    kinds = {(one.mode, one.compute_dtype) for one in candidates(recipe)}
+    assert kinds == {("none", "float32")}
+    more = {(one.mode, one.compute_dtype) for one in candidates(recipe, precision=True)}
+    assert more == kinds | {("mixed", "bfloat16"), ("mixed", "float16")}
+    old = {one.compute_dtype for one in candidates(recipe, native=("float16",), precision=True)}
+    assert old == {"float32", "float16"}
+
+
+def test_float16_brings_its_loss_scale() -> None:
+    recipe = recipe_of()
+    halves = [one for one in candidates(recipe, precision=True) if one.compute_dtype == "float16"]
+    changed = changed_recipe(recipe, halves[0])
+    assert changed is not None
+    assert changed.loss_scaling.mode == "dynamic"
+    assert changes(recipe, halves[0])["loss_scaling.mode"] == "dynamic"
+
+
+def test_a_half_type_that_the_device_lacks() -> None:
+    recipe = recipe_of(precision="{mode: mixed, compute_dtype: bfloat16}")
+    wish = Wish(limit=10**6, device=find_device("V100"))
+    refused = not_native(recipe, wish)
+    assert refused is not None
+    assert refused.code == "CC468"
+    assert not run(recipe, 10**6, device=wish.device).answers
+    assert not_native(recipe, Wish(limit=1, device=find_device("A100-40"))) is None
+    assert not_native(recipe_of(), wish) is None
+    allowed = run(recipe, 10**6, device=wish.device, precision=True).answers
+    assert {one.recipe.half for one in allowed} == {"float16"}
+    assert {one.recipe.loss_scaling.mode for one in allowed} == {"dynamic"}
+
+
+# reasons
+
+
+def reason(limit: int, **sizes: int) -> str:
+    wish = Wish(limit=limit)
+    found = solve(recipe_of(), "toy", wish, estimate=partial(toy, **sizes), check=fine)
+    assert not found.answers
+    told = cannot_fit(found, wish, with_precision=False)
+    assert told.code == "CC460"
+    return told.message
+
+
+def test_why_it_cannot_fit() -> None:
+    assert "parameters (100 B) alone exceeds the limit of 99 B" in reason(99)
+    assert "activations (20 B) alone" in reason(10, fixed=1)
+    both = reason(10, fixed=100)
+    assert "parameters (100 B), activations (20 B) alone exceed the limit of 10 B" in both
+    together = reason(110)
+    assert "micro-batches of 1 and activation checkpointing still needs 121 B" in together
+    assert "parameters 100 B, activations 20 B, margin 1 B" in together
+    assert "exceeded by 11 B" in together
+
+
+def test_what_would_help() -> None:
+    wish = Wish(limit=GIB)
+    estimate = partial(toy, fixed=14 * GIB)
+    found = solve(recipe_of(), "toy", wish, estimate=estimate, check=fine)
+    hint = cannot_fit(found, wish, with_precision=True).hint
+    assert hint.startswith("it fits with --allow precision")
+    assert "it would fit on a V100 (15.0 GiB usable)" in hint  # not on a T4, which has 14 less
+    assert "crosscast does not do it" in hint
+
+
+# cost and devices
+
+
+def test_recomputation_costs_a_third_more_and_small_micro_batches_too() -> None:
+    device = find_device("A100-40")
+
+    def cost(**change: object) -> float:
+        settings = {"steps": 4, "tokens": 1024, "checkpointing": False, "dtype": "float32"}
+        return window_cost(**(settings | change), device=device)  # type: ignore[arg-type]
+
+    assert cost(checkpointing=True) == pytest.approx(cost() * 4 / 3)
+    tokens = n_half(device, "float32")
+    assert tokens == pytest.approx(2 * 19.5e12 / 1555e9)
+    split = cost(steps=8, tokens=512) / cost()
+    assert split == pytest.approx((512 + tokens) / (1024 + tokens) * 2)
+    assert split > 1
+    large = {"steps": 1, "tokens": 10**9}
+    assert cost(**large) / cost(**large, dtype="float16") == pytest.approx(312 / 19.5, rel=1e-3)
+
+
+def test_costs_of_a_recipe_count_its_tokens() -> None:
+    recipe = recipe_of(data="{source: synthetic, sequence_length: 64}")
+    candidate = next(iter(candidates(recipe)))
+    device = find_device("T4")
+    tokens = candidate.micro_batch_size * 64
+    wanted = window_cost(
+        steps=candidate.steps, tokens=tokens, checkpointing=False, dtype="float32", device=device
+    )
+    assert cost_of(recipe, candidate, device) == wanted
+
+
+def test_the_table_of_devices() -> None:
+    names = [one.name for one in DEVICES]
+    assert len(set(map(str.lower, names))) == len(names)
+    for one in DEVICES:
+        assert one.source
+        assert "float16" in one.half_types
+        assert one.memory_gib * GIB * 0.85 < one.usable_bytes < one.memory_gib * GIB
+        assert one.half_tflops > one.float32_tflops > 0
+    lacking = {one.name for one in DEVICES if "bfloat16" not in one.half_types}
+    assert lacking == {"T4", "V100", "V100-32"}
+    assert find_device(" a100-40 ").memory_gib == 40
+    assert find_device("T4").usable_bytes == 14 * GIB
+    with pytest.raises(DiagnosticError, match="CC462"):
+        find_device("T5000")
