@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def write_plot(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: b
         staged.write_bytes(data)
         staged.replace(path)
     except OSError as error:
-        staged.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            staged.unlink()
         message = f"{path}: {error.strerror or error}"
         raise DiagnosticError(Diagnostic(code="CC502", message=message)) from None
 

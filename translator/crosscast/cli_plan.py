@@ -154,7 +154,7 @@ def _compare(asked: _Asked, told: Measured, *, as_json: bool) -> dict[str, Any]:
     except DiagnosticError as error:
         raise asked.loaded.placed(error) from None
     if not as_json:
-        print(f"{asked.targets[0]}: peak of {told.rows} windows in {told.file}")
+        print(f"{asked.targets[0]}: highest peak in {told.rows} rows of {told.file}")
         print_table(("", "bytes", "error"), measured_rows(told, found))
     return measured_json(told, found)
 
@@ -226,12 +226,12 @@ def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:
     from crosscast.fit.shown import ANSWERS, answer_rows, component_table
     from crosscast.fit.sizes import show_bytes
 
-    rates = wish.device.name if wish.device else f"{ASSUMED} (no --device)"
+    rates = wish.device.name if wish.device else f"{ASSUMED}: no --device"
     for outcome in outcomes:
         needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
         fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
         print(f"{outcome.target}: the recipe as it is needs {needs} and {fits} into {limit}")
-        print(f"(estimated; cost of a window relative to it, at the rates of {rates})")
+        print(f"(estimated; cost relative to it, at the rates of {rates})")
         print_table(ANSWERS, answer_rows(outcome))
         print()
         head, rows = component_table(outcome)

@@ -201,9 +201,9 @@ def test_a_half_type_that_the_device_lacks() -> None:
 # reasons
 
 
-def reason(limit: int, **sizes: int) -> str:
+def reason(limit: int, fixed: int = 100) -> str:
     wish = Wish(limit=limit)
-    found = solve(recipe_of(), "toy", wish, estimate=partial(toy, **sizes), check=fine)
+    found = solve(recipe_of(), "toy", wish, estimate=partial(toy, fixed=fixed), check=fine)
     assert not found.answers
     told = cannot_fit(found, wish, with_precision=False)
     assert told.code == "CC460"

@@ -1,78 +1,17 @@
-"""The page about migrating: every command on it prints what stands there.
-
-CROSSCAST_WRITE_GOLDENS=1 writes the page anew.
-"""
+"""The page about migrating: every command on it prints what stands there."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from crosscast.cli import app
+from page_sessions import check_page
 
 PAGE = Path(__file__).parents[3] / "docs" / "migrating.md"
-NAMED = re.compile(r"`([\w.]+)`[:,]")
-
-
-def printed(command: str) -> str:
-    """Return what a command prints, both streams as a terminal shows them."""
-    program, *words = shlex.split(command)
-    if program == "grep":
-        pattern, path = words
-        text = Path(path).read_text(encoding="utf-8")
-        return "".join(f"{line}\n" for line in text.splitlines() if pattern in line)
-    assert program == "crosscast"
-    found = CliRunner().invoke(app, words)
-    assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
-    return found.output
-
-
-def session(lines: list[str]) -> list[str]:
-    """Return a block of commands with what they print now."""
-    commands = [line for line in lines if line.startswith("$ ")]
-    return [one for line in commands for one in (line, *printed(line[2:]).splitlines())]
-
-
-def blocks(lines: list[str]) -> list[tuple[int, int, str, str]]:
-    """Return first line, end, kind and the paragraph before of every fenced block."""
-    found, start, before = [], -1, ""
-    for number, line in enumerate(lines):
-        if line.startswith("```") and start < 0:
-            start = number
-        elif line == "```":
-            found.append((start + 1, number, lines[start].removeprefix("```"), before))
-            start, before = -1, ""
-        elif start < 0 and line:
-            before = line
-    return found
 
 
 def test_every_command_prints_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    wanted, end, number, run = [], 0, 0, True
-    for first, last, kind, before in blocks(lines):
-        now = lines[first:last]
-        if name := NAMED.match(before):
-            if run:  # files that follow each other belong together
-                number, run = number + 1, False
-                folder = tmp_path / str(number)
-                folder.mkdir()
-                monkeypatch.chdir(folder)
-            Path(name[1]).write_text("\n".join([*now, ""]), encoding="utf-8")
-        elif kind == "console":
-            now, run = session(now), True
-        wanted += [*lines[end:first], *now]
-        end = last
-    wanted += lines[end:]
-    if "CROSSCAST_WRITE_GOLDENS" in os.environ:
-        PAGE.write_text("\n".join([*wanted, ""]), encoding="utf-8")
-    else:
-        assert wanted == lines
-    assert number == 10
+    assert check_page(PAGE, tmp_path, monkeypatch) == 10
