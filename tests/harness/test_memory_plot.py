@@ -66,7 +66,7 @@ def test_a_page_that_loads_nothing(recipe: Path, tmp_path: Path) -> None:
     page = Page()
     page.feed(plot.read_text())
     assert page.loads == []
-    for word in ("a.b-c", "1.00 GiB", "parameters", "activations", "margin", "limit", "torch@2.1"):
+    for word in ("a.b-c", "1.00 GiB", "parameters", "gradients", "margin", "limit", "torch@2.1"):
         assert word in page.text, word
     assert page.text.count("now: 8 x 2, float32") == 2
 
