@@ -18,8 +18,13 @@ from gotchas.mutations import ALL, PADDLE, TENSORFLOW, TORCH, Mutation
 
 pytestmark = pytest.mark.slow
 
-SHAPE: dict[str, Any] = TINY["model"] | {"dropout": 0.2, "max_positions": 64, "layers": 4}
-ROWS, LENGTH = 16, 64
+SHAPE: dict[str, Any] = TINY["model"] | {
+    "dropout": 0.2,
+    "max_positions": 96,
+    "layers": 6,
+    "attention_heads": 4,
+}
+ROWS, LENGTH = 96, 96
 HALVES = {TORCH: ("float16", "bfloat16"), TENSORFLOW: ("float16", "bfloat16"), PADDLE: ()}
 _KEEPS_NO_STATE = (("use_reentrant=False", "use_reentrant=False, preserve_rng_state=False"),)
 FAULTS = {
@@ -38,6 +43,10 @@ FAULTS = {
                 "    draws = tf.random.stateless_uniform(tf.shape(x), seed + [0, number])\n"
                 "    return tf.where(draws < DROPOUT, tf.zeros_like(x), x / (1.0 - DROPOUT))\n",
                 "    return STOCK(x, training=True)\n",
+            ),
+            (
+                "        self.seed.assign_add([0, MASKS])\n",
+                "        STOCK.seed_generator.state.assign(tf.cast(seed, tf.uint32))\n",
             ),
         ),
         TENSORFLOW,
