@@ -53,10 +53,10 @@ CODES = (
     ),
     Code(
         "CC327",
-        "no data parallelism yet",
-        "Scripts for TensorFlow run in one process: LossScaleOptimizer of Keras 3 looks at the "
-        "gradients of one replica only, and infinite ones of another destroy the weights. Set "
-        "distributed.strategy to none and raise accumulation.steps: the result is the same.",
+        "gradients are reduced too late",
+        "Under a strategy Keras 3 clips and looks for overflows before it sums the gradients of "
+        "the processes: one overflow destroys the weights, or the others wait for ever. The script "
+        "averages the gradients of a window first, and has its own optimizer, which sums nothing.",
     ),
     Code(
         "CC328",
@@ -149,5 +149,26 @@ CODES = (
         "half weights, products in float32",
         "Dense layers of Keras compute in the type they hold their weights in. Choose "
         "precision.mode: mixed, or ops.matmul: compute.",
+    ),
+    Code(
+        "CC380",
+        "statistics of normalization layers",
+        "Under a strategy batch normalization of Keras 3 has statistics of its own in every "
+        "process, and those of the first are saved. Layers that wait for all processes "
+        "(synchronized=True) need windows of equal length: choose accumulation.tail drop or carry. "
+        "Statistics of Keras 2 can only be read by all processes at once: use Keras 3.",
+    ),
+    Code(
+        "CC381",
+        "processes of one node",
+        "launch.sh for TensorFlow starts the processes of one node. train.py itself asks for "
+        "TF_CONFIG only: for several nodes write it yourself, and compile for "
+        "processes_per_node: nodes x processes.",
+    ),
+    Code(
+        "CC382",
+        "half weights in several processes",
+        "With precision.mode: full TensorFlow has no several processes yet: use mode: mixed, or "
+        "one process with a larger accumulation.steps.",
     ),
 )

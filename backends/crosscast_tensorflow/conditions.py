@@ -154,3 +154,18 @@ def recomputes_dropout(recipe: Recipe) -> bool:
 def parallel(recipe: Recipe) -> bool:
     """Whether the run has several processes."""
     return recipe.processes > 1
+
+
+def parallel_own_model(recipe: Recipe) -> bool:
+    """Whether several processes train the user's model."""
+    return parallel(recipe) and own_model(recipe)
+
+
+def several_nodes(recipe: Recipe) -> bool:
+    """Whether the processes are on several machines."""
+    return recipe.distributed.nodes > 1
+
+
+def parallel_half_weights(recipe: Recipe) -> bool:
+    """Whether several processes train half weights."""
+    return parallel(recipe) and full(recipe)

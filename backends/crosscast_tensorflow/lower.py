@@ -16,6 +16,7 @@ from crosscast_tensorflow.keras import decorator, spelling
 from crosscast_tensorflow.literals import group_lines
 from crosscast_tensorflow.optimizer import optimizer_view, role_names
 from crosscast_tensorflow.overrides import TensorflowOverrides
+from crosscast_tensorflow.parallel import parallel_advice, parallel_view
 from crosscast_tensorflow.precision import policy, types_view
 
 _HOST = (ops.Schedule, ops.UpdateScale)
@@ -47,14 +48,12 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "reseed": (
             "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
-        "rank_seed": "",
         "flags": "",
     }
     view |= _types(recipe, view) | _constants(recipe, plan)
     if form == "step":
         view["header"] = (*view["header"], *_advice(view))
-    scale = ("scale_tensor",) if view["scaled"] else ()
-    view["micro_arguments"] = ", ".join(("state", "loss_fn", "batch", "divisor", *scale))
+    view |= parallel_view(view)
     view |= _code(plan, templates, view)
     return Lowered(plan=plan, files=_files(recipe, view, form))
 
@@ -63,13 +62,15 @@ def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what the head of a step asks of the program around it."""
     policy = f'Call {view["set_policy"]}("{view["policy"]}") before you build the model.'
     rewrite = "Call tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite before, too."
-    return (policy, rewrite) if view["rewrite"] else (policy,)
+    return (policy, *((rewrite,) if view["rewrite"] else ()), *parallel_advice(view))
 
 
 def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what depends on the types of weights, gradients and operations."""
     full = recipe.precision.mode == "full"
     half_sums = recipe.accumulation.dtype == "compute"
+    # What a strategy reduces has to stand on a device, which a read of a variable does not.
+    read = "tf.identity(total)" if recipe.processes > 1 else "total.value()"
     half_loss = bool(recipe.half) and recipe.precision.ops.losses == "compute"
     return {
         "types": types_view(recipe),
@@ -77,6 +78,7 @@ def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
         "half_loss": half_loss,
         "loss_dtype": recipe.half if half_loss else "float32",
         "half_sums": half_sums,
+        "sum_value": "tf.cast(total, tf.float32)" if half_sums else read,
         "sum_type": "the types of the weights" if half_sums else "float32",
         "weights": "optimizer.variables" if full else "model.trainable_variables",
         "named_weights": "weights(state)" if full else "named_parameters(state.model)",
@@ -88,6 +90,7 @@ def _constants(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
     normalize, clip = plan.find(ops.Normalize), plan.find(ops.Clip)
     assert normalize is not None  # every canonical plan has both
     assert clip is not None
+    by = divisor(normalize, recipe.processes > 1)
     full_window = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
     groups = recipe.optimizer.groups
     return {
@@ -98,7 +101,7 @@ def _constants(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
         "fnmatch": bool(groups),
         "exempt": role_names(clip.exempt),
         "exempt_by_name": recipe.model.kind == "custom" and "layer_norm" in clip.exempt,
-        "divisor": divisor(normalize, distributed=False),
+        "divisor": by[1:-1] if recipe.processes > 1 else by,  # without brackets
     }
 
 
@@ -110,10 +113,12 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
 
     taped = next(i for i, op in enumerate(plan.micro) if isinstance(op, ops.Backward))
     host = tuple(op for op in plan.window if isinstance(op, _HOST))
-    graph = tuple(op for op in plan.window if not isinstance(op, _HOST))
+    reduce = tuple(op for op in plan.window if isinstance(op, ops.AllReduce))
+    graph = tuple(op for op in plan.window if not isinstance(op, (*_HOST, ops.AllReduce)))
     return {
         "tape_code": text(plan.micro[:taped], 8),
         "micro_code": text(plan.micro[taped:], 4),
+        "reduce_code": text(reduce, 4),
         "graph_code": text(graph, 4),
         "host_code": text(host, 4),
     }

@@ -275,13 +275,51 @@ ROWS = (
     Row(
         path="distributed",
         verdict=_UNSUPPORTED,
-        how="one process only",
+        how="half weights are trained in one process",
+        code="CC382",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: a first try failed in Keras, and was not looked into",
+        when=when.parallel_half_weights,
+    ),
+    Row(
+        path="distributed",
+        verdict=_APPROXIMATE,
+        how="MultiWorkerMirroredStrategy; statistics of normalization layers are those of the "
+        "first process",
+        code="CC380",
+        probe="tensorflow/test_distributed.py::test_statistics_are_those_of_each_replica",
+        when=when.parallel_own_model,
+        dialects=KERAS3,
+    ),
+    Row(
+        path="distributed",
+        verdict=_UNSUPPORTED,
+        how="one process alone cannot read statistics of normalization layers, to save them",
+        code="CC380",
+        probe="tensorflow/test_keras2.py::test_statistics_are_averaged_at_every_read",
+        when=when.parallel_own_model,
+        dialects=KERAS2,
+    ),
+    Row(
+        path="distributed",
+        verdict=_ADAPTED,
+        how="MultiWorkerMirroredStrategy; loss scaling and optimizers of Keras reduce too late: "
+        "the script takes the mean before it looks at gradients",
         code="CC327",
         probe="tensorflow/test_distributed.py::"
         "test_an_overflow_of_another_replica_destroys_the_weights",
         when=when.parallel,
     ),
     Row(path="distributed", how="one process"),
+    Row(
+        path="distributed.nodes",
+        verdict=_UNSUPPORTED,
+        how="launch.sh starts the processes of one node",
+        code="CC381",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: nothing was written yet",
+        when=when.several_nodes,
+    ),
     Row(
         path="launch.rendezvous",
         verdict=_UNSUPPORTED,

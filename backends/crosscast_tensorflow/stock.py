@@ -10,10 +10,10 @@ def stock_call(recipe: Recipe, *, keras3: bool) -> str:
     """Return the call of a class of Keras; empty where the script needs one of its own.
 
     The moments of Keras 2 are held in another way by almost every release: of its optimizers only
-    SGD without momentum is used.
+    SGD without momentum is used. Those of Keras 3 would sum the gradients of all processes again.
     """
     optimizer = recipe.optimizer
-    if optimizer.groups or recipe.precision.mode == "full":
+    if optimizer.groups or recipe.precision.mode == "full" or recipe.processes > 1:
         return ""
     if isinstance(optimizer, Sgd):
         return "" if optimizer.weight_decay else _sgd(optimizer, keras3=keras3)

@@ -10,7 +10,7 @@ import pytest
 from crosscast.capability import Evidence, Verdict, judge
 from crosscast.compiler import Compiled, compile_recipe
 from crosscast.diagnostics import DiagnosticError, Severity
-from crosscast.target import find_target
+from crosscast.target import Form, find_target
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 
@@ -20,6 +20,7 @@ SCALED: dict[str, Any] = {
     "loss_scaling": {"mode": "dynamic"},
     "clipping": {"kind": "global_norm", "max_norm": 1.0},
 }
+TWO = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
 FULL = {"mode": "full", "compute_dtype": "float16"}
 OWN = {"kind": "custom", "factory": {"tensorflow": "models:build"}}
 
@@ -60,6 +61,11 @@ def test_golden_recomputed_dropout() -> None:
 
 def test_golden_graph_rewrite() -> None:
     goldens.check(compiled("tensorflow@graph-rewrite", **SCALED), "tensorflow-graph-rewrite")
+
+
+def test_golden_two_processes() -> None:
+    found = compiled("tensorflow", model=DROPOUT, **SCALED, **TWO)
+    goldens.check(found, "tensorflow-two-processes")
 
 
 def test_golden_half_weights() -> None:
@@ -130,6 +136,32 @@ def test_operations_of_the_graph_rewrite_are_not_called_exact() -> None:
 def test_only_float16_has_a_small_mask(precision: dict[str, Any], expected: str) -> None:
     model = compiled("tensorflow", precision=precision).files["model.py"].text
     assert f"[:, None, None, :]) * {expected}\n" in model
+
+
+@pytest.mark.parametrize("target", ["tensorflow", "tensorflow@2.15"])
+@pytest.mark.parametrize("form", ["script", "step"])
+def test_the_mean_over_processes_is_taken_once_and_before_the_window_is_judged(
+    target: str, form: Form
+) -> None:
+    sections = SCALED | TWO | {"overrides": {"tensorflow": {"jit_compile": True}}}
+    (found,) = compile_recipe(tiny_recipe(**sections), [target], form=form)
+    text = found.files["train.py" if form == "script" else "step.py"].text
+    compiled_ones = re.findall(r"@tf\.function(.*)\ndef (micro_step|mean_over|window_step)", text)
+    assert ["jit" in options for options, _ in compiled_ones] == [True, False, True]
+    assert text.count(".all_reduce(") == 1
+    window = text[text.index("def train_window") :]
+    reduced = window.index("gradients, window_loss = state.strategy.run(mean_over_processes")
+    assert window.index("state.strategy.run(micro_step") < reduced < window.index("window_step(")
+    for api in ("LossScaleOptimizer(", "keras.optimizers.SGD(", "apply_gradients("):
+        assert api not in text  # they would reduce again
+
+
+def test_a_stock_optimizer_would_sum_the_gradients_again() -> None:
+    sgd = {"name": "sgd", "learning_rate": 0.1}
+    alone = compiled("tensorflow", optimizer=sgd).files["train.py"].text
+    several = compiled("tensorflow", optimizer=sgd, **TWO).files["train.py"].text
+    assert ("keras.optimizers.SGD(" in alone, "class SGD:" in alone) == (True, False)
+    assert ("keras.optimizers.SGD(" in several, "class SGD:" in several) == (False, True)
 
 
 def test_the_step_without_a_tape_is_one_compiled_function() -> None:

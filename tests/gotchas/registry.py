@@ -15,6 +15,7 @@ _TYPES = "gotchas/test_models.py::test_without_the_casts_types_are_others"
 _PROCESSES = "gotchas/test_processes.py::test_without_the_adaptation_they_do_not"
 _REFUSALS = "gotchas/test_refusals.py::"
 _RECOMPUTED = "gotchas/test_recomputation.py::"
+_KERAS = "gotchas/test_keras_processes.py::"
 _SCALE = "gotchas/test_loss_scale.py::"
 
 
@@ -32,7 +33,7 @@ GOTCHAS = (
     Gotcha(
         1,
         "Keras' LossScaleOptimizer under tf.distribute corrupts weights or dead-locks",
-        (f"{_REFUSALS}test_keras_over_several_processes_is_refused",),
+        (f"{_KERAS}test_without_the_mean_before_the_check_the_weights_part",),
         (
             "probes/tensorflow/test_distributed.py::"
             "test_an_overflow_of_another_replica_destroys_the_weights",
@@ -71,7 +72,7 @@ GOTCHAS = (
     Gotcha(
         6,
         "sum or mean over replicas",
-        (_PROCESSES, f"{_REFUSALS}test_keras_over_several_processes_is_refused"),
+        (_PROCESSES, f"{_KERAS}test_a_sum_for_a_mean_is_another_training"),
         ("probes/tensorflow/test_distributed.py::test_gradients_are_summed_over_replicas",),
     ),
     Gotcha(

@@ -25,10 +25,13 @@ def errors(target: str, **sections: Any) -> set[str]:
     return set(refusals(target, **sections))
 
 
-def test_keras_over_several_processes_is_refused() -> None:
+def test_own_models_of_keras_2_in_several_processes_are_refused() -> None:
     parallel = {"strategy": "data_parallel", "processes_per_node": 2}
-    assert errors("tensorflow", distributed=parallel) == {"CC327"}
-    assert errors("tensorflow") == errors("torch", distributed=parallel) == set()
+    own = {"kind": "custom", "factory": {"tensorflow": "models:build"}}
+    assert errors("tensorflow@2.15", distributed=parallel, model=own) == {"CC380"}
+    assert errors("tensorflow@2.15", distributed=parallel) == set()
+    assert errors("tensorflow@2.15", model=own) == set()
+    assert errors("tensorflow", distributed=parallel, model=own) == set()
 
 
 def test_two_optimizers_cannot_be_said() -> None:

@@ -69,6 +69,14 @@ def rewritten() -> dict[str, Any]:
     }
 
 
+def statistics() -> list[str]:
+    """How a strategy keeps the moving mean of batch normalization."""
+    with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
+        layer = keras.layers.BatchNormalization()
+        layer.build((None, 1))
+    return [layer.moving_mean.synchronization.name, layer.moving_mean.aggregation.name]
+
+
 def facts() -> dict[str, Any]:
     dropout = keras.layers.Dropout(0.5)
     dropout(tf.ones((2, 2)), training=True)
@@ -82,6 +90,7 @@ def facts() -> dict[str, Any]:
         "momentum": rate_falls_to_zero(),
         "dropout variables": len(dropout.variables),
         "rewrite": rewritten(),
+        "statistics": statistics(),
     }
 
 

@@ -1,4 +1,4 @@
-"""Why scripts for TensorFlow run in one process: its loss scaling on two replicas (CC327)."""
+"""Why scripts average gradients themselves, and with which of Keras' means (CC327, CC328)."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ def test_an_overflow_of_the_first_replica_skips_the_step(steps: dict[str, Any]) 
 
 def test_an_overflow_of_another_replica_destroys_the_weights(steps: dict[str, Any]) -> None:
     assert steps["second overflows"] == {"weight": -math.inf, "scale": 4.0}
+
+
+def test_statistics_are_those_of_each_replica(steps: dict[str, Any]) -> None:
+    assert steps["statistics"] == [0.0, 4.0]
+
+
+def test_an_update_outside_of_replicas_is_made_once_and_sums_nothing(steps: dict[str, Any]) -> None:
+    assert steps["outside"] == [2.0, 2.0]

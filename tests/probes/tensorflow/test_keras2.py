@@ -53,3 +53,7 @@ def test_the_graph_rewrite_takes_old_optimizers_only(keras2: dict[str, Any]) -> 
 def test_the_graph_rewrite_does_nothing_on_a_cpu(keras2: dict[str, Any]) -> None:
     assert keras2["rewrite"]["on"] is True
     assert keras2["rewrite"]["error"] < 1e-6  # in float16: 0.002
+
+
+def test_statistics_are_averaged_at_every_read(keras2: dict[str, Any]) -> None:
+    assert keras2["statistics"] == ["ON_READ", "MEAN"]

@@ -528,15 +528,20 @@ def make_state(device: str) -> TrainState:
     keras.config.set_dtype_policy(DTYPE_POLICY)  # before the layers are made
     with tf.device(device):
         model = build_model()
-        if not model.trainable_variables:  # nothing would be trained, in silence
-            message = "the model has no weights yet: build_model() must call it once"
-            raise Stop("failed", 2, message)
-        paths = [variable.path for variable in model.weights]
-        twice = sorted({path for path in paths if paths.count(path) > 1})
-        if twice:  # a checkpoint could hold only one of them
-            message = f"two weights are called {', '.join(twice)}: name the layers"
-            raise Stop("failed", 2, message)
+        check_model(model)
         return TrainState(model, make_optimizer(model))
+
+
+def check_model(model: keras.Model) -> None:
+    """Refuse a model that cannot be trained or saved."""
+    if not model.trainable_variables:  # nothing would be trained, in silence
+        message = "the model has no weights yet: build_model() must call it once"
+        raise Stop("failed", 2, message)
+    paths = [variable.path for variable in model.weights]
+    twice = sorted({path for path in paths if paths.count(path) > 1})
+    if twice:  # a checkpoint could hold only one of them
+        message = f"two weights are called {', '.join(twice)}: name the layers"
+        raise Stop("failed", 2, message)
 
 
 def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
