@@ -39,7 +39,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
         script = folders[fault.fault] / "train.py"
         script.write_text(fault.apply(script.read_text()))
     program = Path(__file__).with_name("two_workers.py")
-    workers = run_python(program, TENSORFLOW, *folders.values(), timeout=300)
+    workers = run_python(program, TENSORFLOW, *folders.values(), timeout=540)
     return {name: [one[str(folder)] for one in workers] for name, folder in folders.items()}
 
 

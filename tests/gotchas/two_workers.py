@@ -21,7 +21,7 @@ import numpy as np
 
 WINDOWS = 4
 ROWS = 44
-SECONDS = 240
+SECONDS = 500
 
 
 def import_script(folder: Path) -> ModuleType:
