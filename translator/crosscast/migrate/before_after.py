@@ -61,8 +61,8 @@ def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
     left, right = side_of_lifted(name, before), side_of_lifted(name, after)
     other = {one.path: one for one in differences(left, right)}
     for path in dict.fromkeys((*left.values, *right.values)):
-        if path in ("version", "name"):
-            continue
+        if path in ("version", "name") or path.startswith("launch."):
+            continue  # how a run is called and started is no part of the training
         one = other.get(path)
         if one is None:
             yield Compared(name=name, field=path, verdict="same", why=_value(left.values, path))

@@ -116,7 +116,7 @@ class BertClassifier(keras.Model):
         self.seed = tf.Variable(
             [0, 0],
             dtype=tf.int64,
-            synchronization=tf.VariableSynchronization.ON_READ,  # each process has its own
+            synchronization=tf.VariableSynchronization.ON_READ,  # own values
             aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
         )
 

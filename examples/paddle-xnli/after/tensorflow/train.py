@@ -306,7 +306,7 @@ def micro_step(
 def mean_over_processes(
     state: TrainState, window_loss: tf.Tensor
 ) -> tuple[list[tf.Tensor], tf.Tensor]:
-    """Average gradients and loss of a window over all processes, before any decision."""
+    """Average gradients and loss over all processes, before any decision."""
     context = tf.distribute.get_replica_context()
     gradients = [tf.identity(total) for total in state.gradients]
     means = context.all_reduce("MEAN", [*gradients, tf.identity(window_loss)])
@@ -349,7 +349,7 @@ def train_window(
     for batch in micro_batches:
         arguments = (state, loss_fn, batch, divisor, scale_tensor)
         window_loss += state.strategy.run(micro_step, arguments)
-    # Once a window, and before the check: the optimizers of Keras reduce too late (CC327).
+    # Once a window, before the check: optimizers of Keras reduce too late (CC327).
     arguments = (state, window_loss)
     gradients, window_loss = state.strategy.run(mean_over_processes, arguments)
     grad_norm, finite = window_step(state, gradients, scale_tensor)
@@ -423,8 +423,8 @@ def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
 
 def reseed(state: TrainState) -> None:
     """Give dropout fresh random numbers that depend on the window only."""
-    number = np.random.default_rng([SEED, state.windows, process_rank()]).integers(2**53)
-    state.model.seed.assign([number, 0])
+    random = np.random.default_rng([SEED, state.windows, process_rank()])
+    state.model.seed.assign([random.integers(2**53), 0])
 
 
 def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
@@ -554,7 +554,7 @@ def process_rank() -> int:
 
 
 def leave_processes() -> None:
-    """Give the first process the time to write its status: launch.sh ends all at once."""
+    """Let the first process write its status: launch.sh ends all at once."""
     if process_rank():
         time.sleep(1.0)
 

@@ -382,8 +382,8 @@ def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
 
 def reseed(state: TrainState) -> None:
     """Give dropout fresh random numbers that depend on the window only."""
-    number = np.random.default_rng([SEED, state.windows]).integers(2**53)
-    state.model.seed.assign([number, 0])
+    random = np.random.default_rng([SEED, state.windows])
+    state.model.seed.assign([random.integers(2**53), 0])
 
 
 def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
