@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 python=${PYTHON:-python3}
 
-# Where the processes listen, as "host:port host:port ...": free ports, unless WORKERS says.
+# WORKERS may say where processes listen ("host:port host:port"); else on free ports.
 free_ports='import socket, sys
 held = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
 print(*(f"127.0.0.1:{one.getsockname()[1]}" for one in held))'
