@@ -341,7 +341,8 @@ def train_window(
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     counts = tf.constant([rows, n_micro], tf.int64)
-    rows, n_micro = state.strategy.reduce("SUM", counts, axis=None).numpy().tolist()
+    totals = state.strategy.reduce("SUM", counts, axis=None)
+    rows, n_micro = totals.numpy().tolist()
     divisor = tf.constant(rows / PROCESSES, tf.float32)
     scale = state.loss_scale.scale
     scale_tensor = tf.constant(scale, tf.float32)
