@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -9,6 +11,7 @@ from crosscast.lift.analyse import analyse
 from crosscast.lift.drafting import lift
 from crosscast.lift.sides import flat
 from crosscast.recipe import Recipe
+from crosscast.source import Source
 from lift_round_trip import TARGETS, compared, emitted, read_back
 from recipe_strategies import recipes
 
@@ -40,6 +43,17 @@ def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:
     lifted = lift(analyse(sources))
     assert lifted.recipe is not None, lifted.diagnostics
     assert compared(recipe, flat(lifted.recipe), target) == {}
+
+
+GOLDENS = Path(__file__).parents[2] / "emission" / "goldens"
+
+
+@pytest.mark.parametrize("name", sorted(one.name for one in GOLDENS.iterdir() if one.is_dir()))
+def test_how_an_emitted_script_divides_is_not_doubted(name: str) -> None:
+    kinds = (".py", ".sh", ".sbatch")
+    files = [path for path in (GOLDENS / name).iterdir() if path.stem.endswith(kinds)]
+    lifted = lift(analyse([Source(f"out/{path.stem}", path.read_text()) for path in files]))
+    assert [one for one in lifted.diagnostics if "divided" in one.message] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)

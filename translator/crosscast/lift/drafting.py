@@ -131,6 +131,8 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
         if choice in direct and direct[choice].value != draft.value(choice):
             draft.without(f"{choice.split('.')[0]}.")
     draft.fields.update(direct)
+    if "accumulation.normalize_by" in direct:  # then it is known how losses are divided
+        draft.notes = [one for one in draft.notes if one.path != "accumulation"]
     if "distributed.processes_per_node" in direct:
         course.spread(sections.looking(analysis.settled), draft)
 
