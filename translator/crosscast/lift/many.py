@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
 
 from crosscast.diagnostics import Diagnostic
@@ -21,6 +15,7 @@ from crosscast.lift.report import Report, lost, report
 from crosscast.lint.files import MAX_BYTES, Text, find_files, read_text
 from crosscast.lint.grouping import group
 from crosscast.source import STDIN, Source, read_source
+from crosscast.workers import spread
 
 Progress = Callable[[int, int], None]
 """Called with the number of groups done and of all."""
@@ -94,34 +89,20 @@ def _spread(
     groups: Sequence[tuple[Source, ...]], versions: Mapping[str, str], jobs: int
 ) -> Iterator[Report]:
     """Yield the reports of groups in their order; a process that dies loses only its group."""
-    # A copy of this process needs no start-up; with threads about it would not be safe.
-    copy = sys.platform == "linux" and threading.active_count() == 1
-    context = get_context("fork" if copy else "spawn")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pool = ProcessPoolExecutor(min(jobs, len(groups)), context, _quiet)
-        try:
-            futures = [pool.submit(lift_sources, members, versions) for members in groups]
-            for members, future in zip(groups, futures, strict=True):
-                try:
-                    yield future.result()
-                except BrokenProcessPool:
-                    yield _alone(members, versions)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    with spread(lift_sources, [(members, versions) for members in groups], jobs) as futures:
+        for members, future in zip(groups, futures, strict=True):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                yield _alone(members, versions)
 
 
 def _alone(members: tuple[Source, ...], versions: Mapping[str, str]) -> Report:
     """Lift a group in a process of its own, because one of its neighbours ended the last one."""
-    with ProcessPoolExecutor(1, get_context("spawn"), _quiet) as pool:
+    with spread(lift_sources, [(members, versions)], 1) as (future,):
         try:
-            return pool.submit(lift_sources, members, versions).result()
+            return future.result()
         except BrokenProcessPool:
             message = f"{members[0].name}: the process that read it died"
             hint = "it may have run out of memory; please report this with the file"
             return lost(members, Diagnostic(code="CC956", message=message, hint=hint))
-
-
-def _quiet() -> None:
-    """Leave the interrupt to the process that the user sees."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

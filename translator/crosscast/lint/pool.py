@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 
 from crosscast.diagnostics import Diagnostic
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
 from crosscast.lint.result import Result, of_diagnostic
 from crosscast.source import Source
+from crosscast.workers import spread
 
 Group = tuple[Source, ...]
 ENOUGH = 400_000
@@ -81,28 +77,13 @@ def _spread(
     chunks: Sequence[tuple[Group, ...]], options: Options, jobs: int
 ) -> Iterator[tuple[tuple[Group, ...], list[Result] | None]]:
     """Yield chunks with their results; None for those whose process died."""
-    # A copy of this process needs no start-up; with threads about it would not be safe.
-    copy = sys.platform == "linux" and threading.active_count() == 1
-    context = get_context("fork" if copy else "spawn")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pool = ProcessPoolExecutor(min(jobs, len(chunks)), context, _quiet)
-        try:
-            futures: dict[Future[list[Result]], tuple[Group, ...]] = {}
-            for chunk in chunks:
-                futures[pool.submit(_work, chunk, options)] = chunk
-            for future in as_completed(futures):
-                try:
-                    yield futures[future], future.result()
-                except BrokenProcessPool:
-                    yield futures[future], None
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _quiet() -> None:
-    """Leave the interrupt to the process that the user sees."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with spread(_work, [(chunk, options) for chunk in chunks], jobs) as futures:
+        chunk_of = dict(zip(futures, chunks, strict=True))
+        for future in as_completed(futures):
+            try:
+                yield chunk_of[future], future.result()
+            except BrokenProcessPool:
+                yield chunk_of[future], None
 
 
 def _work(chunk: tuple[Group, ...], options: Options) -> list[Result]:
