@@ -160,10 +160,11 @@ CODES = (
     ),
     Code(
         "CC381",
-        "processes of one node",
-        "launch.sh for TensorFlow starts the processes of one node. train.py itself asks for "
-        "TF_CONFIG only: for several nodes write it yourself, and compile for "
-        "processes_per_node: nodes x processes.",
+        "a port for every process",
+        "TensorFlow has no launcher that lets nodes find each other, and its processes listen on "
+        "all addresses of their machine, whatever TF_CONFIG says. launch.sh asks for the addresses "
+        "of all nodes (HOSTS; SLURM knows them) and counts ports up from MASTER_PORT, so that "
+        "nodes may share a machine.",
     ),
     Code(
         "CC382",

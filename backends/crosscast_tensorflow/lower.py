@@ -16,7 +16,7 @@ from crosscast_tensorflow.keras import decorator, spelling
 from crosscast_tensorflow.literals import group_lines
 from crosscast_tensorflow.optimizer import optimizer_view, role_names
 from crosscast_tensorflow.overrides import TensorflowOverrides
-from crosscast_tensorflow.parallel import parallel_advice, parallel_view
+from crosscast_tensorflow.parallel import parallel_advice, parallel_view, start_view
 from crosscast_tensorflow.precision import policy, types_view
 
 _HOST = (ops.Schedule, ops.UpdateScale)
@@ -53,7 +53,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     view |= _types(recipe, view) | _constants(recipe, plan)
     if form == "step":
         view["header"] = (*view["header"], *_advice(view))
-    view |= parallel_view(view)
+    view |= parallel_view(view) | start_view(recipe, view)
     view |= _code(plan, templates, view)
     return Lowered(plan=plan, files=_files(recipe, view, form))
 

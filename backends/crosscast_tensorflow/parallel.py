@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from crosscast.recipe import Recipe
+
 _MEASURES = {
     True: "Make one optimizer step, if the gradients are finite; return norm and finding.",
     False: "Make one optimizer step; return the norm of the gradients.",
@@ -27,6 +29,23 @@ def parallel_view(view: Mapping[str, Any]) -> dict[str, Any]:
         "counted": ", ".join(counted),
         "lost_process": "tf.errors.UnavailableError" if several else "",
         "rank_seed": ", process_rank()" if several else "",
+    }
+
+
+def start_view(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what launch.sh prints of TF_CONFIG, which is all that TensorFlow knows of a start.
+
+    Every process is told the address of every other one, so launch.sh needs those of all nodes.
+    """
+    launch, each = view["launch"], recipe.distributed.processes_per_node
+    several = launch["several"]
+    # Jobs next to each other may share a node: none takes a port of the next one's.
+    turn = {"one_address": False, "port_turn": f"SLURM_JOB_ID * {recipe.processes}"}
+    kind = "workers_of_nodes" if several else "local_workers"
+    return {
+        "launch": launch | turn,
+        "workers_file": f"tensorflow/{kind}.sh.j2",
+        "ranks": (f"node * {each}", f"(node + 1) * {each}") if several else (0, each),
     }
 
 

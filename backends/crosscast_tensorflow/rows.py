@@ -313,11 +313,10 @@ ROWS = (
     Row(path="distributed", how="one process"),
     Row(
         path="distributed.nodes",
-        verdict=_UNSUPPORTED,
-        how="launch.sh starts the processes of one node",
+        verdict=_ADAPTED,
+        how="launch.sh writes TF_CONFIG with the addresses of all nodes, a port for every process",
         code="CC381",
-        evidence=Evidence.DOCUMENTED,
-        probe="none: nothing was written yet",
+        probe="tensorflow/test_distributed.py::test_a_process_listens_on_all_addresses",
         when=when.several_nodes,
     ),
     Row(

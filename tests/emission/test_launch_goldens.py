@@ -34,6 +34,7 @@ GOLDENS: dict[str, tuple[str, dict[str, Any]]] = {
     "torch-1.8-slurm-two-nodes": ("torch@1.8", {"launch": LAUNCH}),
     "torch-elastic-two-nodes": ("torch", ELASTIC),
     "paddle-slurm-two-nodes": ("paddle", {"launch": LAUNCH}),
+    "tensorflow-slurm-two-nodes": ("tensorflow", {"launch": LAUNCH}),
 }
 STARTS = ("launch.sh", "job.sbatch")
 
@@ -62,7 +63,7 @@ def test_the_shell_is_sound(name: str, tmp_path: Path) -> None:
 def test_train_scripts_know_nothing_of_nodes() -> None:
     """What is computed depends on the number of processes, not on where they are."""
     one = {"distributed": {"strategy": "data_parallel", "processes_per_node": 8}}
-    for target in ("torch", "paddle"):
+    for target in ("torch", "paddle", "tensorflow"):
         here, there = (
             compile_recipe(tiny_recipe(**TWO_NODES | more), [target])[0] for more in ({}, one)
         )

@@ -28,12 +28,20 @@ LIMIT_SECONDS = 400.0
 TARGETS = [
     pytest.param("torch", marks=pytest.mark.torch),
     pytest.param("paddle", marks=pytest.mark.paddle),
+    pytest.param("tensorflow", marks=pytest.mark.tensorflow),
 ]
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return str(held.getsockname()[1])
+def free_ports() -> str:
+    """Return the first of two free ports next to each other."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as held:
+            first = int(held.getsockname()[1])
+            try:
+                socket.create_server(("127.0.0.1", first + 1)).close()
+            except (OSError, OverflowError):
+                continue
+            return str(first)
 
 
 class Nodes:
@@ -62,7 +70,10 @@ class Nodes:
 
     def both(self, launch: Path, *flags: object) -> list[subprocess.Popen[str]]:
         """Start two nodes; the second one first, as it may happen."""
-        given = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+        where = {"HOSTS": "127.0.0.1,127.0.0.1"}  # TensorFlow wants the addresses of all
+        if self.target != "tensorflow":
+            where = {"MASTER_ADDR": "127.0.0.1"}
+        given = {"MASTER_PORT": free_ports(), **where}
         return [self.start(launch, *flags, NODE_RANK=rank, **given) for rank in ("1", "0")]
 
     def end(self, *processes: subprocess.Popen[str]) -> list[str]:

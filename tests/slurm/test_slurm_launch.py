@@ -28,14 +28,12 @@ from frameworks.subprocesses import environment, require
 from slurm.cluster import missing, two_nodes
 from slurm.test_slurm_sweep import RECIPE, say
 
-pytestmark = [
-    pytest.mark.torch,
-    pytest.mark.paddle,
-    pytest.mark.slow,
-    pytest.mark.timeout(1800),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-TARGETS = ("torch", "paddle")
+TARGETS = [
+    pytest.param(target, marks=getattr(pytest.mark, target))
+    for target in ("torch", "paddle", "tensorflow")
+]
 LIMIT_SECONDS = 600.0
 WINDOWS = 300
 ALIKE = 60

@@ -18,6 +18,9 @@ def launch_view(recipe: Recipe) -> dict[str, Any]:
         "nodes": recipe.distributed.nodes,
         "each": recipe.distributed.processes_per_node,
         "several": recipe.distributed.nodes > 1,
+        # Where node 0 is found: launchers of frameworks tell the others the rest.
+        "one_address": recipe.distributed.nodes > 1,
+        "port_turn": "SLURM_JOB_ID",
         "last_node": recipe.distributed.nodes - 1,
         "elastic": launch.rendezvous == "elastic",
         # Started anew by something that gives the same arguments every time.

@@ -1,8 +1,9 @@
-"""Why scripts average gradients themselves, and with which of Keras' means (CC327, CC328)."""
+"""Why scripts average gradients themselves, and give every process a port (CC327, CC381)."""
 
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,10 @@ def test_statistics_are_those_of_each_replica(steps: dict[str, Any]) -> None:
 
 def test_an_update_outside_of_replicas_is_made_once_and_sums_nothing(steps: dict[str, Any]) -> None:
     assert steps["outside"] == [2.0, 2.0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+def test_a_process_listens_on_all_addresses() -> None:
+    """So two processes of a machine need two ports, whatever addresses they are given."""
+    found = run_python(Path(__file__).with_name("facts_listening.py"), "tensorflow")
+    assert found == {"a socket": [True, False], "a process": [True, True]}

@@ -11,8 +11,19 @@ python=${PYTHON:-python3}
 free_ports='import socket, sys
 held = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
 print(*(f"127.0.0.1:{one.getsockname()[1]}" for one in held))'
-workers=${WORKERS:-$("$python" -c "$free_ports" 8)}
-read -ra workers <<<"$workers"
+listed=${WORKERS:-$("$python" -c "$free_ports" 8)}
+read -ra workers <<<"$listed"
+if ((${#workers[@]} != 8)); then
+  echo "WORKERS names ${#workers[@]} processes, and there are 8" >&2
+  exit 2
+fi
+address='^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}$'
+for worker in "${workers[@]}"; do
+  if [[ ! $worker =~ $address ]]; then
+    echo "'$worker' is not a host and a port (of IPv6: [address]:port)" >&2
+    exit 2
+  fi
+done
 printf -v addresses '"%s", ' "${workers[@]}"
 
 processes=()
@@ -23,8 +34,8 @@ end_all() {
 trap end_all EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-for ((index = 0; index < 8; index++)); do
-  task="{\"type\": \"worker\", \"index\": $index}"
+for ((rank = 0; rank < 8; rank++)); do
+  task="{\"type\": \"worker\", \"index\": $rank}"
   export TF_CONFIG="{\"cluster\": {\"worker\": [${addresses%, }]}, \"task\": $task}"
   "$python" "$here/train.py" "$@" &
   processes+=("$!")
