@@ -111,13 +111,15 @@ class Running:
 
     def kill(self) -> None:
         """End the whole process group: ask, wait a little, insist."""
-        if self.process.poll() is None and _signal_group(self.process.pid, signal.SIGTERM):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(GRACE_SECONDS)
-        # Also after a clean end: a worker left behind would eat the next run's cores.
-        _signal_group(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.log.close()
+        try:
+            if self.process.poll() is None and _signal_group(self.process.pid, signal.SIGTERM):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(GRACE_SECONDS)
+        finally:  # also after a second Ctrl-C
+            # Also after a clean end: a worker left behind would eat the next run's cores.
+            _signal_group(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.log.close()
 
 
 def start(job: Job) -> Running | Outcome:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -166,6 +167,22 @@ def test_a_script_that_ignores_the_request_is_killed(
     running = begin(tmp_path, ignoring + SPAWN + "time.sleep(60)")
     assert comes((tmp_path / "run" / "child").exists)
     running.kill()
+    assert running.process.returncode == -signal.SIGKILL
+    assert gone(int((tmp_path / "run" / "child").read_text()))
+
+
+def test_an_interrupt_while_it_waits_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", 60)
+    ignoring = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    running = begin(tmp_path, ignoring + SPAWN + "time.sleep(60)")
+    assert comes((tmp_path / "run" / "child").exists)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        running.kill()
+    timer.join()
     assert running.process.returncode == -signal.SIGKILL
     assert gone(int((tmp_path / "run" / "child").read_text()))
 

@@ -306,7 +306,8 @@ def test_bad_options_are_one_message(
     assert not (tmp_path / "out").exists()
 
 
-def test_ctrl_c_ends_the_cells_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.Signals) -> None:
     """The options of the command in a process of its own, with the stand-in as compiler."""
     program = (
         "import sys\n"
@@ -335,7 +336,7 @@ def test_ctrl_c_ends_the_cells_and_says_so(tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
-    timer = threading.Timer(0.2, process.send_signal, (signal.SIGINT,))
+    timer = threading.Timer(0.2, process.send_signal, (number,))
     timer.start()
     _, stderr = process.communicate(timeout=60)
     timer.join()

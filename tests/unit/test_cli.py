@@ -6,14 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from crosscast import __version__, cli_guard, doctor
+from crosscast import __version__, doctor
 from crosscast.cli import app
 from crosscast.recipe import Recipe
 from crosscast.schema import schema_text
@@ -322,28 +320,6 @@ def test_files_that_cannot_be_read(command: str, tmp_path: Path) -> None:
         result = run(name, str(path), *options)
         assert result.exit_code == 2
         assert code in result.stderr
-
-
-# the guard around commands
-
-
-def guarded_exit(command: Callable[[], int | None]) -> int:
-    with pytest.raises(typer.Exit) as caught:
-        cli_guard.guarded(command)()
-    return caught.value.exit_code
-
-
-def test_interruption_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    assert guarded_exit(interrupted) == 130
-    assert capsys.readouterr().err == "interrupted\n"
-
-
-def test_returned_numbers_are_exit_codes() -> None:
-    assert guarded_exit(lambda: 3) == 3
-    assert guarded_exit(lambda: None) == 0
 
 
 # as a process

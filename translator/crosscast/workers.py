@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -13,6 +15,7 @@ from multiprocessing import get_context
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+PARENT_POLL_SECONDS = 1.0
 
 
 @contextmanager
@@ -33,7 +36,7 @@ def spread(
     context = get_context("fork" if copy else "spawn")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        pool = ProcessPoolExecutor(min(jobs, len(arguments)), context, _quiet)
+        pool = ProcessPoolExecutor(min(jobs, len(arguments)), context, _begin, (os.getpid(),))
         try:
             with _uninterrupted():
                 futures = [pool.submit(work, *each) for each in arguments]
@@ -59,6 +62,17 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _quiet() -> None:
-    """Leave the interrupt to the process that the user sees."""
+def _begin(parent: int) -> None:
+    """Leave the interrupt to the process that the user sees, and do not outlive that.
+
+    Copies hold both ends of the pipe that work comes from, so its end would never be told to them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the command line makes of it is copied
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

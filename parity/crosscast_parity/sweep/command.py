@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from crosscast_parity.sweep.driver import RETRIES, Watch, run_sweep
 from crosscast_parity.sweep.executor import Resources, make_executor
@@ -35,7 +31,7 @@ def sweep_command(
 ) -> SweepTable:
     """Run a sweep and write sweep.json and sweep.csv into its folder.
 
-    Ctrl-C, and a request of the system to end, end the cells that run; the same call goes on.
+    Ctrl-C ends the cells that run; the same call goes on.
 
     Raises:
         DiagnosticError: for the options, recipes or executor; see the modules.
@@ -43,8 +39,7 @@ def sweep_command(
     """
     executor = make_executor(options.executor, options.resources)
     cells = prepare(points, options.folder, options.training, compile_to)
-    with _termination_as_interrupt():
-        results = run_sweep(cells, executor, watch, retries=options.retries)
+    results = run_sweep(cells, executor, watch, retries=options.retries)
     table = SweepTable.of(cells, results)
     table.write(options.folder)
     return table
@@ -56,15 +51,3 @@ def exit_code(table: SweepTable) -> int:
     if kinds <= {"finished"}:
         return EXIT_FINISHED
     return EXIT_CANNOT_RUN if kinds <= {"finished", "cannot_run"} else EXIT_UNFINISHED
-
-
-@contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
