@@ -145,10 +145,14 @@ def read_interpreters(texts: Iterable[str], targets: Sequence[str]) -> dict[str,
         target, equals, path = text.partition("=")
         if not equals or not path or target not in targets:
             raise refuse(f"{text!r} is not TARGET=PATH with one of the targets")
-        # A relative path would be looked up from the folder of the script that is run; a bare
-        # name is looked up on PATH.
-        interpreters[target] = str(Path(path).absolute()) if os.sep in path else path
+        interpreters[target] = interpreter(path)
     return interpreters
+
+
+def interpreter(path: str) -> str:
+    """Return what starts an interpreter from any folder; a bare name is looked up on PATH."""
+    # A relative path would be looked up from the folder of the script that is run.
+    return str(Path(path).absolute()) if os.sep in path else path
 
 
 def _faults(texts: Sequence[str], windows: int | None) -> tuple[Fault, ...]:

@@ -76,13 +76,28 @@ def test_both_sides_are_run_as_asked(script: Path, monkeypatch: pytest.MonkeyPat
     assert old.texts == {"train.py": OLD.encode()}
     assert new.texts == {"train.py": migration_sources.TORCH.encode()}
     assert (old.folder, old.script, old.arguments) == (script.parent, "train.py", ("--steps", "20"))
-    assert old.python == "old/python"
+    # The runs are made in another folder.
+    assert old.python == str(script.parent / "old" / "python")
     assert new.python != old.python
     assert old.device == "cpu"
     assert old.lines == new.lines
     assert len(old.lines["train.py"]) == 1
     assert limits == Limits(seconds=5.0, memory=1 << 29, updates=7)
     assert script.read_text() == OLD
+
+
+def test_interpreters_are_looked_up_where_the_command_is(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proven = Proven(monkeypatch, SAME)
+    for given, wanted in {
+        "env/bin/python": str(script.parent / "env/bin/python"),
+        "/usr/bin/python3": "/usr/bin/python3",
+        "python3.8": "python3.8",  # looked up on PATH
+    }.items():
+        assert migrate("train.py", *RUN, "--python", given).exit_code == 0
+        old, new, _ = proven.asked[-1]
+        assert (old.python, new.python) == (wanted, wanted)
 
 
 def test_what_a_run_shows_is_told(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:

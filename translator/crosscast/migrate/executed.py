@@ -60,6 +60,7 @@ def execute(
     """
     folder, script, arguments = _command(demand)
     try:
+        from crosscast_parity.options import interpreter
         from crosscast_parity.side_by_side.places import lines_to_watch, places_of
         from crosscast_parity.side_by_side.proof import Execution, prove
         from crosscast_parity.side_by_side.running import MOST_COPIED, Limits, Program, size_of
@@ -78,7 +79,7 @@ def execute(
     places = places_of(before, after)
     migrated = Program(
         framework=framework,
-        python=demand.python or sys.executable,
+        python=interpreter(demand.python) if demand.python else sys.executable,
         folder=folder,
         script=script,
         arguments=arguments,
@@ -88,7 +89,7 @@ def execute(
     )
     original = replace(
         migrated,
-        python=demand.old_python or migrated.python,
+        python=interpreter(demand.old_python) if demand.old_python else migrated.python,
         texts=before,
         environment=OLD_SIDE.get(api, {}),
         lines=lines_to_watch(places, after=False),
