@@ -38,10 +38,17 @@ class Ran:
 
 
 class Results(dict[str, Ran]):
-    """The cases that a target can run."""
+    """The cases that a target can run. The tests of the others are left out, but not of names that
+    no case has."""
+
+    def __init__(self, left_out: set[str]) -> None:
+        super().__init__()
+        self.left_out = left_out
 
     def __missing__(self, name: str) -> Ran:
-        pytest.skip("casts to half truncate on CPUs up to Paddle 3.0")
+        if name in self.left_out:
+            pytest.skip("casts to half truncate on CPUs up to Paddle 3.0")
+        raise KeyError(name)
 
 
 def make_recipe(name: str) -> Recipe:
@@ -61,7 +68,7 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         toys[name].save(emit(recipe, target, root / name, form="step"))
     program = Path(__file__).with_name("run_steps_paddle.py")
     found = run_python(program, target, *(root / name for name in recipes))
-    results = Results()
+    results = Results(CASES.keys() - recipes.keys())
     for name, recipe in recipes.items():
         with np.load(root / name / "steps.npz", allow_pickle=False) as file:
             arrays = dict(file)

@@ -64,6 +64,15 @@ def test_addresses_may_be_given_for_every_process(tmp_path: Path) -> None:
     assert configs[0]["cluster"] == {"worker": workers.split()}
 
 
+def test_variables_of_the_same_name_are_no_failure(tmp_path: Path) -> None:
+    mine = {"code": "5", "processes": "1", "workers": "x:1", "rank": "9", "task": "t"}
+    code, configs, told = started(
+        tmp_path, NODE_RANK="0", HOSTS="a b", MASTER_PORT="1234", MASTER_ADDR="nobody", **mine
+    )
+    assert (code, told, len(configs)) == (0, [], 2)
+    assert configs[0]["cluster"]["worker"][0] == "a:1234"
+
+
 def test_a_job_step_of_slurm_knows_all_addresses(tmp_path: Path) -> None:
     scontrol = tmp_path / "scontrol"
     scontrol.write_text(

@@ -42,9 +42,10 @@ for ((rank = 0; rank < 8; rank++)); do
 done
 
 # When one fails, the others find out and say so; those that do not are ended.
+code=0
 for _ in "${processes[@]}"; do
   wait -n || code=$?
-  if [[ ${code:-0} != 0 ]]; then
+  if ((code)); then
     for _ in {1..20}; do
       kill -0 "${processes[@]}" 2>/dev/null || break
       sleep 1
