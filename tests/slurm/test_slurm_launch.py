@@ -40,6 +40,8 @@ ALIKE = 60
 """Windows after which sums in another order may have grown into a difference."""
 LAUNCH: dict[str, Any] = {"scheduler": "slurm", "partition": "debug", "memory_mib_per_node": 800}
 REQUEUED = LAUNCH | {"max_requeues": 2, "signal_seconds": 10, "time_limit_minutes": 30}
+LIMITED = {"time_limit_minutes": 2, "signal_seconds": 20}
+"""SLURM sends the signal up to a minute earlier than it is asked to."""
 TWO = {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 1}
 
 
@@ -130,14 +132,19 @@ class Runs:
         """Wait for the end; a requeued job need not wait its two minutes."""
 
         def over() -> bool:
-            told, _ = self.state(job)
-            if told == "PENDING":
-                early = ("scontrol", "update", f"JobId={job}", "StartTime=now")
-                subprocess.run(early, env=self.environment, capture_output=True, check=False)
+            told = self.hasten(job)
             return told not in ("PENDING", "RUNNING", "COMPLETING", "REQUEUED", "CONFIGURING")
 
         self.until(over, "the end", name)
         assert self.state(job)[0] == state, self.log(name)
+
+    def hasten(self, job: str) -> str:
+        """Start a job now that waits in the queue; return its state."""
+        told, _ = self.state(job)
+        if told == "PENDING":
+            early = ("scontrol", "update", f"JobId={job}", "StartTime=now")
+            subprocess.run(early, env=self.environment, capture_output=True, check=False)
+        return told
 
     def mark(self, job: str, name: str) -> None:
         """Mark the trace of a job that waits for its second start."""
@@ -196,6 +203,12 @@ def undisturbed(runs: Runs, alone: list[dict[str, Any]]) -> list[dict[str, Any]]
     return runs.trace("two-out")
 
 
+def test_a_job_of_one_process_trains_as_launch_sh(runs: Runs, alone: list[dict[str, Any]]) -> None:
+    job = runs.submit("single", recipe(launch=LAUNCH))
+    runs.ended(job, "single")
+    assert runs.trace("single-out") == alone
+
+
 def test_two_nodes_train_as_one_process(
     undisturbed: list[dict[str, Any]], alone: list[dict[str, Any]]
 ) -> None:
@@ -229,6 +242,28 @@ def test_a_job_out_of_time_saves_and_goes_on(runs: Runs, undisturbed: list[dict[
     runs.ended(job, "late")
     assert runs.state(job) == ("COMPLETED", "1")
     assert runs.resumed("late") == undisturbed
+
+
+@pytest.mark.parametrize("runs", TARGETS[:1], indirect=True)
+def test_the_time_limit_itself_puts_a_job_back(runs: Runs, alone: list[dict[str, Any]]) -> None:
+    """SLURM's own clock: nobody else sends the signal, or asks for the queue."""
+    assert alone
+    endless = recipe(10**6, distributed=TWO, launch=REQUEUED | LIMITED)
+    job = runs.submit("limit", endless, "--checkpoint-every", str(10**6))
+    runs.midway("limit", 1)
+    runs.mark(job, "limit")  # waits until it is back in the queue
+    before = runs.trace("limit-out")
+    assert (runs.folder / "limit-out" / "checkpoint.safetensors").exists()
+
+    def again() -> bool:
+        runs.hasten(job)
+        return runs.state(job) == ("RUNNING", "1") and len(runs.trace("limit-out")) > len(before)
+
+    # Rows after the checkpoint are trained anew; there are fewer of them until then.
+    runs.until(again, "more windows", "limit")
+    runs.call("scancel", job)
+    runs.until(lambda: runs.state(job)[0] == "CANCELLED", "the end", "limit")
+    assert runs.trace("limit-out")[: len(before)] == before
 
 
 def test_a_job_that_fails_is_not_put_back(runs: Runs, alone: list[dict[str, Any]]) -> None:
