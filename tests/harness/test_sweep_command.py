@@ -285,13 +285,13 @@ def crosscast(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize(
     ("flags", "code", "words"),
     [
-        (("--seeds", "x"), 1, "CC728"),
-        (("--jobs", "0"), 1, "--jobs must be more than 0"),
-        (("--retries", "-1"), 1, "--retries"),
-        (("--timeout", "0"), 1, "--timeout"),
-        (("--checkpoint-every", "0"), 1, "--checkpoint-every"),
-        (("--python", "torch"), 1, "CC707"),
-        (("--executor", "sun"), 1, "CC730"),
+        (("--seeds", "x"), 2, "CC728"),
+        (("--jobs", "0"), 2, "--jobs must be more than 0"),
+        (("--retries", "-1"), 2, "--retries"),
+        (("--timeout", "0"), 2, "--timeout"),
+        (("--checkpoint-every", "0"), 2, "--checkpoint-every"),
+        (("--python", "torch"), 2, "CC707"),
+        (("--executor", "sun"), 2, "CC730"),
         (("--set", "model.kind=custom"), 1, "CC"),
     ],
 )

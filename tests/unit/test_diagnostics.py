@@ -7,6 +7,7 @@ import json
 import pytest
 
 from crosscast import console
+from crosscast.codes import CODES
 from crosscast.console import exit_code, print_json, print_table
 from crosscast.diagnostics import (
     Collector,
@@ -130,6 +131,16 @@ def error(code: str, path: str = "") -> Diagnostic:
 )
 def test_exit_codes(found: list[Diagnostic], code: int) -> None:
     assert exit_code(found) == code
+
+
+def test_options_that_make_no_sense_are_usage() -> None:
+    """Whatever the command: README promises 2 for what the command line has wrong."""
+    about_options = [one.code for one in CODES.values() if one.title.endswith("makes no sense")]
+    assert {"CC463", "CC707", "CC728", "CC748", "CC919", "CC951", "CC969"} <= set(about_options)
+    for code in (*about_options, "CC108", "CC601", "CC705", "CC710", "CC730"):
+        assert exit_code([Diagnostic(code=code, message="m")]) == 2, code
+    in_the_recipe = Diagnostic(code="CC108", message="m", path="overrides")
+    assert exit_code([in_the_recipe]) == 1
 
 
 def test_json_is_ascii(capsys: pytest.CaptureFixture[str]) -> None:

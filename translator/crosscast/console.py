@@ -15,10 +15,21 @@ from crosscast.tables import layout
 EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC5")
+_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC108", "CC5")
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
 _PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
-_USAGE_CODES = (*_FILE_USAGE, *_READ_USAGE, *_PLAN_USAGE, "CC748")
+_DATA_USAGE = ("CC601", "CC610", "CC641")
+_PARITY_USAGE = ("CC705", "CC707", "CC708", "CC710", "CC748")
+_SWEEP_USAGE = ("CC728", "CC729", "CC730")
+_USAGE_CODES = (
+    *_FILE_USAGE,
+    *_READ_USAGE,
+    *_PLAN_USAGE,
+    *_DATA_USAGE,
+    *_PARITY_USAGE,
+    *_SWEEP_USAGE,
+)
+"""Codes about the command line: an option, a target, or a file or folder that is named there."""
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
