@@ -57,7 +57,9 @@ class OptimizerReader:
             name.startswith(("keras.", "tensorflow.")) for name, _ in calls_of(program)
         ):
             return
-        found = with_subjects(list(optimizers(program)))
+        unused = thrown_away(program)
+        trained = (one for one in optimizers(program) if one.call.node not in unused)
+        found = with_subjects(list(trained))
         for one in found:
             yield from facts_of(one, NAME)
             yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
@@ -87,6 +89,35 @@ def optimizers(program: Program) -> Iterator[Made]:
             seen.add(call.node)
             strange.append(made(call, name, family_of(shown)))
     yield from strange
+
+
+def thrown_away(program: Program) -> set[ast.AST]:
+    """Return what makes optimizers only for a rewrite of graphs whose result nobody keeps.
+
+    The function must be given one to wrap; what trains then is another one.
+    """
+    found: set[ast.AST] = set()
+    for name, call in calls_of(program):
+        module = call.module
+        function = module.function_of(call.node)
+        discarded = isinstance(module.parent(call.node), ast.Expr) and function is not None
+        if last(name) != "enable_mixed_precision_graph_rewrite" or not discarded:
+            continue
+        assert function is not None
+        for argument in call.node.args:
+            if not isinstance(argument, ast.Name):
+                continue
+            same = [
+                n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == argument.id
+            ]
+            values = [
+                one.value
+                for one in ast.walk(function)
+                if isinstance(one, ast.Assign) and any(target in same for target in one.targets)
+            ]
+            if len(same) == 2 and len(values) == 1:  # made once, used once
+                found.add(values[0])
+    return found
 
 
 def _is_other(name: str) -> bool:
