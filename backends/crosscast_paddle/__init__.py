@@ -42,6 +42,7 @@ class PaddleBackend:
     defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = PaddleOverrides
     templates: Path = TEMPLATES
+    traces_models: bool = False
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""

@@ -36,6 +36,7 @@ class TorchBackend:
     defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = TorchOverrides
     templates: Path = TEMPLATES
+    traces_models: bool = True
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""

@@ -55,10 +55,11 @@ def write_plot(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: b
 
 def draw(outcomes: Sequence[Outcome], recipe: str) -> Plot:
     """Return the figure."""
-    groups = {
-        outcome.target: [_bar(name, one) for name, one in list(named(outcome).items())[: SHOWN + 1]]
-        for outcome in outcomes
-    }
+    groups: dict[str, list[Bar]] = {}
+    for outcome in outcomes:
+        title = outcome.target + ("" if outcome.answers else ": does not fit")
+        ways = list(named(outcome).items())[: SHOWN + 1]
+        groups[title] = [_bar(name, one) for name, one in ways]
     return memory_plot(groups, outcomes[0].limit, title=f"Memory of {recipe} by component")
 
 

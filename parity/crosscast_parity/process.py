@@ -28,7 +28,7 @@ EXITS: dict[int, tuple[StatusKind, OutcomeKind]] = {
 
 TAIL_BYTES = 8192
 GRACE_SECONDS = 3.0
-_MISSING = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
+MISSING_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[^\n\t -~\xa0-\U0010ffff]")
 
 
@@ -167,7 +167,7 @@ def judge_exit(
     if code < 0:
         return "failed", f"ended by {signal_name(-code)}"
     if status is None:
-        missing = _MISSING.search(tail)
+        missing = MISSING_PACKAGE.search(tail)
         if missing and code == 1:
             return "cannot_run", f"the Python package {missing[1]} is not installed"
         return "failed", f"exit code {code}; {problem}"

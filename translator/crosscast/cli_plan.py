@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +17,14 @@ from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
 if TYPE_CHECKING:
     from crosscast.fit.measured import Measured
     from crosscast.fit.solver import Outcome, Wish
-    from crosscast.memory.records import Estimate
+    from crosscast.fit.tracing import Estimates
     from crosscast.readers.recipe_yaml import Loaded
     from crosscast.recipe import Recipe
     from crosscast.source import Source
 
 MOST_ANSWERS = 100
+_NOT_FOR_IT = ("CC305", "CC451")
+"""Targets without a factory for the model, or without a model of memory; nobody asked for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,15 @@ class _Asked:
     targets: list[str]
     chosen: bool
     """Whether the targets were named."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """What is to be written."""
+
+    folder: str | None
+    plot: str | None
+    force: bool
 
 
 def plan(
@@ -66,25 +78,35 @@ def plan(
         str | None,
         typer.Option(metavar="TRACE", help="Set the peak of a run beside the estimate."),
     ] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Import and call the factory of your model: runs it.")
+    ] = False,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TARGET=PATH", help="Interpreter of a target, for --trace."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for one trace.")] = 600.0,
     json: JsonOption = False,
 ) -> int:
     """Find micro-batch, accumulation and checkpointing that fit a memory limit.
 
-    Global batch and schedule stay as they are. Exit code 1: it does not fit.
+    Global batch and schedule stay as they are. Exit code 1: one of the targets does not fit.
     """
     from crosscast.fit.measured import read_measured
 
     asked = _asked(recipe, to)
     _check_options(asked, memory or device, output, plot, measured)
+    estimates = _estimates(asked, python or (), timeout, trace=trace)
     wish = _wish(memory, device, bool(allow), answers) if memory or device else None
     found: list[Diagnostic] = list(asked.loaded.notices())
     told = read_measured(measured, asked.loaded.recipe) if measured else None
     data: dict[str, Any] = {"recipe": asked.loaded.recipe.name}
     if told:
         found += told.warnings
-        data["measured"] = _compare(asked, told, as_json=json)
+        data["measured"] = _compare(asked, told, estimates, as_json=json)
     if wish:
-        data |= _solve_all(asked, wish, found, output=output, force=force, plot=plot, as_json=json)
+        files = _Files(output, plot, force)
+        data |= _solve_all(asked, wish, found, estimates, files, as_json=json)
     if json:
         print_json(data | {"diagnostics": [one.to_json() for one in found]})
     else:
@@ -138,19 +160,48 @@ def _wish(memory: str | None, device: str | None, precision: bool, most: int) ->
     return Wish(limit=limit, device=model, precision=precision, most=most)
 
 
-def _estimate(recipe: Recipe, target: str) -> Estimate:
-    from crosscast.memory.estimate import estimate
-    from crosscast.target import find_target
+def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: bool) -> Estimates:
+    """Return what estimates; it runs the user's model only if it was told to.
 
-    return estimate(recipe, find_target(target), device="cuda")
+    Raises:
+        DiagnosticError: CC463 for options that make no sense, CC401 without the harness, CC707 for
+            an interpreter of no target.
+    """
+    from crosscast.fit.tracing import Estimates
+    from crosscast.recipe import BertModel
+
+    message = ""
+    if trace and isinstance(asked.loaded.recipe.model, BertModel):
+        message = "--trace is for a model of your own; that of the shipped BERT is known"
+    elif python and not trace:
+        message = "--python is for --trace: nothing else runs here"
+    elif not timeout > 0:
+        message = "--timeout must be more than 0 seconds"
+    if message:
+        raise DiagnosticError(Diagnostic(code="CC463", message=message))
+    if not trace:
+        return Estimates(None)
+    try:
+        from crosscast_parity.memory_worker import trace_model
+        from crosscast_parity.options import read_interpreters
+    except ModuleNotFoundError as error:
+        from crosscast.extras import parity_missing
+
+        raise parity_missing("--trace needs", error) from None
+    interpreter = read_interpreters(python, asked.targets).get("torch", sys.executable)
+    return Estimates(
+        lambda recipe: trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
+    )
 
 
-def _compare(asked: _Asked, told: Measured, *, as_json: bool) -> dict[str, Any]:
+def _compare(
+    asked: _Asked, told: Measured, estimates: Estimates, *, as_json: bool
+) -> dict[str, Any]:
     """Set a measured peak beside the estimate of the recipe as it is."""
     from crosscast.fit.measured import measured_json, measured_rows
 
     try:
-        found = _estimate(asked.loaded.recipe, asked.targets[0])
+        found = estimates.of(asked.loaded.recipe, asked.targets[0])
     except DiagnosticError as error:
         raise asked.loaded.placed(error) from None
     if not as_json:
@@ -163,13 +214,15 @@ def _solve_all(
     asked: _Asked,
     wish: Wish,
     found: list[Diagnostic],
+    estimates: Estimates,
+    files: _Files,
     *,
-    output: str | None,
-    force: bool,
-    plot: str | None,
     as_json: bool,
 ) -> dict[str, Any]:
-    """Solve for every target, print and write the answers; problems go to `found`."""
+    """Solve for every target, print and write the answers; problems go to `found`.
+
+    What one target cannot do keeps nothing from the others.
+    """
     from crosscast.fit.reasons import cannot_fit, not_native
     from crosscast.fit.shown import remarks, to_json
 
@@ -181,44 +234,55 @@ def _solve_all(
     skipped: list[Diagnostic] = []
     for target in asked.targets:
         try:
-            outcome = _solve(recipe, target, wish)
+            outcome = _solve(recipe, target, wish, estimates)
         except DiagnosticError as error:
-            problems = asked.loaded.placed(error).diagnostics
-            skip = not asked.chosen and any(one.code == "CC451" for one in problems)
+            placed = asked.loaded.placed(error).diagnostics
+            problems = [one for one in placed if one.severity is Severity.ERROR]
+            skip = not asked.chosen and any(one.code in _NOT_FOR_IT for one in problems)
             (skipped if skip else found).extend(problems)
             continue
         outcomes.append(outcome)
         if not outcome.answers:
-            other = replace(wish, precision=True, most=1)
-            helps = not wish.precision and bool(_solve(recipe, target, other).answers)
+            helps = not wish.precision and _fits_otherwise(recipe, target, wish, estimates)
             found.append(cannot_fit(outcome, wish, with_precision=helps))
     found += remarks(recipe, outcomes)
-    found += [replace(one, severity=Severity.NOTE) if outcomes else one for one in skipped]
+    told = outcomes or exit_code(found)
+    found += [replace(one, severity=Severity.NOTE) if told else one for one in skipped]
     if not as_json:
         _print(outcomes, wish)
-    files: dict[str, list[str]] = {}
-    if outcomes and not exit_code(found):
-        if plot:
-            _draw(outcomes, recipe.name, Path(plot), force=force)
-        if output:
-            files = _write(asked, outcomes, Path(output), force=force)
+    names: dict[str, list[str]] = {}
+    if any(one.answers for one in outcomes):
+        if files.plot:
+            _draw(outcomes, recipe.name, Path(files.plot), force=files.force)
+        if files.folder:
+            names = _write(asked, outcomes, Path(files.folder), force=files.force)
             if not as_json:
-                print(*(name for names in files.values() for name in names), sep="\n")
+                print(*(name for some in names.values() for name in some), sep="\n")
     return {
         "limit_bytes": wish.limit,
         "device": wish.device.name if wish.device else None,
-        "targets": to_json(recipe, outcomes, files),
+        "targets": to_json(recipe, outcomes, names),
     }
 
 
-def _solve(recipe: Recipe, target: str, wish: Wish) -> Outcome:
+def _solve(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> Outcome:
     from crosscast.compiler import compile_recipe
     from crosscast.fit.solver import solve
 
     def check(one: Recipe) -> None:
         compile_recipe(one, [target])
 
-    return solve(recipe, target, wish, estimate=lambda one: _estimate(one, target), check=check)
+    return solve(recipe, target, wish, estimate=lambda one: estimates.of(one, target), check=check)
+
+
+def _fits_otherwise(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> bool:
+    """Whether there is an answer if the precision may change."""
+    try:
+        return bool(
+            _solve(recipe, target, replace(wish, precision=True, most=1), estimates).answers
+        )
+    except DiagnosticError:  # a trace in another precision
+        return False
 
 
 def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:

@@ -94,14 +94,17 @@ _TABLE = (
         "Flags and configurations belong to a program that you have: there is no step to import "
         "and nothing to run. `crosscast matrix --dialects` lists all targets.",
     ),
-    Code("CC401", "package missing", "Install the named extra."),
+    Code("CC401", "package missing", "Install the named extra, or name another interpreter."),
     Code(
         "CC450",
         "memory of a model of your own",
-        "Only a trace in the framework's own process can tell what it keeps for backward.",
+        "Only a trace in the framework's own process can tell what it keeps for backward: "
+        "`crosscast plan --trace`. It runs your code.",
     ),
     Code("CC451", "memory not modelled", "docs/memory.md says what is."),
-    Code("CC452", "memory not found out", "The process of the framework ended early; see why."),
+    Code(
+        "CC452", "memory not found out", "A trace of your model ended early; the message says why."
+    ),
     Code(
         "CC460",
         "does not fit",

@@ -4,13 +4,17 @@
 emitted train.py, whose model is the user's. Tensors are fake: they have shapes and storages of a
 size, and no numbers. Every storage counts from the operation that makes it until nobody holds it.
 Two batch sizes make two sequences of totals, operation by operation; each pair is a line in the
-rows of a micro-batch. Prints one line of JSON.
+rows of a micro-batch. A third size must lie on the lines. The answer, or why there is none, is JSON
+in the file `answer`: what the user's code prints is its own affair.
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import sys
+import traceback
 import weakref
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,6 +29,13 @@ from crosscast_parity.inside.script import load_script
 
 SIZES = (2, 4)
 """Rows of the two traces; not 1, for which kernels have ways of their own."""
+CHECKED = 8
+"""Rows of the trace that must agree with what the two others say."""
+TOLERANCE = 0.001
+
+
+class Refused(Exception):
+    """The model cannot be traced; the text says why."""
 
 
 class Watch(TorchDispatchMode):  # type: ignore[misc]
@@ -109,6 +120,7 @@ def trace(script: Any, options: dict[str, Any], rows: int) -> dict[str, Any]:
             parameter.register_post_accumulate_grad_hook(arrived)
         parts = []
         for number in range(2):
+            gc.collect()  # when Python collects by itself depends on chance
             batch = batch_of(options["inputs"], rows)
             watch.points, watch.phase = [], "forward"
             with watch:
@@ -165,18 +177,43 @@ def highest(lines: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int,
     return best
 
 
-def main() -> None:
-    """Trace as the arguments say."""
-    options = json.loads(sys.argv[2])
+def lines_of(
+    few: list[tuple[str, int, int]], many: list[tuple[str, int, int]]
+) -> list[tuple[str, int, int, int]]:
+    """Return the lines of a micro-batch; both traces must have made the same operations."""
+    if [one[0] for one in few] != [one[0] for one in many]:
+        message = (
+            f"it does {len(few)} operations for {SIZES[0]} rows and {len(many)} for {SIZES[1]}"
+        )
+        raise Refused(message)
+    return [line(a, b) for a, b in zip(few, many, strict=True)]
+
+
+def check_lines(lines: list[tuple[str, int, int, int]], points: list[tuple[str, int, int]]) -> None:
+    """Refuse lines whose highest point at `CHECKED` rows is not that of the trace."""
+    said = max(held + fixed + CHECKED * per_row for _, held, fixed, per_row in lines)
+    seen = max(total for _, total, _ in points)
+    if abs(said - seen) > TOLERANCE * seen:
+        message = (
+            "what it keeps does not grow linearly with the rows of a micro-batch: "
+            f"{SIZES[0]} and {SIZES[1]} rows say {said} bytes for {CHECKED}, a trace says {seen}"
+        )
+        raise Refused(message)
+
+
+def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what a trace of the model tells."""
     torch.nn.Module.to = stay(torch.nn.Module.to)
     sys.path.insert(0, options["folder"])
-    script = load_script(Path(sys.argv[1]))
+    script = load_script(path)
+    gc.disable()
     few, many = (trace(script, options, rows) for rows in SIZES)
-    lines = []
-    for one, other in zip(few["parts"], many["parts"], strict=True):
-        lines.append([line(a, b) for a, b in zip(one, other, strict=True)])
+    lines = [lines_of(*pair) for pair in zip(few["parts"], many["parts"], strict=True)]
+    third = trace(script, options, CHECKED)
+    for own, points in zip(lines, third["parts"], strict=True):
+        check_lines(own, points)
     end = line(("forward", few["forward_end"], 0), ("forward", many["forward_end"], 0))
-    result = {
+    return {
         "weights": few["weights"],
         "frozen_bytes": few["frozen"],
         "first": highest(lines[0]),
@@ -184,7 +221,44 @@ def main() -> None:
         "forward_end": end,
         "outputs_per_row": (many["outputs"] - few["outputs"]) // (SIZES[1] - SIZES[0]),
     }
-    print(json.dumps(result))
+
+
+def told(error: BaseException, folder: Path) -> dict[str, Any]:
+    """Return what stopped a trace, and the innermost place of it in the user's folder."""
+    place: dict[str, Any] = {}
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        frames.append(traceback.FrameSummary(error.filename, error.lineno, "", lookup_line=False))
+    for frame in frames:
+        file = Path(frame.filename)
+        if file.is_relative_to(folder) and "site-packages" not in file.parts:
+            name = str(file.relative_to(folder))
+            place = {"file": name, "line": frame.lineno, "text": frame.line or ""}
+    if isinstance(error, Refused):
+        kind = "refused"
+    else:
+        kind = "fake" if type(error).__module__.startswith("torch._subclasses") else "raised"
+    name = getattr(error, "name", "") if isinstance(error, ModuleNotFoundError) else ""
+    words = " ".join(str(error).split())
+    return {
+        "kind": kind,
+        "type": type(error).__name__,
+        "words": words[:300],
+        "module": name or "",
+        "place": place,
+    }
+
+
+def main() -> None:
+    """Trace as the arguments say; whatever the user's code does, leave an answer."""
+    options = json.loads(sys.argv[2])
+    try:
+        answer = {"found": find(Path(sys.argv[1]), options)}
+    except BaseException as error:  # sys.exit, too
+        answer = {"stopped": told(error, Path(options["folder"]))}
+    Path(options["answer"]).write_text(json.dumps(answer), encoding="utf-8")
+    sys.stdout.flush()
+    os._exit(0)  # threads of the user's code do not hold it up
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.fit.candidates import candidates, changed_recipe, changes, divisors
 from crosscast.fit.cost import n_half, window_cost
-from crosscast.fit.devices import DEVICES, GIB, find_device
+from crosscast.fit.devices import DEVICES, GIB, MIB, find_device
 from crosscast.fit.reasons import cannot_fit, not_native
 from crosscast.fit.solver import Outcome, Wish, cost_of, rank, solve
 from crosscast.memory.records import Component, Estimate
@@ -216,7 +216,7 @@ def test_why_it_cannot_fit() -> None:
     both = reason(10, fixed=100)
     assert "parameters (100 B), activations (20 B) alone exceed the limit of 10 B" in both
     together = reason(110)
-    assert "micro-batches of 1 and activation checkpointing still needs 121 B" in together
+    assert "micro-batches of 1 and activation checkpointing still need 121 B" in together
     assert "parameters 100 B, activations 20 B, margin 1 B" in together
     assert "exceeded by 11 B" in together
 
@@ -268,11 +268,13 @@ def test_the_table_of_devices() -> None:
     for one in DEVICES:
         assert one.source
         assert "float16" in one.half_types
-        assert one.memory_gib * GIB * 0.85 < one.usable_bytes < one.memory_gib * GIB
+        assert one.memory_gb * GIB * 0.85 < one.usable_bytes < one.memory_gb * GIB
+        assert one.reported_mib * MIB <= one.memory_gb * GIB
         assert one.half_tflops > one.float32_tflops > 0
     lacking = {one.name for one in DEVICES if "bfloat16" not in one.half_types}
     assert lacking == {"T4", "V100", "V100-32"}
-    assert find_device(" a100-40 ").memory_gib == 40
+    assert find_device(" a100-40 ").memory_gb == 40
     assert find_device("T4").usable_bytes == 14 * GIB
+    assert find_device("H200").usable_bytes < 139.5 * GIB  # not 141 * 2**30 bytes
     with pytest.raises(DiagnosticError, match="CC462"):
         find_device("T5000")

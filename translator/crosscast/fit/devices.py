@@ -1,9 +1,12 @@
 """GPUs as data: memory, number formats, and the figures of their data sheets.
 
-What a process can use is not what is sold. On boards with GDDR memory the error-correcting code
-takes a sixteenth of it where it is on by default; the driver and the context of a process take
-more. `usable_bytes` takes off the first as NVIDIA documents it and `RESERVED` for the second, which
-is an assumption: `--memory` says better.
+What a process can use is not what is sold. The driver reports less: on boards with GDDR memory the
+error-correcting code, on by default, takes a sixteenth (NVIDIA's CUDA C++ best practices guide),
+and the 141 GB of an H200 are not 141 x 2**30 bytes. The context of a process takes more.
+`usable_bytes` is what drivers report, by a published list of data-center boards and otherwise as
+sold (V100, GeForce), less `RESERVED`, which is an assumption: `--memory` says better.
+
+Data sheets since Ampere give the rates of tensor cores with sparsity; half of that stands here.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 
 from crosscast.diagnostics import Diagnostic, DiagnosticError
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 RESERVED = GIB
 """Assumed for driver and context of one process."""
 HALVES = ("float16", "bfloat16")
@@ -25,8 +28,10 @@ class GpuModel:
     """One GPU. Rates are peaks for dense matrices, without sparsity."""
 
     name: str
-    memory_gib: int
-    """As sold. The `GB` of data sheets are 2**30 bytes of memory chips."""
+    memory_gb: int
+    """As sold."""
+    reported_mib: int
+    """What the driver (`nvidia-smi`) reports, error-correcting code at its default: 2**20 bytes."""
     half_types: tuple[str, ...]
     """Half types that its matrix units have."""
     half_tflops: float
@@ -36,14 +41,12 @@ class GpuModel:
     bandwidth_gbs: float
     """Memory bandwidth, 10**9 bytes a second."""
     source: str
-    inline_ecc: bool = False
-    """The error-correcting code is on by default and takes 1/16 of the memory."""
+    """Of the rates."""
 
     @property
     def usable_bytes(self) -> int:
         """Bytes that a process is assumed to get."""
-        sold = self.memory_gib * GIB
-        return sold - (sold // 16 if self.inline_ecc else 0) - RESERVED
+        return self.reported_mib * MIB - RESERVED
 
     def tflops(self, dtype: str) -> float:
         """Peak rate of matrix products in a type."""
@@ -52,44 +55,45 @@ class GpuModel:
 
 def _gpu(
     name: str,
-    memory_gib: int,
+    memory_gb: int,
+    reported_mib: int,
     half_tflops: float,
     float32_tflops: float,
     bandwidth_gbs: float,
     source: str,
     *,
     bfloat16: bool = True,
-    inline_ecc: bool = False,
 ) -> GpuModel:
     return GpuModel(
         name=name,
-        memory_gib=memory_gib,
+        memory_gb=memory_gb,
+        reported_mib=reported_mib,
         half_types=HALVES if bfloat16 else ("float16",),
         half_tflops=half_tflops,
         float32_tflops=float32_tflops,
         bandwidth_gbs=bandwidth_gbs,
         source=source,
-        inline_ecc=inline_ecc,
     )
 
 
-_T4 = "NVIDIA T4 data sheet; bfloat16 came with compute capability 8.0"
-_V100 = "NVIDIA V100 data sheet (SXM2); bfloat16 came with compute capability 8.0"
-_A100 = "NVIDIA A100 data sheet (SXM4)"
+_BFLOAT16 = "bfloat16 came with compute capability 8.0"
+_T4 = f"NVIDIA T4 product brief and data sheet; {_BFLOAT16}"
+_V100 = f"NVIDIA V100 Tensor Core GPU data sheet (SXM2); {_BFLOAT16}"
+_A100 = "NVIDIA A100 Tensor Core GPU data sheet (SXM)"
 
 DEVICES: Sequence[GpuModel] = (
-    _gpu("T4", 16, 65, 8.1, 320, _T4, bfloat16=False, inline_ecc=True),
-    _gpu("V100", 16, 125, 15.7, 900, _V100, bfloat16=False),
-    _gpu("V100-32", 32, 125, 15.7, 900, _V100, bfloat16=False),
-    _gpu("A10", 24, 125, 31.2, 600, "NVIDIA A10 data sheet", inline_ecc=True),
-    _gpu("L4", 24, 121, 30.3, 300, "NVIDIA L4 data sheet", inline_ecc=True),
-    _gpu("RTX3090", 24, 71, 35.6, 936, "NVIDIA GA102 architecture white paper"),
-    _gpu("RTX4090", 24, 165.2, 82.6, 1008, "NVIDIA Ada GPU architecture white paper"),
-    _gpu("A100-40", 40, 312, 19.5, 1555, _A100),
-    _gpu("L40S", 48, 362, 91.6, 864, "NVIDIA L40S data sheet", inline_ecc=True),
-    _gpu("A100-80", 80, 312, 19.5, 2039, _A100),
-    _gpu("H100", 80, 989, 67, 3350, "NVIDIA H100 data sheet (SXM5)"),
-    _gpu("H200", 141, 989, 67, 4800, "NVIDIA H200 data sheet (SXM)"),
+    _gpu("T4", 16, 15360, 65, 8.1, 320, _T4, bfloat16=False),
+    _gpu("V100", 16, 16384, 125, 15.7, 900, _V100, bfloat16=False),
+    _gpu("V100-32", 32, 32768, 125, 15.7, 900, _V100, bfloat16=False),
+    _gpu("A10", 24, 23028, 125, 31.2, 600, "NVIDIA A10 Tensor Core GPU data sheet"),
+    _gpu("L4", 24, 23034, 121, 30.3, 300, "NVIDIA L4 Tensor Core GPU data sheet"),
+    _gpu("RTX3090", 24, 24576, 71, 35.6, 936, "NVIDIA Ampere GA102 GPU architecture white paper"),
+    _gpu("RTX4090", 24, 24576, 165.2, 82.6, 1008, "NVIDIA Ada GPU architecture white paper"),
+    _gpu("A100-40", 40, 40960, 312, 19.5, 1555, _A100),
+    _gpu("L40S", 48, 46068, 362.05, 91.6, 864, "NVIDIA L40S data sheet"),
+    _gpu("A100-80", 80, 81920, 312, 19.5, 2039, _A100),
+    _gpu("H100", 80, 81559, 989.4, 66.9, 3350, "NVIDIA H100 Tensor Core GPU white paper (SXM5)"),
+    _gpu("H200", 141, 143771, 989.5, 67, 4800, "NVIDIA H200 Tensor Core GPU data sheet (SXM)"),
 )
 ASSUMED = "A100-40"
 """Whose rates rank answers where no device is named."""

@@ -54,7 +54,7 @@ def because(least: Sized, limit: int) -> str:
             f"than {room}, whatever the split"
         )
     return (
-        f"{how} still needs {show_bytes(estimate.total)}: {_largest(estimate)}; {room} is exceeded"
+        f"{how} still need {show_bytes(estimate.total)}: {_largest(estimate)}; {room} is exceeded"
         f" by {show_bytes(estimate.total - limit)}"
     )
 

@@ -17,6 +17,9 @@ from crosscast.target import Dialect, Target
 class Accountant(Protocol):
     """A backend that can rehearse a step; an optional part of `crosscast.target.Backend`."""
 
+    traces_models: bool
+    """Whether a trace of a model of one's own can be had; else such a model is not modelled."""
+
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
     ) -> Rehearsal | None:
@@ -65,11 +68,20 @@ def estimate(
         DiagnosticError: CC450 for a model of one's own without a trace, CC451 for a target whose
             memory is not modelled.
     """
-    if not isinstance(recipe.model, BertModel) and traced is None:
-        raise _error("CC450", "model", "nothing is known about the size of a model of your own")
     backend: object = target.backend
     if not target.runs or not isinstance(backend, Accountant):
         raise _error("CC451", "", f"{target.name}: its memory is not modelled")
+    if not isinstance(recipe.model, BertModel):
+        if not backend.traces_models:
+            message = "what a model of your own keeps can only be found out in PyTorch"
+            raise _error("CC451", "", f"{target.name}: {message}", hint="--to torch")
+        if traced is None:
+            message = "nothing is known about the size of a model of your own"
+            hint = (
+                "plan --trace finds out: it imports and calls model.factory.torch, in a process of"
+                " its own; only for code that you trust"
+            )
+            raise _error("CC450", "model", message, hint)
     done = backend.rehearse(recipe, target.dialect, device, traced)
     if done is None:
         raise _error("CC451", "", f"{target.name}: the memory of this recipe is not modelled")
@@ -87,8 +99,8 @@ def estimate(
     )
 
 
-def _error(code: str, path: str, message: str) -> DiagnosticError:
-    return DiagnosticError(Diagnostic(code=code, path=path, message=message))
+def _error(code: str, path: str, message: str, hint: str = "") -> DiagnosticError:
+    return DiagnosticError(Diagnostic(code=code, path=path, message=message, hint=hint))
 
 
 def _components(

@@ -1,0 +1,276 @@
+"""`crosscast plan --trace`: a user's model runs when the user says so, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from crosscast.cli import app
+from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.memory.records import Moment, TracedModel, TracedWeight
+from crosscast.recipe import Recipe
+from crosscast_parity import memory_worker
+
+MIB = 2**20
+RECIPE = """version: 1
+name: own
+model: {kind: custom, factory: {torch: "net:build_model"}}
+data: {source: npz, train: train.npz, eval: eval.npz}
+batch: {micro_batch_size: 8, global_batch_size: 16}
+optimizer: {name: adamw, learning_rate: 1e-3, no_decay: []}
+schedule: {name: linear, total_steps: 10}
+"""
+TRACED = TracedModel(
+    weights=(TracedWeight(1000, "float32", 10),),
+    frozen_bytes=0,
+    first=(Moment("backward", 0, 0, MIB),),
+    later=(Moment("backward", 4000, 0, MIB),),
+    forward_end=Moment("forward", 0, 0, MIB),
+    outputs_per_row=100,
+    sequence_length=4,
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folder: a recipe, rows, and a module that must not be imported by anybody here."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    (tmp_path / "net.py").write_text("raise AssertionError('imported')\n")
+    ids = np.ones((4, 4), np.int32)
+    for name in ("train", "eval"):
+        np.savez(tmp_path / f"{name}.npz", input_ids=ids, labels=ids[:, 0])
+    return tmp_path
+
+
+def plan(*words: object) -> Result:
+    found = CliRunner().invoke(app, ["plan", "recipe.yaml", *map(str, words)])
+    assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
+    return found
+
+
+class Tracer:
+    """Stands in for `trace_model`."""
+
+    def __init__(self, error: DiagnosticError | None = None) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.pythons: set[str] = set()
+        self.error = error
+
+    def __call__(self, recipe: Recipe, python: str, *, folder: Path, timeout: float) -> TracedModel:
+        self.asked.append((recipe.precision.mode, recipe.precision.compute_dtype))
+        self.pythons.add(python)
+        assert (folder.absolute(), timeout) == (Path.cwd(), 600.0)
+        if self.error:
+            raise self.error
+        return TRACED
+
+
+@pytest.fixture
+def tracer(monkeypatch: pytest.MonkeyPatch) -> Tracer:
+    found = Tracer()
+    monkeypatch.setattr(memory_worker, "trace_model", found)
+    return found
+
+
+def test_nothing_of_the_users_runs_unasked(tracer: Tracer) -> None:
+    found = plan("--to", "torch", "--memory", "1GiB")
+    assert found.exit_code == 1
+    assert "recipe.yaml:3:" in found.stderr
+    assert "error CC450: model:" in found.stderr
+    assert "plan --trace" in found.stderr
+    assert tracer.asked == []
+
+
+def test_one_trace_serves_all_splits(tracer: Tracer, folder: Path) -> None:
+    found = plan("--to", "torch", "--memory", "30MiB", "--trace", "--json", "-o", "out")
+    assert found.exit_code == 0, found.output
+    (target,) = json.loads(found.stdout)["targets"]
+    micro = [one["micro_batch_size"] for one in target["answers"]]
+    assert micro == [8, 4, 2, 1]  # 16 rows keep 16 MiB, beside the workspace of cuBLAS
+    assert all((folder / one["file"]).is_file() for one in target["answers"])
+    assert tracer.asked == [("none", "float32")]
+    assert tracer.pythons == {sys.executable}
+
+
+def test_another_precision_is_another_trace(tracer: Tracer) -> None:
+    words = ("--to", "torch", "--device", "A10", "--answers", "50", "--allow", "precision")
+    found = plan(*words, "--trace", "--python", "torch=python-of-mine", "--json")
+    assert found.exit_code == 0, found.output
+    assert sorted(tracer.asked) == [
+        ("mixed", "bfloat16"),
+        ("mixed", "float16"),
+        ("none", "float32"),
+    ]
+    assert tracer.pythons == {"python-of-mine"}
+
+
+def test_a_model_that_cannot_be_traced(tracer: Tracer, folder: Path) -> None:
+    tracer.error = DiagnosticError(
+        Diagnostic(code="CC452", path="model.factory.torch", message="ValueError: no weights")
+    )
+    found = plan("--to", "torch", "--memory", "1GiB", "--trace", "-o", "out")
+    assert found.exit_code == 1
+    assert "error CC452: model.factory.torch: ValueError: no weights" in found.stderr
+    assert "recipe.yaml:3:" in found.stderr
+    assert len(tracer.asked) == 1
+    assert not (folder / "out").exists()
+
+
+def test_a_trace_is_for_the_peak_of_a_run_too(tracer: Tracer, folder: Path) -> None:
+    row = {"window": 0, "n_micro": 2, "rows": 16, "loss": 1.0, "lr": 0.1, "grad_norm": 1.0}
+    row |= {"scale": 1.0, "skipped": False, "updates": 1, "peak_memory": 25 * MIB}
+    (folder / "trace.jsonl").write_text(json.dumps(row) + "\n")
+    words = ("--to", "torch", "--measured", "trace.jsonl")
+    assert "error CC450" in plan(*words).stderr
+    found = plan(*words, "--trace", "--memory", "1GiB")
+    assert found.exit_code == 0, found.output
+    assert "25.0 MiB" in found.stdout
+    assert len(tracer.asked) == 1
+
+
+def test_other_targets_say_what_is_missing(tracer: Tracer) -> None:
+    text = RECIPE.replace('{torch: "net:build_model"}', '{torch: "net:a", paddle: "net:b"}')
+    Path("recipe.yaml").write_text(text)
+    named = plan("--to", "torch,paddle", "--memory", "1GiB", "--trace")
+    assert named.exit_code == 1
+    assert "error CC451: paddle: what a model of your own keeps" in named.stderr
+    assert "torch: the recipe as it is needs" in named.stdout
+    unasked = plan("--memory", "1GiB", "--trace")
+    assert unasked.exit_code == 0, unasked.output
+    assert "note CC451: paddle" in unasked.stderr
+    assert "note CC305" in unasked.stderr  # no factory for TensorFlow
+    assert "error" not in unasked.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--python", "torch=python3"), "CC463"),
+        (("--trace", "--timeout", "0"), "CC463"),
+        (("--trace", "--timeout", "nan"), "CC463"),
+        (("--trace", "--python", "torch"), "CC707"),
+        (("--trace", "--python", "paddle=python3"), "CC707"),
+    ],
+)
+def test_usage(tracer: Tracer, words: tuple[str, ...], code: str) -> None:
+    found = plan("--to", "torch", "--memory", "1GiB", *words)
+    assert (found.exit_code, f"error {code}:" in found.stderr) == (2, True), found.output
+    assert tracer.asked == []
+
+
+def test_the_shipped_model_is_not_traced(tracer: Tracer) -> None:
+    bert = "{kind: bert, preset: tiny, labels: 3}"
+    text = RECIPE.replace('{kind: custom, factory: {torch: "net:build_model"}}', bert)
+    Path("recipe.yaml").write_text(text)
+    found = plan("--to", "torch", "--memory", "1GiB", "--trace")
+    assert (found.exit_code, "error CC463:" in found.stderr) == (2, True)
+
+
+# the process, with a stand-in for an interpreter that has PyTorch
+
+SAID: dict[str, Any] = {"kind": "raised", "type": "ValueError", "words": "no", "module": ""}
+STAND_IN = """#!{python}
+import json, os, sys, time
+options = json.loads(sys.argv[4])
+assert sys.argv[1:3] == ["-m", "crosscast_parity.inside.trace_torch"], sys.argv
+assert os.getcwd() == options["folder"]
+def answer(**said):
+    with open(options["answer"], "w") as file:
+        json.dump(said, file)
+{does}
+"""
+
+
+def stand_in(folder: Path, does: str) -> str:
+    path = folder / "python-stand-in"
+    path.write_text(STAND_IN.format(python=sys.executable, does=does))
+    path.chmod(0o755)
+    return f"torch={path}"
+
+
+def traced(folder: Path, does: str, *words: str) -> Result:
+    python = stand_in(folder, does)
+    return plan("--to", "torch", "--memory", "1GiB", "--trace", "--python", python, *words)
+
+
+def test_an_answer_is_read_from_its_file(folder: Path) -> None:
+    found = {
+        "weights": [[1000, "float32", 10]],
+        "frozen_bytes": 0,
+        "first": [["backward", 0, 0, MIB]],
+        "later": [["backward", 4000, 0, MIB]],
+        "forward_end": ["forward", 0, 0, MIB],
+        "outputs_per_row": 100,
+    }
+    does = f"answer(found={found!r})\nprint('{{}} the model says hello')"
+    done = traced(folder, does, "--json")
+    assert done.exit_code == 0, done.output
+    (target,) = json.loads(done.stdout)["targets"]
+    assert target["now"]["peak_bytes"] > 8 * MIB
+
+
+@pytest.mark.parametrize(
+    ("does", "code", "words"),
+    [
+        ("sys.exit(0)", 1, "CC452: trace: the process ended without an answer"),
+        ("os.abort()", 1, "CC452: trace: ended by SIGABRT"),
+        ("raise OSError('full')", 1, "CC452: trace: OSError: full"),
+        ("open(options['answer'], 'w').write('{')", 1, "without an answer"),
+        ("import not_there_at_all", 3, "CC401: "),
+    ],
+)
+def test_a_process_that_gives_no_answer(folder: Path, does: str, code: int, words: str) -> None:
+    done = traced(folder, does)
+    assert (done.exit_code, words in done.stderr) == (code, True), done.output
+    assert "Traceback" not in done.output
+
+
+def test_a_process_that_does_not_end_is_ended(folder: Path) -> None:
+    does = "open('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    done = traced(folder, does, "--timeout", "3")
+    assert (done.exit_code, "not ready after 3 s" in done.stderr) == (1, True), done.output
+    if (folder / "pid").exists():  # it may not have come so far
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((folder / "pid").read_text()), 0)
+
+
+def test_a_mistake_in_the_users_code_has_its_place(folder: Path) -> None:
+    place = {"file": "net.py", "line": 7, "text": "raise ValueError('no')"}
+    done = traced(folder, f"answer(stopped={SAID | {'place': place}!r})")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("net.py:7:1: error CC452: ")
+    assert "the model cannot be traced: ValueError: no" in done.stderr
+    assert "    raise ValueError('no')\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "words"),
+    [
+        ({"kind": "refused", "words": "not linear"}, 1, "the model cannot be traced: not linear"),
+        ({"kind": "fake"}, 1, "the model must not look at values"),
+        ({"module": "net"}, 1, "where train.py would be started"),
+        ({"module": "safetensors"}, 3, "has no package safetensors"),
+    ],
+)
+def test_other_reasons(folder: Path, said: dict[str, str], code: int, words: str) -> None:
+    done = traced(folder, f"answer(stopped={SAID | {'place': {}} | said!r})")
+    assert (done.exit_code, words in done.stderr) == (code, True), done.output
+
+
+def test_an_interpreter_that_is_none() -> None:
+    done = plan("--to", "torch", "--memory", "1GiB", "--trace", "--python", "torch=/not/there")
+    assert (done.exit_code, "error CC401: /not/there" in done.stderr) == (3, True), done.output
+
+
+def test_rows_that_are_not_there(folder: Path) -> None:
+    (folder / "train.npz").unlink()
+    done = plan("--to", "torch", "--memory", "1GiB", "--trace")
+    assert (done.exit_code, "error CC601" in done.stderr) == (2, True), done.output
