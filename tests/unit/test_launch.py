@@ -21,7 +21,7 @@ from crosscast.target import find_target
 from crosscast.validate import build_recipe
 from crosscast.yaml_source import parse
 from crosscast_parity.variants import changed, comparable
-from recipe_texts import recipe_of
+from recipe_texts import recipe_of, text_of
 
 SPREAD = "{strategy: data_parallel, nodes: 2, processes_per_node: 2}"
 JOB = "{scheduler: slurm, max_requeues: 3, time_limit_minutes: 90, partition: debug}"
@@ -130,6 +130,18 @@ HOSTILE = (
 def test_a_name_that_could_be_more_than_a_name_is_refused(field: str, text: str) -> None:
     with pytest.raises(ValidationError, match=field):
         Launch.model_validate({"scheduler": "slurm", field: text})
+
+
+@pytest.mark.parametrize("field", ["partition", "account"])
+def test_a_name_that_is_refused_is_told_as_any_mistake(field: str) -> None:
+    text = text_of(launch=f"{{scheduler: slurm, {field}: 'gpu big'}}")
+    with pytest.raises(DiagnosticError) as caught:
+        build_recipe(parse(text, "recipe.yaml"))
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.path) == ("CC104", f"launch.{field}")
+    assert found.message == (
+        "must be 1 to 128 letters, digits and _ . , : + -, not starting with . , : + -"
+    )
 
 
 @pytest.mark.parametrize("text", ["a", "gpu", "a,b", "a.b_c-d", "9", "a" * 128])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from cpu_cost import cpu_seconds
 from crosscast.recipe import Recipe
+from crosscast.schema import schema_text
 from crosscast.suggest import suggest, suggest_field
+from crosscast.wording import PATTERNS
 from recipe_texts import BASE, bad, build, found, problems_of, recipe_of, text_of
 
 FIELDS = [
@@ -335,3 +340,9 @@ def test_thousands_of_problems_are_found_quickly() -> None:
     found: list[int] = []
     assert cpu_seconds(lambda: found.append(len(problems_of(text)))) < 10
     assert found == [3000]
+
+
+def test_every_pattern_of_a_recipe_has_words() -> None:
+    patterns = set(re.findall(r'"pattern": ("(?:[^"\\\\]|\\\\.)*")', schema_text()))
+    assert len(patterns) >= 5
+    assert set(map(json.loads, patterns)) == PATTERNS.keys()

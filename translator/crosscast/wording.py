@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from crosscast.diagnostics import Diagnostic
 from crosscast.recipe import Recipe
 from crosscast.recipe_base import FACTORY_PATTERN, GLOB_PATTERN, PATH_PATTERN, SLUG_PATTERN
+from crosscast.recipe_launch import SLURM_NAME_PATTERN
 from crosscast.schema import field_names
 from crosscast.suggest import suggest, suggest_field
 from crosscast.yaml_source import PathKey, YamlDocument
@@ -17,12 +18,14 @@ from crosscast.yaml_source import PathKey, YamlDocument
 _UNIONS = frozenset(
     name for name, field in Recipe.model_fields.items() if field.discriminator is not None
 )
-_PATTERNS = {
+PATTERNS = {
     SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, not starting with a mark",
     PATH_PATTERN: "a path without control characters",
     GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
     FACTORY_PATTERN: "of the form package.module:function",
+    SLURM_NAME_PATTERN: "1 to 128 letters, digits and _ . , : + -, not starting with . , : + -",
 }
+"""What texts must be that match a pattern of the recipe."""
 _MAPPING_TYPES = ("dict_type", "model_type", "model_attributes_type")
 
 
@@ -115,7 +118,7 @@ def _sentence(detail: ErrorDetails, value: Any) -> str:
         limit = "at most" if kind == "too_long" else "at least"
         return f"must have {limit} {bound} of them, got {context['actual_length']}"
     if kind == "string_pattern_mismatch":
-        return f"must be {_PATTERNS[context['pattern']]}"
+        return f"must be {PATTERNS[context['pattern']]}"
     text = detail["msg"]
     for start in ("Input should ", "String should "):
         if text.startswith(start):
