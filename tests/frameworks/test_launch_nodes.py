@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,12 @@ class Nodes:
             start_new_session=True,
         )
 
-    def both(self, launch: Path, *flags: object) -> list[subprocess.Popen[str]]:
+    def both(self, launch: Path, *flags: object, **variables: str) -> list[subprocess.Popen[str]]:
         """Start two nodes; the second one first, as it may happen."""
         where = {"HOSTS": "127.0.0.1,127.0.0.1"}  # TensorFlow wants the addresses of all
         if self.target != "tensorflow":
             where = {"MASTER_ADDR": "127.0.0.1"}
-        given = {"MASTER_PORT": free_ports(), **where}
+        given = {"MASTER_PORT": free_ports(), **where, **variables}
         return [self.start(launch, *flags, NODE_RANK=rank, **given) for rank in ("1", "0")]
 
     def end(self, *processes: subprocess.Popen[str]) -> list[str]:
@@ -138,3 +139,47 @@ def test_nodes_that_find_each_other_train_as_one_process(nodes: Nodes) -> None:
     for more in (("--windows", 6), ("--windows", 10)):  # launch.sh resumes by itself
         nodes.end(*nodes.both(launch, *common, *more))
     same(nodes.trace("out"), expected)
+
+
+LATE = """\
+    if process_rank() == 1 and (args.output / "checkpoint.safetensors").exists():
+        time.sleep(20.0)
+"""
+MEETING = "    torch.distributed.init_process_group("
+
+
+def number(rank: str, mark: str) -> int:
+    """Number of the process of a rank, among those that were started with a mark."""
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            found = (path / "environ").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if f"RUN_OF_THIS_TEST={mark}" in found and f"RANK={rank}" in found:
+            return int(path.name)
+    raise AssertionError("no such process")
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("nodes", ["torch"], indirect=True)
+def test_nodes_start_anew_after_a_process_was_killed(nodes: Nodes) -> None:
+    """The killed one comes late to the second meeting: the other must not meet its old self."""
+    launch = nodes.emitted(
+        "two", **TWO_NODES, **BATCH, launch={"rendezvous": "elastic", "max_restarts": 2}
+    )
+    common = ("--windows", 40, "--checkpoint-every", 2)
+    nodes.end(*nodes.both(launch, *common, "--output", "whole"))
+    script = launch.with_name("train.py")
+    text = script.read_text()
+    assert text.count(MEETING) == 1
+    script.write_text(text.replace(MEETING, LATE + MEETING))
+    started = nodes.both(launch, *common, "--output", "out", RUN_OF_THIS_TEST=str(nodes.folder))
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while len(nodes.trace("out")) < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(number("1", str(nodes.folder)), signal.SIGKILL)
+    outputs = nodes.end(*started)
+    assert "failed (exitcode: -9)" in "".join(outputs)
+    assert nodes.trace("out") == nodes.trace("whole")
