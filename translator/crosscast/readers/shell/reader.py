@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.diagnostics import Diagnostic, Severity
 from crosscast.readers.config.settings import Said
+from crosscast.readers.emitted.job import tell_start
 from crosscast.readers.emitted.launch import tell_emitted
 from crosscast.readers.protocol import Reading
 from crosscast.readers.shell.environment import tell_environment
@@ -89,6 +90,7 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
     for launch in launches:
         tell_launch(said, launch)
         tell_emitted(said, launch, runner.scope)
+    tell_start(said, text)
     config_in(said, runner.started)
     if root.has_error and not launches:
         said.warn("CC921", f"{source.name}: not all of it is shell that can be parsed")

@@ -1,0 +1,120 @@
+"""The section `launch` is read back from emitted files, and from nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lift.analyse import analyse
+from crosscast.lift.drafting import lift
+from crosscast.recipe import Recipe
+from crosscast.recipe_launch import Launch
+from crosscast.source import Source
+from lift_round_trip import emitted
+from recipe_texts import recipe_of
+
+FILES = (".py", ".sh", ".sbatch")
+TWO_NODES = "{strategy: data_parallel, nodes: 2, processes_per_node: 2}"
+ONE_NODE = "{strategy: data_parallel, processes_per_node: 2}"
+ASKS = "time_limit_minutes: 240, gpus_per_node: 4, memory_mib_per_node: 64000"
+NAMES = "cpus_per_process: 2, partition: 'gpu,x', account: a1"
+LAUNCHES = {
+    "none": "{}",
+    "plain": "{scheduler: slurm}",
+    "asks": f"{{scheduler: slurm, {ASKS}, {NAMES}}}",
+    "requeues": "{scheduler: slurm, time_limit_minutes: 9, max_requeues: 5, signal_seconds: 90}",
+    "elastic": "{rendezvous: elastic}",
+    "both": f"{{scheduler: slurm, rendezvous: elastic, max_restarts: 3, max_requeues: 2, {ASKS}}}",
+}
+
+
+def made(launch: str, distributed: str = TWO_NODES) -> Recipe:
+    return recipe_of(launch=launch, distributed=distributed)
+
+
+def sources_of(recipe: Recipe, target: str = "torch") -> list[Source]:
+    found = emitted(recipe, target, FILES)
+    assert found is not None
+    return found
+
+
+def read(sources: list[Source]) -> Recipe:
+    lifted = lift(analyse(sources))
+    assert lifted.recipe is not None, lifted.diagnostics
+    return lifted.recipe
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+@pytest.mark.parametrize(
+    ("target", "distributed"),
+    [
+        ("torch", TWO_NODES),
+        ("torch", ONE_NODE),
+        ("paddle", TWO_NODES),
+        ("tensorflow", ONE_NODE),
+        ("torch", "{strategy: none}"),
+    ],
+)
+def test_what_was_compiled_is_read_back(name: str, target: str, distributed: str) -> None:
+    if name in ("elastic", "both") and (target != "torch" or "none" in distributed):
+        pytest.skip("elastic is for several processes of PyTorch (CC220, CC328, CC384)")
+    recipe = made(LAUNCHES[name], distributed)
+    found = read(sources_of(recipe, target))
+    assert found.launch == recipe.launch
+    assert found.distributed == recipe.distributed
+    assert found.batch == recipe.batch
+
+
+def test_an_edited_job_says_what_it_says_now() -> None:
+    recipe = made(LAUNCHES["both"])
+    edits = {"--time=240": "--time=60", ">= 2": ">= 7", "--mem=64000M": "--mem=8G"}
+    sources = []
+    for one in sources_of(recipe):
+        text = one.text
+        for old, new in edits.items():
+            assert one.name[-6:] != "sbatch" or old in text
+            text = text.replace(old, new)
+        sources.append(Source(one.name, text))
+    found = read(sources).launch
+    assert (found.time_limit_minutes, found.max_requeues, found.memory_mib_per_node) == (
+        60,
+        7,
+        8192,
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("--time=240", "--time=4:00:00", "time_limit_minutes"),
+        ("--time=240\n", "--time\n", "time_limit_minutes"),
+        ("#SBATCH --time", "##SBATCH --time", "time_limit_minutes"),
+        ("--mem=64000M", "--mem=64T", "memory_mib_per_node"),
+        ("--partition=gpu,x", "--partition=$WHERE", "partition"),
+        ("--account=a1", "--account='a 1'", "account"),
+        ("--gpus-per-node=4", "--gpus-per-node=a100:4", "gpus_per_node"),
+        ("export OMP_NUM_THREADS=2", "export OMP_NUM_THREADS=$N", "cpus_per_process"),
+        ("#SBATCH --time=240", "true\n#SBATCH --time=240", "time_limit_minutes"),
+    ],
+)
+def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> None:
+    recipe = made(LAUNCHES["asks"])
+    sources = sources_of(recipe)
+    assert any(old in one.text for one in sources)
+    found = read([Source(one.name, one.text.replace(old, new)) for one in sources]).launch
+    assert found.scheduler == "slurm"
+    assert getattr(found, field) == getattr(Launch(), field)
+
+
+def test_scripts_of_ones_own_claim_nothing() -> None:
+    """The same lines of #SBATCH over another start are no section `launch`."""
+    recipe = made(LAUNCHES["both"])
+    sources = {one.name.rpartition("/")[2]: one for one in sources_of(recipe)}
+    job = sources["job.sbatch"]
+    head = [line for line in job.text.splitlines() if line.startswith("#")]
+    started = 'srun torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d train.py "$@"'
+    own = Source(job.name, "\n".join([*head, started, ""]))
+    assert read([sources["train.py"], own]).launch == Launch()
+    other = Source(job.name, job.text.replace('bash "$LAUNCH" "$@" &', "python other.py &"))
+    assert read([sources["train.py"], other]).launch == Launch()
+    plain = sources["launch.sh"].text.replace(" --auto-resume", "")
+    assert read([sources["train.py"], Source("torch/launch.sh", plain)]).launch == Launch()

@@ -1,0 +1,76 @@
+"""Reads the section `launch` back from the job.sbatch and launch.sh that crosscast emits.
+
+Both are known by lines that only they have. What was edited afterwards says what it says now; what
+is not understood is left out. Other scripts say nothing of this section: it changes how emitted
+files start, and a script of one's own has no such files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.shell.text import ShellText
+from crosscast.recipe_launch import SLURM_NAME_PATTERN
+
+_JOB = re.compile(r"^ +LAUNCH=\$\{original%%/job\.sbatch\*\}/launch\.sh$", re.M)
+_STARTS = re.compile(r'^(?:exec )?srun .*\bbash "\$LAUNCH" "\$@"(?: &)?$', re.M)
+_DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)(?:=(\S+))?[ \t]*$", re.M)
+_THREADS = re.compile(r"^export OMP_NUM_THREADS=([1-9]\d{0,5})$", re.M)
+_REQUEUES = re.compile(r"SLURM_RESTART_COUNT:-0\} >= ([1-9]\d{0,8})\)\); then$", re.M)
+_SIGNAL = re.compile(r"B:USR1@(\d{2,5})")
+_MEMORY = re.compile(r"([1-9]\d{0,11})([MG]?)")
+_NODE = re.compile(r'^here=\$\(cd -- "\$\(dirname -- "\$\{BASH_SOURCE\[0\]\}"\)" && pwd\)$', re.M)
+_RESUMES = '"$here/train.py" --auto-resume "$@"'
+_ELASTIC = re.compile(r"^ +--rdzv-backend c10d --rdzv-endpoint ", re.M)
+_RESTARTS = re.compile(r"--max-restarts ([1-9]\d{0,8})\b")
+_COUNT = re.compile(r"[1-9]\d{0,8}")
+
+
+def tell_start(said: Said, text: ShellText) -> None:
+    """Say what an emitted job.sbatch or launch.sh means; nothing for any other script."""
+    body = text.bytes.decode("utf-8", "replace")
+    if _JOB.search(body) and _STARTS.search(body):
+        for name, value, match in _job(body):
+            _tell(said, text, name, value, match)
+    elif _NODE.search(body) and _RESUMES in body and (elastic := _ELASTIC.search(body)):
+        _tell(said, text, "rendezvous", "elastic", elastic)
+        if restarts := _RESTARTS.search(body):
+            _tell(said, text, "max_restarts", int(restarts[1]), restarts)
+
+
+def _tell(said: Said, text: ShellText, name: str, value: int | str, match: re.Match[str]) -> None:
+    at = len(match.string[: match.start()].encode())
+    place = text.span(at, at + len(match[0].encode()))
+    said.tell(f"recipe.launch.{name}", value, Setting(name=name, value=value, places=(place,)))
+
+
+def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
+    """Yield field, value and place of what a job asks for."""
+    starts = _STARTS.search(body)
+    assert starts is not None
+    yield "scheduler", "slurm", starts
+    command = re.search(r"^[ \t]*[^#\s]", body, re.M)  # SLURM reads no line after it
+    asked = {
+        one[1]: one for one in _DIRECTIVE.finditer(body, 0, command.start() if command else None)
+    }
+    for option, field in (("time", "time_limit_minutes"), ("gpus-per-node", "gpus_per_node")):
+        found = asked.get(option)
+        if found is not None and found[2] and _COUNT.fullmatch(found[2]):
+            yield field, int(found[2]), found
+    for option in ("partition", "account"):
+        found = asked.get(option)
+        if found is not None and found[2] and re.match(SLURM_NAME_PATTERN, found[2]):
+            yield option, found[2], found
+    memory = asked.get("mem")
+    if memory is not None and memory[2] and (size := _MEMORY.fullmatch(memory[2])):
+        yield "memory_mib_per_node", int(size[1]) * (1024 if size[2] == "G" else 1), memory
+    threads = _THREADS.search(body)
+    if threads is not None and "cpus-per-task" in asked:
+        yield "cpus_per_process", int(threads[1]), threads
+    requeues, signal = _REQUEUES.search(body), asked.get("signal")
+    seconds = _SIGNAL.fullmatch(signal[2] or "") if signal is not None else None
+    if requeues is not None and signal is not None and seconds is not None and "requeue" in asked:
+        yield "max_requeues", int(requeues[1]), requeues
+        yield "signal_seconds", int(seconds[1]), signal
