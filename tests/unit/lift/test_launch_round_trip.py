@@ -108,13 +108,15 @@ def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> N
 def test_scripts_of_ones_own_claim_nothing() -> None:
     """The same lines of #SBATCH over another start are no section `launch`."""
     recipe = made(LAUNCHES["both"])
-    sources = {one.name.rpartition("/")[2]: one for one in sources_of(recipe)}
-    job = sources["job.sbatch"]
+    sources = sources_of(recipe)
+    python = [one for one in sources if one.name.endswith(".py")]
+    job = next(one for one in sources if one.name.endswith("job.sbatch"))
+    start = next(one for one in sources if one.name.endswith("launch.sh"))
     head = [line for line in job.text.splitlines() if line.startswith("#")]
     started = 'srun torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d train.py "$@"'
     own = Source(job.name, "\n".join([*head, started, ""]))
-    assert read([sources["train.py"], own]).launch == Launch()
+    assert read([*python, own]).launch == Launch()
     other = Source(job.name, job.text.replace('bash "$LAUNCH" "$@" &', "python other.py &"))
-    assert read([sources["train.py"], other]).launch == Launch()
-    plain = sources["launch.sh"].text.replace(" --auto-resume", "")
-    assert read([sources["train.py"], Source("torch/launch.sh", plain)]).launch == Launch()
+    assert read([*python, other]).launch == Launch()
+    plain = Source(start.name, start.text.replace(" --auto-resume", ""))
+    assert read([*python, plain]).launch == Launch()

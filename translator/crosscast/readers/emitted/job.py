@@ -23,7 +23,8 @@ _SIGNAL = re.compile(r"B:USR1@(\d{2,5})")
 _MEMORY = re.compile(r"([1-9]\d{0,11})([MG]?)")
 _NODE = re.compile(r'^here=\$\(cd -- "\$\(dirname -- "\$\{BASH_SOURCE\[0\]\}"\)" && pwd\)$', re.M)
 _RESUMES = '"$here/train.py" --auto-resume "$@"'
-_ELASTIC = re.compile(r"^ +--rdzv-backend c10d --rdzv-endpoint ", re.M)
+_ELASTIC = re.compile(r" --rdzv-backend c10d --rdzv-endpoint | --standalone(?= )")
+"""Several nodes meet; one has nobody to meet, and only an elastic start resumes by itself."""
 _RESTARTS = re.compile(r"--max-restarts ([1-9]\d{0,8})\b")
 _COUNT = re.compile(r"[1-9]\d{0,8}")
 
@@ -52,9 +53,8 @@ def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
     assert starts is not None
     yield "scheduler", "slurm", starts
     command = re.search(r"^[ \t]*[^#\s]", body, re.M)  # SLURM reads no line after it
-    asked = {
-        one[1]: one for one in _DIRECTIVE.finditer(body, 0, command.start() if command else None)
-    }
+    end = command.start() if command else len(body)
+    asked = {one[1]: one for one in _DIRECTIVE.finditer(body, 0, end)}
     for option, field in (("time", "time_limit_minutes"), ("gpus-per-node", "gpus_per_node")):
         found = asked.get(option)
         if found is not None and found[2] and _COUNT.fullmatch(found[2]):
