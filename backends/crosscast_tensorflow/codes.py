@@ -166,10 +166,4 @@ CODES = (
         "of all nodes (HOSTS; SLURM knows them) and counts ports up from MASTER_PORT, so that "
         "nodes may share a machine.",
     ),
-    Code(
-        "CC382",
-        "half weights in several processes",
-        "With precision.mode: full TensorFlow has no several processes yet: use mode: mixed, or "
-        "one process with a larger accumulation.steps.",
-    ),
 )

@@ -164,8 +164,3 @@ def parallel_own_model(recipe: Recipe) -> bool:
 def several_nodes(recipe: Recipe) -> bool:
     """Whether the processes are on several machines."""
     return recipe.distributed.nodes > 1
-
-
-def parallel_half_weights(recipe: Recipe) -> bool:
-    """Whether several processes train half weights."""
-    return parallel(recipe) and full(recipe)

@@ -71,6 +71,7 @@ def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
     half_sums = recipe.accumulation.dtype == "compute"
     # What a strategy reduces has to stand on a device, which a read of a variable does not.
     read = "tf.identity(total)" if recipe.processes > 1 else "total.value()"
+    read_sums = f"tf.cast({read}, tf.float32)"
     half_loss = bool(recipe.half) and recipe.precision.ops.losses == "compute"
     return {
         "types": types_view(recipe),
@@ -78,7 +79,7 @@ def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
         "half_loss": half_loss,
         "loss_dtype": recipe.half if half_loss else "float32",
         "half_sums": half_sums,
-        "sum_value": "tf.cast(total, tf.float32)" if half_sums else read,
+        "sum_value": read_sums if half_sums else read,
         "sum_type": "the types of the weights" if half_sums else "float32",
         "weights": "optimizer.variables" if full else "model.trainable_variables",
         "named_weights": "weights(state)" if full else "named_parameters(state.model)",

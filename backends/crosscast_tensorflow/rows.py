@@ -274,15 +274,6 @@ ROWS = (
     Row(path="schedule", how="a formula in the script, assigned to optimizer.learning_rate"),
     Row(
         path="distributed",
-        verdict=_UNSUPPORTED,
-        how="half weights are trained in one process",
-        code="CC382",
-        evidence=Evidence.DOCUMENTED,
-        probe="none: a first try failed in Keras, and was not looked into",
-        when=when.parallel_half_weights,
-    ),
-    Row(
-        path="distributed",
         verdict=_APPROXIMATE,
         how="MultiWorkerMirroredStrategy; statistics of normalization layers are those of the "
         "first process",

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from crosscast.recipe import BertModel
+from crosscast_parity.weights import bert_weights, save
 from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
-from frameworks.script_runs import Run
+from frameworks.same_training import same_training
+from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import environment
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
@@ -26,6 +30,30 @@ PARALLEL: dict[str, Any] = {
 SGD = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9}
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 3}
 SECONDS = 280
+KERAS2 = "tensorflow@2.15"
+SCALED: dict[str, Any] = {
+    "optimizer": SGD,
+    "precision": FLOAT16,
+    # Processes multiply the loss by their number: at the edge of overflow they part.
+    "loss_scaling": DYNAMIC | {"init_scale": 1024.0},
+}
+HALF_WEIGHTS: dict[str, Any] = {"precision": FLOAT16 | {"mode": "full"}}
+HALF_SUMS = HALF_WEIGHTS | {"accumulation": {"dtype": "compute"}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A recipe for one and for two processes, and how far rounding may part them."""
+
+    sections: dict[str, Any]
+    target: str = "tensorflow"
+    rel: float = 1e-5
+    atol: float = 1e-6
+
+    @property
+    def framework(self) -> str:
+        """The package that must be installed."""
+        return "tensorflow" if self.target == "tensorflow" else "tf_keras"
 
 
 class Lab:
@@ -37,9 +65,19 @@ class Lab:
             *("--train", write_rows(folder / "train.npz", 44), "--device", "cpu"),
             *("--eval", write_rows(folder / "eval.npz", 10, seed=1), "--threads", 1),
         )
+        initial = folder / "initial.safetensors"
+        model = tiny_recipe().model
+        assert isinstance(model, BertModel)
+        save(initial, bert_weights(model, 3, 0.02))
+        self.short = ("--weights", initial, "--windows", 7)
 
-    def script(self, name: str, **sections: Any) -> Path:
-        return emit(tiny_recipe(**sections), "tensorflow", self.folder / name) / "train.py"
+    def script(self, name: str, target: str = "tensorflow", /, **sections: Any) -> Path:
+        return emit(tiny_recipe(**sections), target, self.folder / name) / "train.py"
+
+    def alone(self, script: Path, framework: str) -> Run:
+        """The run of one process."""
+        (run,) = calls(script, framework, [(script.parent / "out", (*self.flags, *self.short))])
+        return run
 
     def start(self, *command: object, **env: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -70,29 +108,31 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "sections",
-    [
-        {"optimizer": SGD, "clipping": {"kind": "global_norm", "max_norm": 0.2}},
-        {"accumulation": {"normalize_by": "token"}, "ema": {"decay": 0.5}},
-    ],
-    ids=["SGD, clipped", "AdamW, by tokens, averaged"],
-)
-def test_two_processes_train_as_one(lab: Lab, sections: dict[str, Any]) -> None:
-    one, two = lab.script("one", **sections), lab.script("two", **sections, **PARALLEL)
-    first = lab.launch(one, "first", "--windows", 1)
-    assert first.code == 0, first.stderr
-    flags = ("--weights", first.output / "model.safetensors", "--windows", 7)
-    single, double = lab.launch(one, "out", *flags), lab.launch(two, "out", *flags)
-    assert (single.code, double.code) == (0, 0), double.stderr
-    for row, other in zip(single.trace, double.trace, strict=True):
-        row["n_micro"] += row["rows"] == 12  # 4 + 2 rows on each of two
-        for key, value in row.items():
-            close = isinstance(value, float)
-            assert other[key] == (pytest.approx(value, rel=1e-5) if close else value), key
-    for name, array in single.weights.items():
-        np.testing.assert_allclose(double.weights[name], array, atol=1e-6, err_msg=name)
-    assert double.status["eval"] == pytest.approx(single.status["eval"], rel=1e-5)
+CASES: dict[str, Case] = {
+    "SGD, clipped": Case({"optimizer": SGD, "clipping": {"kind": "global_norm", "max_norm": 0.2}}),
+    "AdamW, by tokens, averaged": Case(
+        {"accumulation": {"normalize_by": "token"}, "ema": {"decay": 0.5}}
+    ),
+    "Lion": Case({"optimizer": {"name": "lion", "learning_rate": 1e-3}}),
+    "float16": Case(SCALED, rel=5e-4, atol=5e-5),
+    "Keras 2, float16": Case(SCALED, target=KERAS2, rel=5e-4, atol=5e-5),
+    "half weights": Case(SCALED | HALF_WEIGHTS, rel=5e-4, atol=5e-5),
+    "half sums": Case(SCALED | HALF_SUMS, rel=5e-4, atol=5e-5),
+    "Keras 2, half weights": Case(SCALED | HALF_WEIGHTS, target=KERAS2, rel=5e-4, atol=5e-5),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
+    case = CASES[name]
+    one = lab.script("one", case.target, **case.sections)
+    two = lab.script("two", case.target, **case.sections, **PARALLEL)
+    single = lab.alone(one, case.framework)
+    double = lab.launch(two, "out", *lab.short)
+    assert (single.code, double.code) == (0, 0), single.traceback + double.stderr
+    same_training(single, double, rel=case.rel, atol=case.atol)
+    if "loss_scaling" in case.sections:
+        assert len({row["scale"] for row in double.trace}) > 1
 
 
 def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
@@ -120,6 +160,61 @@ def test_a_script_for_two_processes_wants_two(lab: Lab) -> None:
         assert run.code == 2, run.stderr
         assert "made for 2 processes: start launch.sh" in run.stderr
         assert run.status["exit_code"] == 2
+
+
+def hasty(script: Path) -> Path:
+    """Let a script wait for the others for 3 seconds only."""
+    text = script.read_text()
+    assert text.count("START_SECONDS = 180") == 1
+    script.write_text(text.replace("START_SECONDS = 180", "START_SECONDS = 3"))
+    return script
+
+
+def tf_config(rank: int, *addresses: str) -> str:
+    task = {"type": "worker", "index": rank}
+    return json.dumps({"cluster": {"worker": addresses}, "task": task})
+
+
+def test_a_process_whose_peer_never_comes_says_so(lab: Lab) -> None:
+    script = hasty(lab.script("run", **PARALLEL))
+    held = socket.create_server(("127.0.0.1", 0))
+    taken = f"127.0.0.1:{held.getsockname()[1]}"
+    lonely = free_address(), free_address()
+    output = script.parent / "out"
+    command = (sys.executable, script, *lab.flags, "--output", output)
+    alone = lab.end(lab.start(*command, TF_CONFIG=tf_config(0, *lonely)), output)
+    words = f"failed: no process of the run came to {lonely[1]} in 3 seconds"
+    assert (alone.code, alone.status["message"]) == (1, words.removeprefix("failed: "))
+    assert words in alone.stderr
+    assert "Traceback" not in alone.stderr
+    with held:
+        busy = lab.end(lab.start(*command, TF_CONFIG=tf_config(0, taken, lonely[1])), output)
+    assert busy.code == 2
+    assert busy.status["message"].startswith(f"cannot listen on {taken}")
+
+
+def free_address() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+BUILD = "    strategy = tf.distribute.MultiWorkerMirroredStrategy()\n"
+FALL = """\
+    if process_rank():
+        os._exit(9)
+"""
+
+
+def test_launch_sh_ends_a_process_that_hears_no_signal(lab: Lab) -> None:
+    # Where the other one falls behind the meeting, TensorFlow waits for it, deaf.
+    script = lab.script("run", **PARALLEL)
+    text = script.read_text()
+    assert text.count(BUILD) == 1
+    script.write_text(text.replace(BUILD, FALL + BUILD))
+    since = time.monotonic()
+    run = lab.launch(script, "out")
+    assert run.code == 9
+    assert time.monotonic() - since < 240
 
 
 def test_wrong_data_ends_all_processes(lab: Lab) -> None:

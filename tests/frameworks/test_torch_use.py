@@ -14,6 +14,7 @@ from crosscast import scaling
 from crosscast.canonical import canonical_plan
 from crosscast.plan import UpdateScale
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
+from frameworks.same_training import same_training
 from frameworks.script_runs import Run
 from frameworks.torch_lab import DYNAMIC, SCALED, SGD, Lab
 
@@ -164,14 +165,7 @@ def test_two_processes_train_as_one(lab: Lab, sections: dict[str, Any]) -> None:
     assert double.code == 0, double.stderr
     assert sum(line.startswith("finished") for line in shown.splitlines()) == 1
     assert sum(line.startswith("window 7/") for line in shown.splitlines()) == 1
-    for row, other in zip(single.trace, double.trace, strict=True):
-        row["n_micro"] += row["rows"] == 12  # 4 + 2 rows on each of two
-        for key, value in row.items():
-            close = isinstance(value, float)
-            assert other[key] == (pytest.approx(value, rel=1e-5) if close else value), key
-    for name, array in single.weights.items():
-        np.testing.assert_allclose(double.weights[name], array, atol=1e-6, err_msg=name)
-    assert double.status["eval"] == pytest.approx(single.status["eval"], rel=1e-5)
+    same_training(single, double)
 
 
 def test_two_processes_skip_and_resume_together(lab: Lab) -> None:

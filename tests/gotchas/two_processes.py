@@ -6,41 +6,15 @@ and a sum over the weights. PyTorch is imported once; the processes are forks.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import numpy as np
 import torch
 
-WINDOWS = 4
-ROWS = 44
-
-
-def import_script(folder: Path) -> ModuleType:
-    for name in ("model", "train"):
-        spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return module
-
-
-def data() -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(0)
-    ids = rng.integers(4, 128, (ROWS, 8)).astype(np.int32)
-    ones = np.ones_like(ids)
-    return {
-        "input_ids": ids,
-        "attention_mask": ones,
-        "token_type_ids": ones * 0,
-        "labels": ids[:, 0] % 3,
-    }
+from gotchas.small_training import WINDOWS, data, import_script
 
 
 def train(folder: Path, processes: int) -> dict[str, Any]:

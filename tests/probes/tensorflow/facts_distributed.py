@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
@@ -57,6 +58,30 @@ def updates_outside() -> list[float]:
     return [float(one.numpy()) for one in weight.value.values]
 
 
+def devices() -> dict[str, bool]:
+    """Whether a sum of gradients stands on a device, read in a replica in several ways."""
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    total = tf.Variable(0.0, trainable=False)
+    found: dict[str, bool] = {}
+
+    def read() -> None:
+        ways = {
+            "value": total.value(),
+            "cast": tf.cast(total, tf.float32),
+            "identity": tf.identity(total),
+            "cast of identity": tf.cast(tf.identity(total), tf.float32),
+        }
+        found.update({name: bool(tensor.device) for name, tensor in ways.items()})
+
+    strategy.run(tf.function(read))
+    return found
+
+
+def arguments(function: Any) -> list[str]:
+    """Names of what a function of TensorFlow can be told."""
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
 if __name__ == "__main__":
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -67,4 +92,8 @@ if __name__ == "__main__":
     }
     found: dict[str, Any] = {name: after_a_step(gradients) for name, gradients in cases.items()}
     found |= {"statistics": statistics(), "outside": updates_outside()}
+    found |= {
+        "devices": devices(),
+        "strategy": arguments(tf.distribute.MultiWorkerMirroredStrategy),
+    }
     print(json.dumps(found))

@@ -46,3 +46,14 @@ def test_a_process_listens_on_all_addresses() -> None:
     """So two processes of a machine need two ports, whatever addresses they are given."""
     found = run_python(Path(__file__).with_name("facts_listening.py"), "tensorflow")
     assert found == {"a socket": [True, False], "a process": [True, True]}
+
+
+def test_what_is_read_stands_on_no_device_until_it_is_copied(steps: dict[str, Any]) -> None:
+    # A strategy cannot reduce the first two.
+    expected = {"value": False, "cast": False, "identity": True, "cast of identity": True}
+    assert steps["devices"] == expected
+
+
+def test_nobody_can_say_how_long_a_strategy_waits_for_workers(steps: dict[str, Any]) -> None:
+    # That of communication_options is for collective operations, which come later.
+    assert steps["strategy"] == ["cluster_resolver", "communication_options"]

@@ -29,15 +29,23 @@ printf -v addresses '"%s", ' "${workers[@]}"
 processes=()
 end_all() {
   kill "${processes[@]}" 2>/dev/null || true
+  await_all
+  kill -KILL "${processes[@]}" 2>/dev/null || true  # hears no other signal
   wait
+}
+await_all() {
+  for _ in {1..20}; do
+    kill -0 "${processes[@]}" 2>/dev/null || break
+    sleep 1
+  done
 }
 trap end_all EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 for ((rank = 0; rank < 8; rank++)); do
   task="{\"type\": \"worker\", \"index\": $rank}"
-  export TF_CONFIG="{\"cluster\": {\"worker\": [${addresses%, }]}, \"task\": $task}"
-  "$python" "$here/train.py" "$@" &
+  config="{\"cluster\": {\"worker\": [${addresses%, }]}, \"task\": $task}"
+  TF_CONFIG="$config" "$python" "$here/train.py" "$@" &
   processes+=("$!")
 done
 
@@ -46,10 +54,7 @@ code=0
 for _ in "${processes[@]}"; do
   wait -n || code=$?
   if ((code)); then
-    for _ in {1..20}; do
-      kill -0 "${processes[@]}" 2>/dev/null || break
-      sleep 1
-    done
+    await_all
     exit "$code"
   fi
 done

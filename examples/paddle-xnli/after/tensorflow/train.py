@@ -13,6 +13,7 @@ import math
 import os
 import re
 import signal
+import socket
 import sys
 import time
 import zipfile
@@ -47,6 +48,7 @@ TRAIN_DATA = "data/xnli-train.npz"
 EVAL_DATA = "data/xnli-dev.npz"
 OUTPUT = "runs/paddle-xnli-tensorflow"
 DTYPE_POLICY = "mixed_float16"
+START_SECONDS = 180  # for the other processes to come
 PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
 
 LEARNING_RATE = 5e-05
@@ -554,6 +556,39 @@ def process_rank() -> int:
     return cluster()[1]
 
 
+def meet() -> None:
+    """Wait for the other processes, as TensorFlow does: it hears no signal meanwhile."""
+    workers, rank = cluster()
+    until = time.monotonic() + START_SECONDS
+    with listen(workers[rank]):
+        for address in workers[:rank] + workers[rank + 1 :]:
+            while not reachable(address):
+                if time.monotonic() > until:
+                    message = f"no process of the run came to {address}"
+                    raise Stop("failed", 1, f"{message} in {START_SECONDS} seconds")
+                time.sleep(0.2)
+
+
+def listen(address: str) -> socket.socket:
+    """Let the others find this process, until TensorFlow listens there itself."""
+    host, _, port = address.rpartition(":")
+    try:
+        family = socket.getaddrinfo(host.strip("[]"), int(port))[0][0]
+        return socket.create_server(("", int(port)), family=family)
+    except (OSError, OverflowError, ValueError) as error:
+        raise Stop("failed", 2, f"cannot listen on {address}: {error}") from None
+
+
+def reachable(address: str) -> bool:
+    """Whether a process listens at an address."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
+    except (OSError, OverflowError, ValueError):
+        return False
+    return True
+
+
 def leave_processes() -> None:
     """Let the first process write its status: launch.sh ends all at once."""
     if process_rank():
@@ -610,7 +645,8 @@ def make_state(device: str) -> TrainState:
     """Build everything a run starts with."""
     keras.utils.set_random_seed(SEED)
     keras.config.set_dtype_policy(DTYPE_POLICY)  # before the layers are made
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()  # waits for the others
+    meet()
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():  # all begin with the weights of the first process
         model = build_model()
         optimizer = make_optimizer(model)
