@@ -28,6 +28,7 @@ PARALLEL: dict[str, Any] = {
     "distributed": {"strategy": "data_parallel", "processes_per_node": 2},
 }
 SGD = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9}
+LION = {"name": "lion", "learning_rate": 1e-3}
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 3}
 SECONDS = 280
 KERAS2 = "tensorflow@2.15"
@@ -49,6 +50,7 @@ class Case:
     target: str = "tensorflow"
     rel: float = 1e-5
     atol: float = 1e-6
+    free: str = "-"
 
     @property
     def framework(self) -> str:
@@ -113,7 +115,8 @@ CASES: dict[str, Case] = {
     "AdamW, by tokens, averaged": Case(
         {"accumulation": {"normalize_by": "token"}, "ema": {"decay": 0.5}}
     ),
-    "Lion": Case({"optimizer": {"name": "lion", "learning_rate": 1e-3}}),
+    # The softmax does not feel the bias of a key: Lion steps by the sign of rounding there.
+    "Lion": Case({"optimizer": LION}, free="attention.self.key.bias"),
     "float16": Case(SCALED, rel=5e-4, atol=5e-5),
     "Keras 2, float16": Case(SCALED, target=KERAS2, rel=5e-4, atol=5e-5),
     "half weights": Case(SCALED | HALF_WEIGHTS, rel=5e-4, atol=5e-5),
@@ -130,7 +133,7 @@ def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
     single = lab.alone(one, case.framework)
     double = lab.launch(two, "out", *lab.short)
     assert (single.code, double.code) == (0, 0), single.traceback + double.stderr
-    same_training(single, double, rel=case.rel, atol=case.atol)
+    same_training(single, double, rel=case.rel, atol=case.atol, free=case.free)
     if "loss_scaling" in case.sections:
         assert len({row["scale"] for row in double.trace}) > 1
 
