@@ -557,7 +557,7 @@ def process_rank() -> int:
 
 
 def meet() -> None:
-    """Wait for the other processes, as TensorFlow does: it hears no signal meanwhile."""
+    """Wait for the other processes: TensorFlow hears no signal while it does."""
     workers, rank = cluster()
     until = time.monotonic() + START_SECONDS
     with listen(workers[rank]):
