@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ def make_options(
     for name, value in counts.items():
         if value is not None and value < 1:
             raise refuse(f"{name} must be at least 1")
-    if twins < 0 or not timeout > 0 or memory < 0:
+    if twins < 0 or not timeout > 0 or not 0 <= memory < math.inf:
         raise refuse("twins and memory must be at least 0, the timeout more than 0 seconds")
     if half == "emulated" and device != "cpu":
         raise refuse("emulated half precision is for --device cpu")

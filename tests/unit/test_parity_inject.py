@@ -179,6 +179,8 @@ def refused(**options: Any) -> str:
 @pytest.mark.parametrize(
     "bad",
     [
+        {"memory": math.nan},
+        {"memory": math.inf},
         {"windows": 0},
         {"threads": 0},
         {"jobs": 0},

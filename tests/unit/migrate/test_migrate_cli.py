@@ -112,6 +112,8 @@ def test_one_target_that_cannot_say_it_stops_all(script: Path, tmp_path: Path) -
         ("--to", "torch", "-o", "OUT", "--set", "seed"),
         ("--to", "torch", "-o", "OUT", "--set", "seed=[1"),
         ("--to", "torch", "-o", "OUT", "--set", "a b=1"),
+        ("--to", "torch", "-o", "OUT", "--set", "batch.micro_batch_size.x=1"),
+        ("--to", "torch", "-o", "OUT", "--set", "batch=1"),
         ("--to", "torch,torch", "-o", "OUT"),
         ("--to", "unknown", "-o", "OUT"),
     ],

@@ -94,8 +94,9 @@ def migrate_across(
         settings: fields of the recipe that the user says, over everything else.
 
     Raises:
-        DiagnosticError: CC915 and others if there is no recipe in the sources; what
-            `compile_recipe` raises for fields that a target cannot express.
+        DiagnosticError: CC915 and others if there is no recipe in the sources; CC970 for settings
+            that are no fields; what `compile_recipe` raises for fields that a target cannot
+            express.
     """
     lifted = lift(analyse(sources, versions))
     if not lifted.fields:
@@ -159,6 +160,12 @@ def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[
             section = path.partition(".")[0]
             result = {p: one for p, one in result.items() if not p.startswith(f"{section}.")}
     said = changed(result, settings, "said with --set")
+    for path in settings:
+        for other in said:
+            short, long = sorted((path, other), key=len)
+            if long.startswith(f"{short}."):
+                message = f"--set {path}: {short} cannot have both a value and the field {long}"
+                raise DiagnosticError(Diagnostic(code="CC970", message=message))
     return {p: replace(one, how="source") if p in settings else one for p, one in said.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -106,7 +107,7 @@ def _command(demand: Demand) -> tuple[Path, str, tuple[str, ...]]:
     def refuse(message: str, hint: str = "") -> DiagnosticError:
         return DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
 
-    if demand.updates < 1 or not demand.timeout > 0 or demand.memory < 0:
+    if demand.updates < 1 or not demand.timeout > 0 or not 0 <= demand.memory < math.inf:
         raise refuse("--updates is at least 1, --timeout more than 0 seconds, --memory at least 0")
     try:
         words = shlex.split(demand.command)
