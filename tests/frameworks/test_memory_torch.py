@@ -140,10 +140,14 @@ def test_a_model_of_ones_own_is_traced(tmp_path: Path) -> None:
     assert traced.frozen_bytes == 4 * 110
     assert traced.sequence_length == 32
     torch, limits = find_target("torch"), {"input_ids": 500, "token_type_ids": 2, "labels": 3}
+    errors = {}
     for rows in (1, 6, 16, 64):  # the traces have 2, 4 and 8 rows
         found = estimate(own(rows), torch, device="cpu", traced=traced).peak_bytes
         run = measure(own(rows), "torch", sys.executable, folder=tmp_path, limits=limits)
-        assert abs(found / run.peak_bytes - 1) <= MEDIAN, (rows, found, run)
+        errors[rows] = found / run.peak_bytes - 1
+    # For one row PyTorch has kernels that keep less: the estimate is too high.
+    assert 0 < errors.pop(1) <= WORST
+    assert max(map(abs, errors.values())) <= MEDIAN, errors
 
 
 def test_the_command_traces_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +162,8 @@ def build_model():
 """,
         ),
     )
-    text = OWN | {"batch": "{micro_batch_size: 64, global_batch_size: 64}"}
+    batch = "{micro_batch_size: 64, global_batch_size: 64}"
+    text = OWN | {"batch": batch, "accumulation": "{steps: 1}"}
     (tmp_path / "recipe.yaml").write_text(text_of(**text))
     monkeypatch.chdir(tmp_path)
     words = ["plan", "recipe.yaml", "--to", "torch", "--memory", "40MiB", "--trace", "--json"]
