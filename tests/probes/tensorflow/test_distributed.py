@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,9 @@ def test_what_is_read_stands_on_no_device_until_it_is_copied(steps: dict[str, An
 def test_nobody_can_say_how_long_a_strategy_waits_for_workers(steps: dict[str, Any]) -> None:
     # That of communication_options is for collective operations, which come later.
     assert steps["strategy"] == ["cluster_resolver", "communication_options"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere SIGTERM ends a process at once")
+def test_a_strategy_takes_sigterm_until_it_is_given_back() -> None:
+    found = run_python(Path(__file__).with_name("facts_signals.py"), "tensorflow")
+    assert found == {"with a strategy": False, "given back": True}

@@ -647,6 +647,8 @@ def make_state(device: str) -> TrainState:
     keras.config.set_dtype_policy(DTYPE_POLICY)  # before the layers are made
     meet()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    # TensorFlow has taken SIGTERM for itself: give it back.
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
     with strategy.scope():  # all begin with the weights of the first process
         model = build_model()
         optimizer = make_optimizer(model)
