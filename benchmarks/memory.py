@@ -42,7 +42,11 @@ PRECISIONS = {
     "float16": "{mode: mixed, compute_dtype: float16}",
 }
 SIZES = (("mini", 4, 128), ("small", 4, 64), ("mini", 16, 64), ("small", 8, 128))
-HALVES = {"torch": tuple(PRECISIONS), "paddle": ("float32",)}
+HALVES = {
+    "torch": tuple(PRECISIONS),
+    "paddle": ("float32",),
+    "tensorflow": tuple(PRECISIONS),
+}
 """On a CPU, Paddle has no half precision."""
 ESTIMATORS = ("crosscast", "simple formula", "accelerate", "16 bytes", "DeepSpeed", "Korthikanti")
 ACCELERATE = """

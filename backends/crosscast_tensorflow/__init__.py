@@ -9,9 +9,11 @@ from crosscast.capability import Row
 from crosscast.codes import Code
 from crosscast.defaults import Defaults
 from crosscast.emit import template_root
+from crosscast.memory.records import Device, TracedModel
 from crosscast.recipe import Recipe, Section
 from crosscast.target import Dialect, Form, Lowered
 from crosscast_tensorflow import lower as lowering
+from crosscast_tensorflow import memory
 from crosscast_tensorflow.codes import CODES
 from crosscast_tensorflow.defaults import DEFAULTS
 from crosscast_tensorflow.dialects import DIALECTS
@@ -38,6 +40,12 @@ class TensorflowBackend:
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
         return lowering.lower(recipe, dialect, self.templates, form)
+
+    def rehearse(
+        self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
+    ) -> memory.TensorflowRehearsal | None:
+        """Return what a window of the emitted script allocates; None if that is not modelled."""
+        return memory.rehearse(recipe, device) if memory.modelled(recipe, dialect) else None
 
 
 BACKEND = TensorflowBackend()

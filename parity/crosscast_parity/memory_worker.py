@@ -63,7 +63,7 @@ def measure(
 
     Args:
         recipe: For one process.
-        framework: `torch` or `paddle`.
+        framework: `torch`, `tensorflow` or `paddle`.
         python: The interpreter that has the framework.
         device: Where it runs.
         windows: How many; moments exist from the second one on.

@@ -117,6 +117,26 @@ def test_answers_are_recipes_that_compile(recipe: str, tmp_path: Path) -> None:
     assert plan(*words, "-o", tmp_path / "out", "--force").exit_code == 0
 
 
+def test_answers_for_another_framework_are_recipes_of_it(recipe: str, tmp_path: Path) -> None:
+    Path(recipe).write_text(f"{RECIPE}clipping: {{kind: global_norm, max_norm: 1.0}}\n")
+    words = (recipe, "--to", "tensorflow", "--allow", "precision", "-o", tmp_path / "answers")
+    (target,) = told(*words, "--memory", "300MiB")["targets"]
+    assert target["now"]["fits"]
+    files = [one["file"] for one in target["answers"]]
+    found = [load(file) for file in files]
+    assert {one.activation_checkpointing for one in found} == {False, True}
+    assert {one.batch.micro_batch_size * one.accumulation.steps for one in found} == {16}
+    for one in found:
+        compile_recipe(one, ["tensorflow"])
+    assert plan(recipe, "--to", "tensorflow", "--memory", "1MiB").exit_code == 1
+
+
+def test_a_step_that_is_not_modelled_has_no_estimate(recipe: str) -> None:
+    found = plan(recipe, "--to", "tensorflow", "--memory", "16GiB")  # no clipping
+    assert found.exit_code == 1
+    assert "CC451" in found.stderr
+
+
 def test_more_targets(recipe: str) -> None:
     found = told(recipe, "--to", "torch,torch@2.1", "--memory", "16GiB")
     assert [one["target"] for one in found["targets"]] == ["torch", "torch@2.1"]

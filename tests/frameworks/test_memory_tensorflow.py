@@ -1,0 +1,51 @@
+"""Predicted against measured peak memory of emitted TensorFlow scripts, on a CPU."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from crosscast.memory.estimate import estimate
+from crosscast.target import find_target
+from crosscast_parity.memory_worker import measure
+from recipe_texts import FLOAT16, recipe_of
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+
+WORST = 0.1
+SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 0.1}"
+BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "phase"),
+    [
+        ({"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}"}, "backward"),
+        (
+            {
+                "model": SMALL_TABLE,
+                "batch": "{micro_batch_size: 32}",
+                "precision": BFLOAT16,
+                "activation_checkpointing": "true",
+            },
+            "backward",
+        ),
+        (
+            {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}", "precision": FLOAT16},
+            "backward",
+        ),
+        ({"batch": "{micro_batch_size: 2}"}, "step"),
+    ],
+    ids=["activations", "checkpointing", "float16", "table"],
+)
+def test_peaks_are_predicted(fields: dict[str, str], phase: str) -> None:
+    recipe = recipe_of(
+        data="{source: synthetic, sequence_length: 64}",
+        clipping="{kind: global_norm, max_norm: 1.0}",
+        **fields,
+    )
+    predicted = estimate(recipe, find_target("tensorflow"), device="cpu")
+    measured = measure(recipe, "tensorflow", sys.executable).peak_bytes
+    assert predicted.peak_phase == phase
+    assert abs(predicted.peak_bytes / measured - 1) <= WORST
