@@ -225,10 +225,7 @@ def _is_kernel(name: str) -> bool:
 
 
 def modelled(recipe: Recipe, dialect: Dialect) -> bool:
-    """Whether the model covers a recipe: what was measured, and what differs in sizes only.
-
-    Without clipping nothing in the step waits for the norm, and its peak is another.
-    """
+    """Whether the model covers a recipe: what was measured, and what differs in sizes only."""
     own = TensorflowOverrides.model_validate(recipe.overrides.get("tensorflow", {}))
     chosen = recipe.precision.ops
     return (
@@ -238,7 +235,7 @@ def modelled(recipe: Recipe, dialect: Dialect) -> bool:
         and recipe.precision.mode != "full"
         and (chosen.pointwise, chosen.reductions, chosen.embeddings) == ("float32",) * 3
         and recipe.optimizer.name in OPTIMIZERS
-        and recipe.clipping.kind == "global_norm"
+        and recipe.clipping.kind in ("none", "global_norm")
         and recipe.ema.decay is None
         and recipe.processes == 1
     )
@@ -291,7 +288,9 @@ def _micro_batch(done: TensorflowRehearsal, bert: GraphBert) -> None:
 def _step(tape: Tape, weights: Mapping[str, Weight], tables: list[Weight]) -> None:
     """`window_step`: products of the moments wait for nothing, and all of them are made first.
 
-    Sums of embeddings are copied when they are read, and when zeros are assigned to them.
+    Sums of embeddings are copied when they are read, and when zeros are assigned to them. Without
+    clipping nothing waits for the norm, and some parameters are done before others begin: the
+    estimate is too high.
     """
     tape.phase = "step"
     every = sum(weight.count for weight in weights.values())

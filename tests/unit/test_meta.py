@@ -126,6 +126,7 @@ def test_programs_for_frameworks_are_where_they_are_sought() -> None:
         for one in ("torch", "tensorflow", "paddle")
     } | {"on_cpu_paddle", "updates_torch", "updates_tensorflow", "keras_tensorflow"} | {
         "allocations_torch",
+        "allocations_tensorflow",
         "allocations_paddle",
         "trace_torch",
     }

@@ -128,7 +128,7 @@ REFUSED = {
     "half-weights": {"precision": "{mode: full, compute_dtype: bfloat16}"},
     "half-gelu": {"precision": "{mode: mixed, compute_dtype: bfloat16, ops: {pointwise: compute}}"},
     "lamb": {"optimizer": "{name: lamb, learning_rate: 1e-3}"},
-    "no-clipping": {"clipping": "{kind: none}"},
+    "norm-each": {"clipping": "{kind: per_param_norm, max_norm: 1.0}"},
     "average": {"ema": "{decay: 0.9}"},
     "processes": {"distributed": "{strategy: data_parallel, processes_per_node: 2}"},
     "xla": {"overrides": "{tensorflow: {jit_compile: true}}"},
