@@ -36,6 +36,7 @@ class TensorflowBackend:
     defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = TensorflowOverrides
     templates: Path = TEMPLATES
+    traces_models: bool = False
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
