@@ -13,7 +13,8 @@ from recipe_texts import FLOAT16, recipe_of
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
 
-WORST = 0.1
+WORST, RECOMPUTED = 0.1, 0.25
+"""The executor may run parts of a layer again while another one still lives (docs/memory.md)."""
 SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 0.1}"
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
 
@@ -48,4 +49,6 @@ def test_peaks_are_predicted(fields: dict[str, str], phase: str) -> None:
     predicted = estimate(recipe, find_target("tensorflow"), device="cpu")
     measured = measure(recipe, "tensorflow", sys.executable).peak_bytes
     assert predicted.peak_phase == phase
-    assert abs(predicted.peak_bytes / measured - 1) <= WORST
+    bound = RECOMPUTED if recipe.activation_checkpointing else WORST
+    assert abs(predicted.peak_bytes / measured - 1) <= bound
+    assert predicted.total >= measured
