@@ -27,6 +27,8 @@ BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
 FLOAT32 = "{mode: none, compute_dtype: float32}"
 FULL = "{mode: full, compute_dtype: bfloat16}"
 OPS = "{mode: mixed, compute_dtype: bfloat16, ops: {pointwise: compute, losses: compute}}"
+MOMENTUM = "{name: sgd, learning_rate: 1e-3, momentum: 0.9, rate_in_momentum: true}"
+NESTEROV = MOMENTUM.replace("}", ", nesterov: true}")
 MEDIAN, WORST = 0.05, 0.15
 NET = """
 import torch
@@ -98,11 +100,13 @@ def test_peaks_of_bert_are_predicted() -> None:
         recipe("tiny", 32, 64, FULL),
         recipe("tiny", 16, 64, OPS, again=True),
         recipe("tiny", 2, 32, optimizer="{name: lamb, learning_rate: 1e-3}"),
+        recipe("tiny", 2, 32, optimizer=MOMENTUM),
+        recipe("tiny", 2, 32, optimizer=NESTEROV),
         recipe("tiny", 2, 32, optimizer="{name: adafactor, learning_rate: 1e-3}"),
         recipe("tiny", 1, 128, accumulation="{steps: 1}", ema="{decay: 0.9}"),
         recipe("tiny", 2, 32, overrides="{torch: {fused_optimizer: false}}"),
     ],
-    ids=["full", "ops", "lamb", "adafactor", "one-row", "unfused"],
+    ids=["full", "ops", "lamb", "momentum", "nesterov", "adafactor", "one-row", "unfused"],
 )
 def test_peaks_of_other_recipes_are_predicted(of: Recipe) -> None:
     assert abs(error(of)) <= MEDIAN
