@@ -72,6 +72,42 @@ def test_mixed_precision_without_a_half_operation_is_float32(target: str) -> Non
         assert compared(recipe, read_back(sources), target) == {}
 
 
+DENSE = (
+    "{mode: mixed, compute_dtype: float16, ops: {matmul: compute, pointwise: float32, "
+    "reductions: float32, embeddings: float32, losses: float32}}"
+)
+"""All that fleet computes in half; few of the recipes that are drawn say just that."""
+
+
+def adamw(no_decay: str) -> str:
+    return f"{{name: adamw, learning_rate: 1.0e-3, weight_decay: 0.1, no_decay: {no_decay}}}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"optimizer": adamw("[layer_norm]")},
+        {"optimizer": adamw("[bias, embedding]")},
+        {"optimizer": adamw("[]")},
+        {"loss_scaling": "{mode: static, scale: 1.0}"},
+        {"loss_scaling": "{mode: none}"},
+        {"loss_scaling": "{mode: none}", "precision": "{mode: none}"},
+        {"schedule": "{name: linear, total_steps: 10, tick: attempt}"},
+    ],
+    ids=str,
+)
+def test_a_script_for_fleet_is_read_back(changes: dict[str, str]) -> None:
+    from recipe_texts import recipe_of
+
+    scaling = "{mode: static, scale: 8.0}"
+    fields = {"precision": DENSE, "loss_scaling": scaling, "optimizer": adamw("[bias, layer_norm]")}
+    recipe = recipe_of(**(fields | changes))
+    sources = emitted(recipe, "paddle@fleet")
+    assert sources is not None
+    assert compared(recipe, read_back(sources), "paddle@fleet") == {}
+
+
 @pytest.mark.parametrize("losses", ["compute", "float32"])
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "tensorflow@2.10", "paddle"])
 def test_a_scaled_loss_is_one_of_float16_though_nothing_is_computed_in_it(

@@ -91,7 +91,7 @@ def schedule(script: Script) -> Iterator[Fact]:
         yield script.fact("schedule.decay_from", "start" if start else "warmup_end", here)
         yield from script.constant("schedule.end_lr", "END_LEARNING_RATE")
         yield from script.constant("schedule.power", "POWER")
-    called = re.search(r"learning_rate\(state\.(\w+)\)", script.all_text())
+    called = re.search(r"(?:learning_rate|rate\.step)\(state\.(\w+)\)", script.all_text())
     if called:
         tick = "update" if called.group(1) == "updates" else "attempt"
         yield script.fact("schedule.tick", tick, "train_window")

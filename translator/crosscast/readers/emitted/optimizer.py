@@ -19,7 +19,7 @@ _CLASSES = (
 """What the function that makes the optimizer calls, and the name in a recipe."""
 _NUMBERED = ("adam", "adamw", "lamb")
 _ROLES = {
-    "bias": ("'bias'",),
+    "bias": ("'bias'", "'.bias'"),
     "layer_norm": ("LayerNorm", "'gamma'"),
     "embedding": ("nn.Embedding", "'embeddings'", "_embeddings.weight"),
 }
@@ -50,7 +50,8 @@ def optimizer(script: Script) -> Iterator[Fact]:
         yield from _corrections(script, name, body)
     if name == "lamb":
         yield script.fact("optimizer.always_adapt", _always_adapts(script, body), here)
-    yield script.fact("optimizer.no_decay", list(_without(script.text("decays"))), "decays", here)
+    without = script.text("decays") or repr(constants.get("NO_DECAY", ""))
+    yield script.fact("optimizer.no_decay", list(_without(without)), "decays", "NO_DECAY", here)
     yield from _groups(script)
 
 

@@ -19,6 +19,7 @@ _CASTS = (
     r"autocast\([^()]*dtype=torch\.(float16|bfloat16)",
     r"auto_cast\([^()]*dtype='(float16|bfloat16)'",
     r"auto_cast\(()",
+    r"strategy\.amp = True()",
     r"\.to\(torch\.(float16|bfloat16)\)",
     r"tf\.cast\(\w+(?:\(.*\))?, tf\.(float16|bfloat16)\)",
     r"mixed_(float16|bfloat16)'",
