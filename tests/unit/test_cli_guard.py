@@ -29,9 +29,13 @@ def test_interruption_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) 
 
 
 WAITS = """
-import sys, tempfile, time
+import signal, sys, tempfile, time
 
 from crosscast import cli_guard
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may themselves run under nohup
 
 def command():
     with tempfile.TemporaryDirectory() as folder:
