@@ -67,7 +67,7 @@ def say(text: str) -> None:
 def cluster() -> Iterator[Mapping[str, str]]:
     if missing():
         pytest.skip(f"SLURM is not installed: no {', '.join(missing())}")
-    pytest.importorskip("submitit")
+    require("submitit")
     require("torch")
     require("paddle")
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:  # short: sockets lie in it
