@@ -10,58 +10,28 @@ from hypothesis import strategies as st
 
 from crosscast.bert_shapes import bert_shapes
 from crosscast.diagnostics import DiagnosticError
-from crosscast.memory.estimate import estimate
-from crosscast.memory.records import COMPONENTS, PHASES, Device, Estimate
+from crosscast.memory.records import Device, Estimate
 from crosscast.recipe import BertModel, Recipe
-from crosscast.target import find_target
+from memory_recipes import DEVICES, adds_up, estimated, part, sized, small_berts
 from recipe_texts import FLOAT16, recipe_of
 
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
 PRECISIONS = ("{mode: none, compute_dtype: float32}", BFLOAT16, FLOAT16)
 CLIP = "{kind: global_norm, max_norm: 1.0}"
-DEVICES: st.SearchStrategy[Device] = st.sampled_from(("cpu", "cuda"))
 
 
 def of(recipe: Recipe, device: Device = "cpu", target: str = "tensorflow") -> Estimate:
-    return estimate(recipe, find_target(target), device=device)
+    return estimated(recipe, target, device)
 
 
-def part(found: Estimate, name: str) -> int:
-    return sum(one.bytes for one in found.components if one.name == name)
+def berts() -> st.SearchStrategy[dict[str, str]]:
+    return small_berts({"precision": PRECISIONS, "clipping": (CLIP,)})
 
 
 def sizes(recipe: Recipe) -> dict[str, int]:
     """Bytes of every parameter, by name."""
     assert isinstance(recipe.model, BertModel)
     return {name: 4 * prod(shape) for name, shape in bert_shapes(recipe.model).items()}
-
-
-@st.composite
-def berts(draw: st.DrawFn) -> dict[str, str]:
-    heads = draw(st.integers(1, 4))
-    model = {
-        "kind": "bert",
-        "layers": draw(st.integers(1, 3)),
-        "hidden_size": heads * draw(st.integers(1, 16)),
-        "attention_heads": heads,
-        "intermediate_size": draw(st.integers(1, 64)),
-        "vocab_size": draw(st.integers(200, 500)),
-        "labels": 3,
-        "dropout": draw(st.sampled_from((0.0, 0.1))),
-    }
-    return {
-        "model": "{" + ", ".join(f"{name}: {value}" for name, value in model.items()) + "}",
-        "precision": draw(st.sampled_from(PRECISIONS)),
-        "clipping": CLIP,
-        "accumulation": f"{{steps: {draw(st.integers(1, 3))}}}",
-        "data": f"{{source: synthetic, sequence_length: {draw(st.integers(9, 64))}}}",
-    }
-
-
-def sized(fields: dict[str, str], rows: int, checkpointing: bool = False) -> Recipe:
-    batch = f"{{micro_batch_size: {rows}}}"
-    flag = str(checkpointing).lower()
-    return recipe_of(**fields | {"batch": batch, "activation_checkpointing": flag})
 
 
 @settings(max_examples=30, deadline=None)
@@ -71,12 +41,7 @@ def test_components_are_what_the_peak_consists_of(
 ) -> None:
     recipe = sized(fields, rows, checkpointing)
     found = of(recipe, device)
-    assert sum(one.bytes for one in found.components) == found.peak_bytes
-    assert all(one.bytes > 0 for one in found.components)
-    names = [one.name for one in found.components]
-    assert names == [name for name in COMPONENTS if name in names]
-    assert found.peak_phase in PHASES
-    assert 0 < found.fixed_bytes <= found.forward_bytes <= found.peak_bytes < found.total
+    adds_up(found)
     every = sum(sizes(recipe).values())
     assert (part(found, "parameters"), part(found, "optimizer")) == (every, 2 * every)
 
