@@ -57,60 +57,54 @@ REDUCE = {
         "            paddle.distributed.all_reduce(p.grad)\n"
         "            p.grad.multiply_(paddle.to_tensor(1.0 / PROCESSES))\n"
     ),
+    "tensorflow": (
+        "    add = state.strategy.reduce\n"
+        "    gradients = [add('SUM', g, axis=None) / PROCESSES for g in gradients]\n"
+    ),
 }
-COUNTS = {
-    "torch": "    torch.distributed.all_reduce(totals)\n",
-    "paddle": "    paddle.distributed.all_reduce(totals)\n",
+ALONE: Edits = [(NO_SYNC, "with model.no_sync():")]
+"""Gradients are not reduced."""
+ALONE_IN_TENSORFLOW: Edits = [("return means[:-1], means[-1]", "return gradients, means[-1]")]
+NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
+SHARED: dict[str, Edits] = {
+    "sum": [("rows / PROCESSES", "rows / PROCESSES / PROCESSES")],
+    "rows given twice": [("chosen[process_rank() :: PROCESSES]", "chosen")],
 }
-
-
-def bugs(framework: str) -> dict[str, tuple[str, Edits, str, str]]:
-    """By name: the scene, what is replaced in train.py, a check that fails, the likely cause."""
-    reduce = REDUCE[framework]
-    return {
-        "sum": (
-            "plain",
-            [("(rows / PROCESSES)", "(rows / PROCESSES / PROCESSES)")],
-            "gradient norm",
-            "gradients are summed over the 2 processes",
-        ),
-        "divided twice": (
-            "plain",
-            [("(rows / PROCESSES)", "rows")],
-            "loss",
-            "gradients are divided twice over the 2 processes",
-        ),
-        "rows given twice": (
-            "plain",
-            [("chosen[process_rank() :: PROCESSES]", "chosen")],
-            "data",
-            "several processes are given the same rows",
-        ),
-        "counts of one process": (
-            "plain",
-            [(COUNTS[framework], ""), ("(rows / PROCESSES)", "rows")],
-            "rows",
-            "what a process tells of a window is its own",
-        ),
-        "not reduced": (
-            "plain",
-            [(NO_SYNC, "with model.no_sync():")],
-            "processes hold the same state",
-            "gradients are not reduced",
-        ),
-        "clipped before the reduction": (
-            "plain",
-            [(NO_SYNC, "with model.no_sync():"), (STEP, reduce + STEP)],
-            "gradient norm",
-            "norm and clipping come before",
-        ),
-        "each process looks by itself": (
-            "overflow",
-            [(NO_SYNC, "with model.no_sync():"), (UNSCALE, UNSCALE + reduce)],
-            "processes agree on the trace",
-            "each process looks for inf and nan by itself",
-        ),
-    }
+BUGS: dict[str, dict[str, Edits]] = {
+    "torch": SHARED
+    | {
+        "divided twice": [("(rows / PROCESSES)", "rows")],
+        "counts of one process": [
+            ("    torch.distributed.all_reduce(totals)\n", ""),
+            ("(rows / PROCESSES)", "rows"),
+        ],
+        "not reduced": ALONE,
+        "clipped before the reduction": [*ALONE, (STEP, REDUCE["torch"] + STEP)],
+        "each process looks by itself": [*ALONE, (UNSCALE, UNSCALE + REDUCE["torch"])],
+    },
+    "paddle": SHARED
+    | {"each process looks by itself": [*ALONE, (UNSCALE, UNSCALE + REDUCE["paddle"])]},
+    "tensorflow": SHARED
+    | {
+        "not reduced": ALONE_IN_TENSORFLOW,
+        "each process looks by itself": [*ALONE_IN_TENSORFLOW, (NORM, REDUCE["tensorflow"] + NORM)],
+    },
+}
+"""By framework and name: what is replaced in train.py."""
+SHOWS = {
+    "sum": ("plain", "gradient norm", "gradients are summed over the 2 processes"),
+    "divided twice": ("plain", "loss", "gradients are divided twice over the 2 processes"),
+    "rows given twice": ("plain", "data", "several processes are given the same rows"),
+    "counts of one process": ("plain", "rows", "what a process tells of a window is its own"),
+    "not reduced": ("plain", "processes hold the same state", "gradients are not reduced"),
+    "clipped before the reduction": ("plain", "gradient norm", "norm and clipping come before"),
+    "each process looks by itself": (
+        "overflow",
+        "processes agree on the trace",
+        "each process looks for inf and nan by itself",
+    ),
+}
+"""By name of a bug: the scene, a check that fails, the likely cause."""
 
 
 WAITING = f"    if not loss.isfinite():\n        torch.distributed.recv(totals, 0)\n{UNSCALE}"
@@ -133,23 +127,35 @@ def paddle_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(tmp_path_factory.mktemp("paddle"), recipe_of({}), "paddle")
 
 
+@pytest.fixture(scope="module")
+def tensorflow_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    require("tensorflow")
+    return Bench(tmp_path_factory.mktemp("tensorflow"), recipe_of({}), "tensorflow")
+
+
 def found(bench: Bench, framework: str, name: str) -> None:
-    scene, edits, check, cause = bugs(framework)[name]
-    report = bench.run(name.replace(" ", "-"), getattr(bench, scene), edits)
+    scene, check, cause = SHOWS[name]
+    report = bench.run(name.replace(" ", "-"), getattr(bench, scene), BUGS[framework][name])
     assert check in {one.name for one in report.failed}, report
     assert report.cause.startswith(cause), report
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("name", bugs("torch"))
+@pytest.mark.parametrize("name", BUGS["torch"])
 def test_a_bug_in_a_script_of_torch_is_found(torch_bench: Bench, name: str) -> None:
     found(torch_bench, "torch", name)
 
 
 @pytest.mark.paddle
-@pytest.mark.parametrize("name", ["sum", "rows given twice", "each process looks by itself"])
+@pytest.mark.parametrize("name", BUGS["paddle"])
 def test_a_bug_in_a_script_of_paddle_is_found(paddle_bench: Bench, name: str) -> None:
     found(paddle_bench, "paddle", name)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", BUGS["tensorflow"])
+def test_a_bug_in_a_script_of_tensorflow_is_found(tensorflow_bench: Bench, name: str) -> None:
+    found(tensorflow_bench, "tensorflow", name)
 
 
 @pytest.mark.torch
@@ -183,11 +189,19 @@ def test_correct_scripts_of_paddle_are_equal(tmp_path: Path, name: str) -> None:
     silent(Bench(tmp_path, recipe_of(RECIPES[name]), "paddle"))
 
 
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ["labels, values, SGD", "half weights, means of micro-batches"])
+def test_correct_scripts_of_tensorflow_are_equal(tmp_path: Path, name: str) -> None:
+    require("tensorflow")
+    silent(Bench(tmp_path, recipe_of(RECIPES[name]), "tensorflow"))
+
+
 @pytest.mark.parametrize(
     "framework",
     [
         pytest.param("torch", marks=pytest.mark.torch),
         pytest.param("paddle", marks=pytest.mark.paddle),
+        pytest.param("tensorflow", marks=pytest.mark.tensorflow),
     ],
 )
 def test_the_command(tmp_path: Path, framework: str, capsys: pytest.CaptureFixture[str]) -> None:
