@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import strategies as st
 
@@ -61,3 +61,13 @@ def sized(fields: Mapping[str, str], rows: int, checkpointing: bool = False) -> 
     batch = f"{{micro_batch_size: {rows}}}"
     flag = str(checkpointing).lower()
     return recipe_of(**{**fields, "batch": batch, "activation_checkpointing": flag})
+
+
+def grows(
+    peak: Callable[[Recipe], int], fields: dict[str, str], rows: int, more: int, checkpointing: bool
+) -> None:
+    """Assert that neither more rows nor longer ones need less."""
+    here = peak(sized(fields, rows, checkpointing))
+    assert peak(sized(fields, rows + more, checkpointing)) >= here
+    longer = fields | {"data": "{source: synthetic, sequence_length: 70}"}
+    assert peak(sized(longer, rows, checkpointing)) >= here

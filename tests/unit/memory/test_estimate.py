@@ -21,7 +21,7 @@ from crosscast.memory.records import (
 from crosscast.memory.simple import simple_formula
 from crosscast.recipe import BertModel, Recipe
 from crosscast.target import find_target
-from memory_recipes import DEVICES, adds_up, estimated, part, sized, small_berts
+from memory_recipes import DEVICES, adds_up, estimated, grows, part, sized, small_berts
 from recipe_texts import FLOAT16, recipe_of
 
 PRECISIONS = (
@@ -81,10 +81,7 @@ def test_parameters_are_exact(fields: dict[str, str], device: Device) -> None:
 def test_more_rows_or_tokens_need_no_less(
     fields: dict[str, str], rows: int, more: int, device: Device, checkpointing: bool
 ) -> None:
-    here = of(sized(fields, rows, checkpointing), device)
-    assert of(sized(fields, rows + more, checkpointing), device).peak_bytes >= here.peak_bytes
-    longer = fields | {"data": "{source: synthetic, sequence_length: 70}"}
-    assert of(sized(longer, rows, checkpointing), device).peak_bytes >= here.peak_bytes
+    grows(lambda one: of(one, device).peak_bytes, fields, rows, more, checkpointing)
 
 
 @settings(max_examples=60, deadline=None)

@@ -12,7 +12,7 @@ from crosscast.bert_shapes import bert_shapes
 from crosscast.diagnostics import DiagnosticError
 from crosscast.memory.records import Device, Estimate
 from crosscast.recipe import BertModel, Recipe
-from memory_recipes import DEVICES, adds_up, estimated, part, sized, small_berts
+from memory_recipes import DEVICES, adds_up, estimated, grows, part, sized, small_berts
 from recipe_texts import FLOAT16, recipe_of
 
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
@@ -51,10 +51,7 @@ def test_components_are_what_the_peak_consists_of(
 def test_more_rows_or_tokens_need_no_less(
     fields: dict[str, str], rows: int, more: int, device: Device, checkpointing: bool
 ) -> None:
-    here = of(sized(fields, rows, checkpointing), device)
-    assert of(sized(fields, rows + more, checkpointing), device).peak_bytes >= here.peak_bytes
-    longer = fields | {"data": "{source: synthetic, sequence_length: 70}"}
-    assert of(sized(longer, rows, checkpointing), device).peak_bytes >= here.peak_bytes
+    grows(lambda one: of(one, device).peak_bytes, fields, rows, more, checkpointing)
 
 
 @settings(max_examples=30, deadline=None)
