@@ -17,7 +17,7 @@ from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import TESTS, interpreter, older, require
 from side_by_side import Bench
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 PEERS = TESTS.parent / "benchmarks" / "migrate_peers" / "inputs"
 LOOP = """\

@@ -13,7 +13,7 @@ from crosscast.migrate.registry import codemods_to
 from crosscast.source import Source
 from frameworks.subprocesses import require, run_python
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 HERE = Path(__file__).parent
 EXAMPLES = {

@@ -18,7 +18,7 @@ import pytest
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.timeout(900)]
 
 TWO_NODES: dict[str, Any] = {
     "distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 1}

@@ -11,7 +11,7 @@ from crosscast.target import find_target
 from crosscast_parity.memory_worker import measure
 from recipe_texts import recipe_of
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 0.1}"
 

@@ -11,7 +11,7 @@ from crosscast.target import find_target
 from crosscast_parity.memory_worker import measure
 from recipe_texts import FLOAT16, recipe_of
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 WORST, RECOMPUTED = 0.1, 0.25
 """The executor may run parts of a layer again while another one still lives (docs/memory.md)."""

@@ -70,7 +70,6 @@ def outcomes(proof: Proof) -> list[str]:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) -> None:
     proof = proof_of(migration_sources.TORCH, "torch", tmp_path, AVERAGES_MOVE_ON_A_SKIP)
     assert proof.outcome == "different"
@@ -81,7 +80,6 @@ def test_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) ->
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_what_goes_wrong_after_the_recorded_windows_only_the_toy_sees(tmp_path: Path) -> None:
     """Of the runs with a BERT a few windows are recorded; of those on the toy every one is."""
     proof = proof_of(migration_sources.TORCH, "torch", tmp_path, VECTORS_ARE_NOT_CLEARED_LATER)
@@ -91,7 +89,6 @@ def test_what_goes_wrong_after_the_recorded_windows_only_the_toy_sees(tmp_path: 
 
 
 @pytest.mark.tensorflow
-@pytest.mark.slow
 def test_a_weight_that_nothing_looks_at_only_the_toy_sees(tmp_path: Path) -> None:
     """An overflow that a loss makes is in all gradients; on the toy it is in one."""
     change = ONE_WEIGHT_IS_NOT_LOOKED_AT
@@ -102,7 +99,6 @@ def test_a_weight_that_nothing_looks_at_only_the_toy_sees(tmp_path: Path) -> Non
 
 
 @pytest.mark.paddle
-@pytest.mark.slow
 def test_paddle_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) -> None:
     proof = proof_of(migration_sources.TORCH, "paddle", tmp_path, AVERAGES_MOVE_ON_A_SKIP)
     assert proof.outcome == "different"

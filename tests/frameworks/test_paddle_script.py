@@ -18,7 +18,7 @@ from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished, same
 from frameworks.script_runs import Run
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 ROW = ["window", "n_micro", "rows", "loss", "lr", "grad_norm", "scale", "skipped", "updates"]
 DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}

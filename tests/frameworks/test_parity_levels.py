@@ -16,7 +16,7 @@ from crosscast_parity.records import ParityReport
 from frameworks.subprocesses import require
 
 TARGETS = ("torch", "tensorflow", "paddle")
-pytestmark = [pytest.mark.slow, *(getattr(pytest.mark, name) for name in TARGETS)]
+pytestmark = [*(getattr(pytest.mark, name) for name in TARGETS)]
 
 TINY = {
     "version": 1,

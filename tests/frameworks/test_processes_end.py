@@ -22,13 +22,18 @@ import pytest
 from crosscast_parity.inside.rank import rank_of
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
-
-pytestmark = pytest.mark.slow
+from tiers import cases, exhaustive
 
 FRAMEWORKS = [
     pytest.param("torch", marks=pytest.mark.torch),
     pytest.param("paddle", marks=pytest.mark.paddle),
-    pytest.param("tensorflow", marks=pytest.mark.tensorflow),
+    pytest.param(
+        "tensorflow",
+        marks=[
+            pytest.mark.tensorflow,
+            exhaustive("ends in TensorFlow; `make test` kills one in test_tensorflow_processes"),
+        ],
+    ),
 ]
 MARK = "RUN_OF_THIS_TEST"
 STARTING = 300.0
@@ -181,7 +186,9 @@ CASES: dict[str, tuple[Callable[[Running], None], set[str]]] = {
 """What is done, and what status.json may say: empty if there is none."""
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", cases(CASES, quick=["last killed"], reason="every way in which a process can end")
+)
 def test_all_processes_end_and_the_run_goes_on(lab: Lab, case: str) -> None:
     act, statuses = CASES[case]
     output = lab.folder / case.replace(" ", "-")

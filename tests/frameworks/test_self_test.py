@@ -14,7 +14,6 @@ RECIPE = Path(__file__).parents[1] / "mutants" / "recipe.yaml"
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_level_sees_its_canary(tmp_path: Path) -> None:
     command = ["parity", str(RECIPE), "--to", "torch", "--self-test", "--output", str(tmp_path)]

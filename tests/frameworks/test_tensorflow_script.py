@@ -19,7 +19,7 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import start
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 4}
 DROPOUT = {"model": TINY["model"] | {"dropout": 0.1}}

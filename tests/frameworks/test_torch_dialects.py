@@ -13,7 +13,7 @@ import pytest
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.torch_lab import DROPOUT, HALF, SGD, Lab
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 OLD = ("torch@2.1", "torch@1.8")
 NORM = {"kind": "global_norm", "max_norm": 0.1, "eps": 0.0}

@@ -18,7 +18,7 @@ from frameworks.same_training import same_training
 from frameworks.script_runs import Run
 from frameworks.torch_lab import DYNAMIC, SCALED, SGD, Lab
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 OWN_MODEL = """
 import torch

@@ -16,8 +16,6 @@ from frameworks.emitted_script import TINY, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from gotchas.mutations import ALL, PADDLE, TENSORFLOW, TORCH, Mutation
 
-pytestmark = pytest.mark.slow
-
 SHAPE: dict[str, Any] = TINY["model"] | {
     "dropout": 0.2,
     "max_positions": 96,

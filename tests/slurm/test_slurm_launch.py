@@ -28,7 +28,7 @@ from frameworks.subprocesses import environment, require
 from slurm.cluster import missing, two_nodes
 from slurm.test_slurm_sweep import RECIPE, say
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.timeout(1800)]
 
 TARGETS = [
     pytest.param(target, marks=getattr(pytest.mark, target))
