@@ -42,6 +42,13 @@ def register_profiles() -> None:
     settings.load_profile("same")
 
 
-def examples(count: int) -> int:
-    """Return how many examples a test draws that draws `count` in the profile `same`."""
-    return count * FRESH_FACTOR if settings.get_current_profile_name() == FRESH else count
+def examples(count: int, fresh: int | None = None) -> int:
+    """Return how many examples a test draws that draws `count` in the profile `same`.
+
+    Args:
+        count: in the profile `same`.
+        fresh: in the profile `fresh`, if that is not `FRESH_FACTOR` times as many.
+    """
+    if settings.get_current_profile_name() != FRESH:
+        return count
+    return count * FRESH_FACTOR if fresh is None else fresh

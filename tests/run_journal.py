@@ -22,7 +22,7 @@ import pytest
 from frameworks import fork_server
 
 ROOT = Path(__file__).resolve().parents[1]
-CPU = "cpu_seconds"
+CPU, REASON = "cpu_seconds", "exhaustive"
 OUTCOMES = ("passed", "failed", "skipped")
 
 
@@ -37,7 +37,7 @@ class TierCost:
 
 @dataclass
 class FileResult:
-    """What became of the tests of one file."""
+    """What became of the tests of one file. `reasons`: of its exhaustive tests, with counts."""
 
     file: str
     passed: int = 0
@@ -45,6 +45,7 @@ class FileResult:
     skipped: int = 0
     quick: TierCost = field(default_factory=TierCost)
     exhaustive: TierCost = field(default_factory=TierCost)
+    reasons: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> FileResult:
@@ -99,11 +100,15 @@ class Recorder:
             items[:] = [item for item in items if _file(item.nodeid) not in self.skip]
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Note the CPU time since the last report, that of ended child processes included."""
         report = yield
         before, self.cpu = self.cpu, _cpu_seconds()
         report.user_properties.append((CPU, self.cpu - before))
+        if mark := item.get_closest_marker("exhaustive"):
+            report.user_properties.append((REASON, mark.args[0]))
         return report
 
 
@@ -145,14 +150,18 @@ class Journal:
         """Count a phase of a test; write the line of a file after its last test."""
         name = _file(report.nodeid)
         result = self.results.setdefault(name, FileResult(name))
-        tier = result.exhaustive if "exhaustive" in report.keywords else result.quick
+        properties = dict(report.user_properties)
+        reason = properties.get(REASON)
+        tier = result.exhaustive if reason else result.quick
         tier.seconds += report.duration
-        tier.cpu_seconds += dict(report.user_properties).get(CPU, 0.0)
+        tier.cpu_seconds += properties.get(CPU, 0.0)
         if report.outcome == "failed" or self.outcomes.get(report.nodeid, "passed") == "passed":
             self.outcomes[report.nodeid] = report.outcome
         if report.when != "teardown":
             return
         tier.tests += 1
+        if reason:
+            result.reasons[reason] = result.reasons.get(reason, 0) + 1
         outcome = self.outcomes.pop(report.nodeid)
         setattr(result, outcome, getattr(result, outcome) + 1)
         self.waiting[name] -= 1

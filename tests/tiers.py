@@ -19,29 +19,33 @@ def exhaustive(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.exhaustive(reason)
 
 
-def cases(values: Iterable[Any], quick: Collection[Any], reason: str, **options: Any) -> list[Any]:
+PARAM = type(pytest.param(0))
+
+
+def cases(values: Iterable[Any], quick: Collection[Any], reason: str) -> list[Any]:
     """Return the values of a parametrized test, each in its tier.
 
     Args:
-        values: all values; a tuple is the values of several arguments.
+        values: all values; a tuple is the values of several arguments. A `pytest.param` keeps its
+            marks.
         quick: those that `make test` runs.
         reason: what the others add.
-        options: of `pytest.param`, for every value.
 
     Raises:
         ValueError: a quick value is not among the values.
     """
-    found = list(values)
+    params = [value if isinstance(value, PARAM) else _param(value) for value in values]
+    found = [param.values if len(param.values) > 1 else param.values[0] for param in params]
     if unknown := [value for value in quick if value not in found]:
         raise ValueError(f"no such cases: {unknown}")
     return [
-        pytest.param(
-            *(value if isinstance(value, tuple) else (value,)),
-            marks=() if value in quick else exhaustive(reason),
-            **options,
-        )
-        for value in found
+        param if value in quick else param._replace(marks=[*param.marks, exhaustive(reason)])
+        for value, param in zip(found, params, strict=True)
     ]
+
+
+def _param(value: Any) -> Any:
+    return pytest.param(*(value if isinstance(value, tuple) else (value,)))
 
 
 class Lazy(dict[str, Value]):

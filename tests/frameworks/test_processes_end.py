@@ -22,19 +22,14 @@ import pytest
 from crosscast_parity.inside.rank import rank_of
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
-from tiers import cases, exhaustive
+from tiers import cases
 
-FRAMEWORKS = [
-    pytest.param("torch", marks=pytest.mark.torch),
-    pytest.param("paddle", marks=pytest.mark.paddle),
-    pytest.param(
-        "tensorflow",
-        marks=[
-            pytest.mark.tensorflow,
-            exhaustive("ends in TensorFlow; `make test` kills one in test_tensorflow_processes"),
-        ],
-    ),
-]
+ALL = ("torch", "paddle", "tensorflow")
+FRAMEWORKS = cases(
+    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ALL],
+    quick=["torch", "paddle"],
+    reason="ends in TensorFlow; `make test` kills one in test_tensorflow_processes",
+)
 MARK = "RUN_OF_THIS_TEST"
 STARTING = 300.0
 """Until there are some windows: imports and graphs come first."""

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from crosscast_parity.canaries import canaries_of
+from tiers import exhaustive
 
 RECIPE = Path(__file__).parents[1] / "mutants" / "recipe.yaml"
 
 
+@exhaustive("the self-test of parity on real frameworks")
 @pytest.mark.torch
 @pytest.mark.timeout(1800)
 def test_every_level_sees_its_canary(tmp_path: Path) -> None:

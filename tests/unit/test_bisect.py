@@ -117,7 +117,7 @@ QUICK_PAIRS = [
 
 @pytest.mark.parametrize(
     "pair",
-    cases(((p,) for p in PAIRS), quick=[(p,) for p in QUICK_PAIRS], reason="six more drawn pairs"),
+    cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="six more drawn pairs"),
     ids=" and ".join,
 )
 def test_a_script_with_two_wrong_fields_has_both_named(pair: tuple[str, str]) -> None:
@@ -297,7 +297,7 @@ QUICK_PAIRS = [
 
 @pytest.mark.parametrize(
     "pair",
-    cases(((p,) for p in PAIRS), quick=[(p,) for p in QUICK_PAIRS], reason="six more drawn pairs"),
+    cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="six more drawn pairs"),
     ids=" and ".join,
 )
 def test_of_two_recipes_both_fields_are_blamed(pair: tuple[str, str]) -> None:

@@ -15,7 +15,7 @@ from crosscast.compiler import compile_recipe
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.adapters.registry import ADAPTERS
 from frameworks.subprocesses import require, start
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 RECIPE = """
 version: 1
@@ -39,17 +39,6 @@ SETTINGS = {
 HALF = {"precision": "mode: mixed, compute_dtype: float16"}
 EVERY = [
     pytest.param(name, marks=getattr(pytest.mark, ADAPTERS[name].framework)) for name in ADAPTERS
-]
-QUICK = ("accelerate", "keras")
-QUICK_AND_ALL = [
-    pytest.param(
-        name,
-        marks=[
-            getattr(pytest.mark, ADAPTERS[name].framework),
-            *([] if name in QUICK else [exhaustive("two more trainers on PyTorch")]),
-        ],
-    )
-    for name in ADAPTERS
 ]
 TORCH = [pytest.param(name, marks=pytest.mark.torch) for name in ADAPTERS if name != "keras"]
 
@@ -122,7 +111,9 @@ def column(rows: list[dict[str, Any]], key: str) -> list[Any]:
     return [row[key] for row in rows]
 
 
-@pytest.mark.parametrize("name", QUICK_AND_ALL)
+@pytest.mark.parametrize(
+    "name", cases(EVERY, quick=["accelerate", "keras"], reason="two more trainers on PyTorch")
+)
 def test_trains_like_the_emitted_script(lab: Lab, name: str) -> None:
     lab.rows(16)  # two full windows an epoch: three epochs
     framework = ADAPTERS[name].framework
