@@ -63,6 +63,7 @@ def looks_right(code: int, proof: dict[str, Any]) -> None:
     assert "overflowed" in proof["wording"]
 
 
+@exhaustive("another source; `make test` proves PyTorch to Paddle")
 @pytest.mark.torch
 def test_apex_to_torch_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.APEX, "torch"))
