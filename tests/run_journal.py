@@ -58,7 +58,8 @@ def revision() -> str:
     """Return what identifies the sources: the commit, and a hash of what is not committed."""
     commit, changes = _git("rev-parse", "HEAD").strip(), _git("diff", "HEAD").encode()
     for name in _git("ls-files", "--others", "--exclude-standard").splitlines():
-        changes += name.encode() + (ROOT / name).read_bytes()
+        if (ROOT / name).is_file():
+            changes += name.encode() + (ROOT / name).read_bytes()
     return commit + (f"+{hashlib.sha256(changes).hexdigest()[:12]}" if changes else "")
 
 
