@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from half_toolboxes import BENCHES, OPERATIONS, Arrays, inputs
 
-from crosscast_parity.process import child_environment
+from crosscast_parity.processes.process import child_environment
 
 HAS_NATIVE = ("torch", "tensorflow")
 

@@ -73,11 +73,11 @@ def machine() -> dict[str, Any]:
 
 def prepare(folder: Path, size: str, precision: str, options: argparse.Namespace) -> None:
     """Write the emitted script of one size and precision, and the rows."""
-    from crosscast.compiler import compile_recipe
     from crosscast.data import nli_synthetic
-    from crosscast.output import write_files
-    from crosscast.validate import build_recipe
-    from crosscast.yaml_source import parse
+    from crosscast.emit.compiler import compile_recipe
+    from crosscast.messages.output import write_files
+    from crosscast.recipe.validate import build_recipe
+    from crosscast.recipe.yaml_source import parse
 
     text = RECIPE.format(
         size=SIZES[size],

@@ -20,14 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from crosscast.compiler import compile_recipe
-from crosscast.output import write_files
-from crosscast.recipe import Recipe
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import parse
-from crosscast_parity.exchange import Inputs, write_inputs
-from crosscast_parity.process import child_environment
-from crosscast_parity.traces import Row, read_trace
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
+from crosscast_parity.inputs.shared import Inputs, write_inputs
+from crosscast_parity.processes.process import child_environment
+from crosscast_parity.recordings.trace import Row, read_trace
 
 RUNNER = "crosscast_parity.inside.runner"
 RECIPE = """\

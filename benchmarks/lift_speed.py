@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from crosscast.lift.many import groups_of, lift_sources, read_sources
+from crosscast.lift.batch import groups_of, lift_sources, read_sources
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.files import kind_of
-from crosscast.lint.words import may_train
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.sources.files import kind_of
+from crosscast.sources.prefilter import may_train
 
 Group = tuple[Source, ...]
 WARM = Source("warm.py", "import torch\nloss.backward()\noptimizer.step()\n")

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.files import Text, read_text
-from crosscast.lint.words import may_train
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.sources.files import Text, read_text
+from crosscast.sources.prefilter import may_train
 
 
 def main() -> int:

@@ -17,11 +17,11 @@ from typing import Any
 
 from crosscast.memory.estimate import estimate
 from crosscast.memory.simple import parameter_count
-from crosscast.recipe import BertModel, Recipe
-from crosscast.target import find_target
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import parse
-from crosscast_parity.memory_worker import measure
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
+from crosscast.targets.backend import find_target
+from crosscast_parity.memory.processes import measure
 
 RECIPE = """
 version: 1

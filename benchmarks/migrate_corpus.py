@@ -20,11 +20,11 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from crosscast.lint.files import Text, read_text
+from crosscast.messages.source import Source
 from crosscast.migrate.codemod import APIS
-from crosscast.migrate.inplace import migrate_in_place
+from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import codemods_to
-from crosscast.source import Source
+from crosscast.sources.files import Text, read_text
 
 
 class Looked:

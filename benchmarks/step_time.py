@@ -61,11 +61,11 @@ WORKER = Path(__file__).with_name("worker.py")
 
 def prepare(folder: Path, model: str, precision: str, frameworks: Sequence[str]) -> None:
     """Write the emitted files, the training rows and the initial weights."""
-    from crosscast.compiler import compile_recipe
     from crosscast.data import nli_synthetic
+    from crosscast.emit.compiler import compile_recipe
     from crosscast.readers.recipe_yaml import load
-    from crosscast.target import Form
-    from crosscast_parity.weights import bert_weights, save
+    from crosscast.targets.backend import Form
+    from crosscast_parity.inputs.weights import bert_weights, save
 
     path = folder / "recipe.yaml"
     for framework in frameworks:

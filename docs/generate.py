@@ -9,15 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crosscast.defaults_page import defaults_page
 from crosscast.lift.schema import schema_text as lift_schema_text
 from crosscast.lint.page import markdown as lint_page
 from crosscast.lint.registry import all_rules
-from crosscast.matrix import codes_page, markdown_page
 from crosscast.migrate.schema import schema_text as migrate_schema_text
-from crosscast.recipe_page import recipe_page
-from crosscast.schema import schema_text
-from crosscast.target import backend_names, load_backend
+from crosscast.recipe.page import recipe_page
+from crosscast.recipe.schema import schema_text
+from crosscast.targets.backend import backend_names, load_backend
+from crosscast.targets.defaults_page import defaults_page
+from crosscast.targets.matrix import codes_page, markdown_page
 
 ROOT = Path(__file__).resolve().parents[1]
 

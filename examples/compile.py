@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError, render
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError, render
 from crosscast.readers.recipe_yaml import load
-from crosscast.target import program_names
+from crosscast.targets.backend import program_names
 
 EXAMPLES = Path(__file__).resolve().parent
 

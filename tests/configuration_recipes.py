@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 from recipe_strategies import LAYERS
 
 TARGETS = (*LAYERS, "transformers@arguments-4")

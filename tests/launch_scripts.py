@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crosscast.compiler import compile_recipe
-from crosscast.output import write_files
-from crosscast.recipe import Recipe
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
+from crosscast.recipe.document import Recipe
 from recipe_texts import FLOAT16, recipe_of
 
 STAND_IN = Path(__file__).parent / "probes" / "paddle" / "stand_in.py"

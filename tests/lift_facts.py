@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import profile_of
-from crosscast.lift.analyse import Analysis
-from crosscast.lift.settle import settle
-from crosscast.lint.subject import Subject
-from crosscast.source import Source
+from crosscast.lift.analysis import Analysis
+from crosscast.lift.precedence import settle
+from crosscast.messages.diagnostics import Span
+from crosscast.messages.source import Source
+from crosscast.sources.subject import Subject
 
 
 def fact(field: str, value: Any = None, line: int = 1, **more: Any) -> Fact:

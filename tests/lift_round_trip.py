@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.lift.sides import Side, differences, flat
+from crosscast.emit.compiler import compile_recipe
+from crosscast.lift.recipe_diff import Side, differences, flat
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.source import Source
 from crosscast.readers.emitted.reader import READER
-from crosscast.recipe import Recipe
-from crosscast.source import Source
-from crosscast.target import Form
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Form
 
 TARGETS = (
     *("torch", "torch@2.1", "torch@1.8", "tensorflow", "tensorflow@2.10"),

@@ -8,10 +8,10 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.diagnostics import Severity, Span
+from crosscast.edits.text_edits import lines_of
 from crosscast.lint.rule import Edit, Finding, Rule
-from crosscast.lint.spans import lines_of
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity, Span
+from crosscast.sources.subject import Subject
 
 
 def find_bad(subject: Subject) -> Iterator[Finding]:

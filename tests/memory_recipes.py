@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from crosscast.memory.estimate import estimate
 from crosscast.memory.records import COMPONENTS, PHASES, Device, Estimate
-from crosscast.recipe import Recipe
-from crosscast.target import find_target
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import find_target
 from recipe_texts import recipe_of
 
 DEVICES: st.SearchStrategy[Device] = st.sampled_from(("cpu", "cuda"))

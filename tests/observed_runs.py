@@ -13,22 +13,22 @@ from itertools import islice
 
 import numpy as np
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import Accumulate, Autocast, Backward, Clip, Normalize, Plan
-from crosscast.recipe import BertModel, Recipe, SyntheticData
-from crosscast.reference import Forward, MicroBatch, State, initial, step
-from crosscast.reference_data import Row as ReferenceRow
-from crosscast.reference_data import Tensors
-from crosscast_parity.evidence import Sighting
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Accumulate, Autocast, Backward, Clip, Normalize, Plan
+from crosscast.recipe.document import BertModel, Recipe, SyntheticData
+from crosscast.reference.data import Row as ReferenceRow
+from crosscast.reference.data import Tensors
+from crosscast.reference.interpreter import Forward, MicroBatch, State, initial, step
+from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.inputs.weights import Style, bert_weights
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.recompute import roles_of
+from crosscast_parity.levels.row_weights import micro_sizes
 from crosscast_parity.levels.rows import expected_counts
-from crosscast_parity.manifest import Manifest, Operation
-from crosscast_parity.observed import Observation, ObservedWindow
-from crosscast_parity.row_weights import micro_sizes
-from crosscast_parity.traces import Row
-from crosscast_parity.variants import at_stress_scale, in_float32, is_half
-from crosscast_parity.weights import Style, bert_weights
+from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_half
+from crosscast_parity.recordings.observations import Observation, ObservedWindow
+from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.type_manifest import Manifest, Operation
 
 SIZES = {
     "layers": 1,

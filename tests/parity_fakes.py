@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import Plan
-from crosscast.recipe import Recipe
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Plan
+from crosscast.recipe.document import Recipe
 from crosscast_parity.levels.machine import replay
-from crosscast_parity.traces import Row
+from crosscast_parity.recordings.trace import Row
 
 # A linear classifier on mean word vectors, trained by SGD. `BUG` names one deliberate mistake.
 FAKE_SCRIPT = '''\

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosscast.recipe import Recipe
-from crosscast_parity.cli import parity_command
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.harness import compare
-from crosscast_parity.options import make_options
-from crosscast_parity.records import Pair, ParityReport, Run
+from crosscast.recipe.document import Recipe
+from crosscast_parity.compare.command import parity_command
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import Pair, ParityReport, Run
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
 from parity_fakes import make_recipe, write_fakes
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe import Recipe
-from crosscast_parity.stress import stress_recipe
-from crosscast_parity.variants import changed
+from crosscast.recipe.document import Recipe
+from crosscast_parity.recipes.derived import changed
+from crosscast_parity.recipes.stress import stress_recipe
 
 PLAIN: dict[str, Any] = {
     "version": 1,

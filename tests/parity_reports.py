@@ -9,13 +9,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast_parity.checks import Check, Level
-from crosscast_parity.levels.envelope import Envelope, measure_envelope
-from crosscast_parity.levels.seeds import judge_seeds
-from crosscast_parity.page.seeding import seed_results
-from crosscast_parity.process import Outcome
-from crosscast_parity.records import (
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast_parity.checks.check import Check, Level
+from crosscast_parity.judge.records import (
     BisectionRecord,
     BisectionStep,
     CanaryRecord,
@@ -27,9 +23,13 @@ from crosscast_parity.records import (
     Run,
     StageRecord,
 )
-from crosscast_parity.status import Evaluation, Status
-from crosscast_parity.traces import Row
-from crosscast_parity.variants import bert_of
+from crosscast_parity.levels.envelope import Envelope, measure_envelope
+from crosscast_parity.levels.seeds import judge_seeds
+from crosscast_parity.processes.process import Outcome
+from crosscast_parity.recipes.derived import bert_of
+from crosscast_parity.recordings.status import Evaluation, Status
+from crosscast_parity.recordings.trace import Row
+from crosscast_parity.report.page.seeding import seed_results
 from parity_fakes import good_rows, make_recipe
 
 VERSIONS: Mapping[str, dict[str, str]] = {

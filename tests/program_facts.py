@@ -7,7 +7,8 @@ from typing import Any
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import profile_of
-from crosscast.lift.settle import settle
+from crosscast.lift.precedence import settle
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
 from crosscast.readers.paddle import amp as py_paddle_amp
 from crosscast.readers.paddle import fleet as py_paddle_fleet
@@ -22,7 +23,6 @@ from crosscast.readers.tensorflow import keras_optimizers as py_keras_optimizers
 from crosscast.readers.tensorflow import loops as py_tf_loops
 from crosscast.readers.tensorflow import optimizers as py_tf_optimizers
 from crosscast.readers.tensorflow import rewrite as py_tf_rewrite
-from crosscast.source import Source
 
 READERS = (
     py_frameworks.READER,

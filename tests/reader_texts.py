@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.facts.fact import Fact
+from crosscast.messages.source import Source
 from crosscast.readers.protocol import Command, Reading, TextReader
 from crosscast.readers.shell.reader import READER
-from crosscast.source import Source
 
 
 def shell(text: str, name: str = "run.sh") -> Reading:

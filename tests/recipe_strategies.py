@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args, get_origin
 
 from hypothesis import strategies as st
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast.recipe import Recipe
-from crosscast.target import Backend, backend_names, load_backend
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Backend, backend_names, load_backend
 
 TARGETS = ("paddle", "tensorflow", "torch")
 LAYERS = ("accelerate", "deepspeed", "fabric", "lightning", "paddlenlp", "transformers")

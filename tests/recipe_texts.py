@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, sort_key
-from crosscast.recipe import Recipe
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import parse
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, sort_key
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
 
 BASE = {
     "version": "1",

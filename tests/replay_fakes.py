@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from crosscast import plan as ops
-from crosscast.bert_shapes import bert_shapes
-from crosscast.canonical import canonical_plan
-from crosscast.optimizer_math import slot_shapes
-from crosscast.recipe import BertModel, Recipe
-from crosscast.reference_data import MicroBatch
-from crosscast.reference_ops import Attempt, Micro, perform
-from crosscast.scaling import ScaleState, initial
-from crosscast_parity.checks import Check
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.loss_scale import ScaleState, initial
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.reference.data import MicroBatch
+from crosscast.reference.operations import Attempt, Micro, perform
+from crosscast.reference.optimizer_formulas import slot_shapes
+from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.recompute import roles_of
-from crosscast_parity.observed import Observation, ObservedWindow
-from crosscast_parity.traces import Row
+from crosscast_parity.recordings.observations import Observation, ObservedWindow
+from crosscast_parity.recordings.trace import Row
 from recipe_texts import recipe_of
 
 Arrays = dict[str, np.ndarray]

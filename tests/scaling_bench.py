@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosscast.cli_parity import compile_for_parity
-from crosscast.recipe import Recipe
+from crosscast.cli.parity import compile_for_parity
+from crosscast.recipe.document import Recipe
 from crosscast_parity.scaling_law.course import Scene, scenes_of
-from crosscast_parity.scaling_law.judging import Judge
+from crosscast_parity.scaling_law.judgement import Judge
 from crosscast_parity.scaling_law.recipes import Subject, make_subject
 from crosscast_parity.scaling_law.report import ShapeReport
 from crosscast_parity.scaling_law.runs import Maker, Settings

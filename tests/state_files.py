@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.lowering import recipe_hash, slot_names
-from crosscast.recipe import BertModel, Recipe
+from crosscast.emit.lowering import recipe_hash, slot_names
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state.slots import slot_shape
 from crosscast.state.store import write_state
 from crosscast.state.training_state import Scale, TrainingState

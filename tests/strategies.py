@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy as np
 from hypothesis import strategies as st
 
-from crosscast import plan as ops
-from crosscast.reference import MicroBatch
+from crosscast.plan import operations as ops
+from crosscast.reference.interpreter import MicroBatch
 
 SHAPES = {"dense.weight": (2, 3), "dense.bias": (2,), "norm.weight": (3,)}
 ROLES = {"dense.bias": frozenset({"bias"}), "norm.weight": frozenset({"layer_norm"})}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 from crosscast_parity.sweep.driver import Watch, run_sweep
 from crosscast_parity.sweep.executor import Ended, Executor
 from crosscast_parity.sweep.grid import Point, make_grid

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 
 from crosscast.facts.profile import Profile, profile_of
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
 from crosscast.readers.python.accumulation import READER
-from crosscast.source import Source
 
 HEAD = """
 import argparse

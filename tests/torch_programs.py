@@ -7,9 +7,9 @@ from typing import Any
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import profile_of
-from crosscast.lift.settle import settle
+from crosscast.lift.precedence import settle
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
-from crosscast.source import Source
 
 STEP = """
 for inputs, labels in loader:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import UpdateScale
-from crosscast.recipe import Recipe
-from crosscast.reference import initial, step
-from crosscast_parity.process import child_environment
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import UpdateScale
+from crosscast.recipe.document import Recipe
+from crosscast.reference.interpreter import initial, step
+from crosscast_parity.processes.process import child_environment
 from crosscast_parity.toy.bounds import tensors
 from crosscast_parity.toy.inside.serve import Session, Toy, serve
 from crosscast_parity.toy.model import ROLES
@@ -27,7 +27,7 @@ from crosscast_parity.toy.worker import Worker
 
 TESTS = Path(__file__).parent
 STEP = """
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 
 RECIPE = Recipe.model_validate_json({recipe!r})
 

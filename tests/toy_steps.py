@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosscast import plan as ops
-from crosscast.reference import Forward, MicroBatch, Row, Trace, run
+from crosscast.plan import operations as ops
+from crosscast.reference.interpreter import Forward, MicroBatch, Row, Trace, run
 
 W = {"w": np.array([1.0, 2.0])}
 CONSTANT = ops.Schedule(

@@ -8,12 +8,12 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from crosscast.canonical import canonical_plan
-from crosscast.capability import Verdict, judge
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.lowering import shared_view
-from crosscast.recipe import BertModel, Recipe, SyntheticData
-from crosscast.target import Dialect, File, Form, Lowered
+from crosscast.emit.lowering import shared_view
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import BertModel, Recipe, SyntheticData
+from crosscast.targets.backend import Dialect, File, Form, Lowered
+from crosscast.targets.capability import Verdict, judge
 from crosscast_paddle.classic_rows import CLASSIC_ROWS
 from crosscast_paddle.classic_scripts import SCRIPTS, Script, Variable
 from crosscast_paddle.classic_values import encoder_config, flag_text, flag_values

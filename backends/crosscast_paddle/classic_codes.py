@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.codes import Code
+from crosscast.messages.codes import Code
 
 CLASSIC_CODES = (
     Code(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import (
+from crosscast.recipe.document import (
     Adam,
     AdamW,
     BertModel,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 import crosscast_paddle.classic_conditions as no
-from crosscast.capability import Evidence, Row, Verdict
+from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast_paddle.classic_values import half
 
 ALL = frozenset({"lark", "ernie", "models-bert"})

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from crosscast.capability import Evidence
-from crosscast.target import Dialect
+from crosscast.targets.backend import Dialect
+from crosscast.targets.capability import Evidence
 
 Kind = Literal["str", "int", "float", "bool"]
 Value = str | int | float | bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import BertModel, DynamicLossScaling, Recipe, StaticLossScaling
+from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe, StaticLossScaling
 from crosscast_paddle.classic_scripts import LARK, MODELS_BERT, Flag, Script, Value
 
 HALF = "float16"

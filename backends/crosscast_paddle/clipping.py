@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast import plan as ops
-from crosscast.lowering import clip_constants
-from crosscast.recipe import Recipe
+from crosscast.emit.lowering import clip_constants
+from crosscast.plan import operations as ops
+from crosscast.recipe.document import Recipe
 from crosscast_paddle.optimizer import role_test
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast.defaults import Defaults, Value
+from crosscast.targets.defaults import Defaults, Value
 from crosscast_paddle.classic_scripts import SCRIPTS, Script
 
 _RAN = ("3.3.1", "3.0.0", "2.6.2")

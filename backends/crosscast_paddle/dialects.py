@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.target import Dialect
+from crosscast.targets.backend import Dialect
 
 SCALER_TELLS_WHEN_OFF = "scaler_tells_when_off"
 """A GradScaler that is off tells a scale of 1; in Paddle 2 it has no scale to tell."""

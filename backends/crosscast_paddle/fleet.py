@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan, scale_before_schedule
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.emit import py_literal
-from crosscast.launching import job_files
-from crosscast.lowering import clip_constants, divisor, shared_view
-from crosscast.recipe import Adam, AdamW, DynamicLossScaling, Recipe, Sgd
-from crosscast.target import Dialect, File, Form, Lowered, version_view
+from crosscast.emit.launching import job_files
+from crosscast.emit.lowering import clip_constants, divisor, shared_view
+from crosscast.emit.render import py_literal
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan, scale_before_schedule
+from crosscast.recipe.document import Adam, AdamW, DynamicLossScaling, Recipe, Sgd
+from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
 from crosscast_paddle.modes import modes
 from crosscast_paddle.overrides import PaddleOverrides
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from crosscast.capability import Evidence, Row, Verdict
-from crosscast.codes import Code
-from crosscast.recipe import (
+from crosscast.messages.codes import Code
+from crosscast.recipe.document import (
     Adam,
     AdamW,
     BertModel,
@@ -17,6 +16,7 @@ from crosscast.recipe import (
     Recipe,
     Sgd,
 )
+from crosscast.targets.capability import Evidence, Row, Verdict
 
 FLEET_CODES = (
     Code(

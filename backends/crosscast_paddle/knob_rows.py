@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.capability import Evidence, Row, Verdict
-from crosscast.recipe import (
+from crosscast.recipe.document import (
     Adafactor,
     Adam,
     AdamW,
@@ -16,6 +15,7 @@ from crosscast.recipe import (
     Recipe,
     Sgd,
 )
+from crosscast.targets.capability import Evidence, Row, Verdict
 
 
 def _full(recipe: Recipe) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan, scale_before_schedule
-from crosscast.launching import job_files
-from crosscast.lowering import divisor, factory_import, print_ops, shared_view
-from crosscast.recipe import Recipe
-from crosscast.target import Dialect, File, Form, Lowered, version_view
+from crosscast.emit.launching import job_files
+from crosscast.emit.lowering import divisor, factory_import, print_ops, shared_view
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan, scale_before_schedule
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
 from crosscast_paddle.clipping import clip_view
 from crosscast_paddle.dialects import RECOMPUTES_DROPOUT_ON_CPU, SCALER_TELLS_WHEN_OFF
 from crosscast_paddle.knob_rows import recomputes_dropout

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from crosscast.memory.bert import Bert, Types, parameters_of, types_of
 from crosscast.memory.records import Device
 from crosscast.memory.tape import Tape, Value, Weight
-from crosscast.recipe import BertModel, Recipe
-from crosscast.target import Dialect
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.targets.backend import Dialect
 from crosscast_paddle.dialects import DIALECTS
 from crosscast_paddle.memory_ops import OPS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.emit import py_literal
-from crosscast.lowering import MACHINE_RULE
-from crosscast.recipe import DynamicLossScaling, OpTypes, Recipe, StaticLossScaling
-from crosscast.target import Form
+from crosscast.emit.lowering import MACHINE_RULE
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import DynamicLossScaling, OpTypes, Recipe, StaticLossScaling
+from crosscast.targets.backend import Form
 from crosscast_paddle.overrides import PaddleOverrides
 
 _RULE_FLAGS = (

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.emit import py_literal
-from crosscast.recipe import Adafactor, Adam, AdamW, Lamb, Lion, Optimizer, ParameterGroup, Sgd
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import (
+    Adafactor,
+    Adam,
+    AdamW,
+    Lamb,
+    Lion,
+    Optimizer,
+    ParameterGroup,
+    Sgd,
+)
 from crosscast_paddle.own_optimizer import own_optimizer
 
 _EXEMPT_LAYERS = {"layer_norm": "nn.LayerNorm", "embedding": "nn.Embedding"}

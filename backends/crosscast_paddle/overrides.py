@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from crosscast.recipe import Section
+from crosscast.recipe.document import Section
 
 
 class PaddleOverrides(Section):

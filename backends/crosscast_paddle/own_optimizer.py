@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.emit import py_literal
-from crosscast.recipe import Adafactor, Adam, AdamW, Lamb, Lion, Optimizer, Sgd
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import Adafactor, Adam, AdamW, Lamb, Lion, Optimizer, Sgd
 
 _UNPACK: tuple[str, ...] = (
     "weight, gradient = param_and_grad",

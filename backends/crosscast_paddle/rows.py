@@ -1,10 +1,10 @@
-"""What Paddle can express, and how. One row a fact; see crosscast.capability.Row."""
+"""What Paddle can express, and how. One row a fact; see crosscast.targets.capability.Row."""
 
 from __future__ import annotations
 
-from crosscast.capability import Evidence, Row, Verdict
-from crosscast.neutral_rows import is_elastic, neutral_rows
-from crosscast.recipe import BertModel, DynamicLossScaling, Recipe
+from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe
+from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 from crosscast_paddle.knob_rows import KNOB_ROWS
 
 

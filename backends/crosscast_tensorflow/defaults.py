@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from crosscast.defaults import Defaults, Value
+from crosscast.targets.defaults import Defaults, Value
 
 _RAN = {
     "keras": ("3.15.1",),

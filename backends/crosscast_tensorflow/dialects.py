@@ -8,8 +8,8 @@ Features:
 
 from __future__ import annotations
 
-from crosscast.capability import Evidence
-from crosscast.target import Dialect
+from crosscast.targets.backend import Dialect
+from crosscast.targets.capability import Evidence
 
 _KERAS2 = (
     "# or a newer tensorflow with the tf_keras of its version",

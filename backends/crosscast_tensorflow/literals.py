@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.emit import py_literal
+from crosscast.emit.render import py_literal
 
 WIDTH = 88
 

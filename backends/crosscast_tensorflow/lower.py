@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan
-from crosscast.launching import job_files
-from crosscast.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
-from crosscast.recipe import Recipe
-from crosscast.target import Dialect, File, Form, Lowered, version_view
+from crosscast.emit.launching import job_files
+from crosscast.emit.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
 from crosscast_tensorflow.keras import decorator, spelling
 from crosscast_tensorflow.literals import group_lines
 from crosscast_tensorflow.optimizer import optimizer_view, role_names

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
 
-from crosscast.bert_shapes import bert_shapes
 from crosscast.memory.records import Device
 from crosscast.memory.tape import Block, Node, Tape, Value, Weight
-from crosscast.recipe import BertModel, Recipe
-from crosscast.target import Dialect
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.targets.backend import Dialect
 from crosscast_tensorflow.memory_ops import OPS
 from crosscast_tensorflow.overrides import TensorflowOverrides
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.emit import py_literal
-from crosscast.lowering import slot_names
-from crosscast.recipe import Adafactor, Adam, AdamW, Lamb, Lion, Recipe, Role, Sgd
+from crosscast.emit.lowering import slot_names
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import Adafactor, Adam, AdamW, Lamb, Lion, Recipe, Role, Sgd
 from crosscast_tensorflow.stock import stock_call, stock_slots
 
 # A bias of a layer normalization is both, as in the other frameworks.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import Section
+from crosscast.recipe.document import Section
 
 
 class TensorflowOverrides(Section):

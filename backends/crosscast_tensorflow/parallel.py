@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 
 _MEASURES = {
     True: "Make one optimizer step, if the gradients are finite; return norm and finding.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe import BertModel, OpTypes, Recipe
+from crosscast.recipe.document import BertModel, OpTypes, Recipe
 
 
 def policy(recipe: Recipe) -> str:

@@ -1,10 +1,10 @@
-"""What TensorFlow with Keras can express, and how. See crosscast.capability.Row."""
+"""What TensorFlow with Keras can express, and how. See crosscast.targets.capability.Row."""
 
 from __future__ import annotations
 
 import crosscast_tensorflow.conditions as when
-from crosscast.capability import Evidence, Row, Verdict
-from crosscast.neutral_rows import is_elastic, neutral_rows
+from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 
 KERAS3 = frozenset({"keras3"})
 KERAS2 = frozenset({"keras2", "graph-rewrite"})

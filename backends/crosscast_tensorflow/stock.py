@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast.emit import py_literal
-from crosscast.recipe import Lion, Recipe, Sgd
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import Lion, Recipe, Sgd
 
 
 def stock_call(recipe: Recipe, *, keras3: bool) -> str:

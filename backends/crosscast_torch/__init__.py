@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.capability import Row
-from crosscast.codes import Code
-from crosscast.defaults import Defaults
-from crosscast.emit import template_root
+from crosscast.emit.render import template_root
 from crosscast.memory.records import Device, TracedModel
-from crosscast.recipe import Recipe, Section
-from crosscast.target import Dialect, Form, Lowered
+from crosscast.messages.codes import Code
+from crosscast.recipe.document import Recipe, Section
+from crosscast.targets.backend import Dialect, Form, Lowered
+from crosscast.targets.capability import Row
+from crosscast.targets.defaults import Defaults
 from crosscast_torch import lower as lowering
 from crosscast_torch import memory
 from crosscast_torch.codes import CODES

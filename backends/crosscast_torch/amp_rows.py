@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.capability import Condition, Evidence, Row, Verdict
+from crosscast.targets.capability import Condition, Evidence, Row, Verdict
 from crosscast_torch.conditions import (
     bfloat16,
     cumulative_hysteresis,

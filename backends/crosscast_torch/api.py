@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.target import Dialect
+from crosscast.targets.backend import Dialect
 
 
 def spelling(dialect: Dialect, half: str, tf32: bool) -> dict[str, Any]:

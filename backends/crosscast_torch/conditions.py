@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from crosscast.recipe import (
+from crosscast.recipe.document import (
     Adafactor,
     Adam,
     AdamW,

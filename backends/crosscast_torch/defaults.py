@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast.defaults import Defaults, Value
+from crosscast.targets.defaults import Defaults, Value
 
 _RAN = ("2.13.0", "2.3.1", "1.13.1", "1.10.2", "1.8.1")
 """Versions on which the probe ran over the whole table."""

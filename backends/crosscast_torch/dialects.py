@@ -19,7 +19,7 @@ Features:
 
 from __future__ import annotations
 
-from crosscast.target import Dialect
+from crosscast.targets.backend import Dialect
 
 _OLD_REQUIREMENTS = ("numpy>=1.21,<2", "safetensors>=0.4")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from crosscast.recipe import Recipe
-from crosscast.target import Dialect
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Dialect
 
 _ELASTIC = (
     '--rdzv-backend c10d --rdzv-endpoint "$address:$port"',

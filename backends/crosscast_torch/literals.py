@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.emit import py_literal
+from crosscast.emit.render import py_literal
 
 WIDTH = 88
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan, scale_before_schedule
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.launching import job_files
-from crosscast.lowering import clip_constants, factory_import, shared_view
-from crosscast.recipe import DynamicLossScaling, Recipe
-from crosscast.target import Dialect, File, Form, Lowered, version_view
+from crosscast.emit.launching import job_files
+from crosscast.emit.lowering import clip_constants, factory_import, shared_view
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan, scale_before_schedule
+from crosscast.recipe.document import DynamicLossScaling, Recipe
+from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
 from crosscast_torch.api import spelling
 from crosscast_torch.launcher import launcher
 from crosscast_torch.optimizer import optimizer_view

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from crosscast.memory.bert import Bert, parameters_of, types_of
 from crosscast.memory.records import Device, TracedModel
 from crosscast.memory.tape import Block, Tape, Weight
-from crosscast.recipe import BertModel, Recipe
-from crosscast.target import Dialect
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.targets.backend import Dialect
 from crosscast_torch.memory_ops import CPU, CUDA, STEPS
 from crosscast_torch.optimizer import STOCK_ADAFACTOR, optimizer_view
 from crosscast_torch.overrides import TorchOverrides

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crosscast.evidence import Evidence
 from crosscast.memory.tape import OpRow
+from crosscast.targets.evidence import Evidence
 
 CPU: dict[str, OpRow] = {
     "linear": OpRow(keeps=("first",), note="addmm keeps its input and the weight it is given"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosscast.emit import py_literal
-from crosscast.recipe import Adafactor, Adam, AdamW, Lamb, Lion, Recipe, Sgd
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import Adafactor, Adam, AdamW, Lamb, Lion, Recipe, Sgd
 from crosscast_torch.conditions import raw_moments, scaled_momentum
 from crosscast_torch.literals import assignment
 from crosscast_torch.overrides import TorchOverrides

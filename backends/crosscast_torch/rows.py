@@ -1,9 +1,9 @@
-"""What PyTorch can express, and how. One row a fact; see crosscast.capability.Row."""
+"""What PyTorch can express, and how. One row a fact; see crosscast.targets.capability.Row."""
 
 from __future__ import annotations
 
-from crosscast.capability import Evidence, Row, Verdict
-from crosscast.neutral_rows import is_elastic, neutral_rows
+from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
     adafactor,

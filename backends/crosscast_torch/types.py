@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe import BertModel, OpTypes, Recipe
-from crosscast.target import Form
+from crosscast.recipe.document import BertModel, OpTypes, Recipe
+from crosscast.targets.backend import Form
 
 
 def explicit_types(recipe: Recipe) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosscast import plan as ops
-from crosscast.lowering import divisor, print_ops
+from crosscast.emit.lowering import divisor, print_ops
+from crosscast.plan import operations as ops
 
 STOCK_CLIP_EPS = 1e-6  # what torch.nn.utils.clip_grad_norm_ adds to the norm
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import crosscast_trainers.conditions as it
-from crosscast.emit import py_literal
-from crosscast.recipe import Adam, AdamW, Recipe
-from crosscast.target import File
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import Adam, AdamW, Recipe
+from crosscast.targets.backend import File
 from crosscast_trainers.training import heading
 
 

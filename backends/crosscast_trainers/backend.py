@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.canonical import canonical_plan
-from crosscast.capability import Row
-from crosscast.codes import Code
-from crosscast.defaults import Defaults
-from crosscast.diagnostics import DiagnosticError
-from crosscast.emit import template_root
-from crosscast.recipe import Recipe, Section
-from crosscast.target import Dialect, File, Form, Lowered, without_script
+from crosscast.emit.render import template_root
+from crosscast.messages.codes import Code
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe, Section
+from crosscast.targets.backend import Dialect, File, Form, Lowered, without_script
+from crosscast.targets.capability import Row
+from crosscast.targets.defaults import Defaults
 from crosscast_trainers.codes import CODES
 
 TEMPLATES = template_root()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from crosscast.recipe import (
+from crosscast.recipe.document import (
     AdamW,
     DynamicLossScaling,
     GlobalNormClipping,

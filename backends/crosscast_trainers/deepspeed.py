@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 import crosscast_trainers.conditions as it
-from crosscast.capability import Evidence
-from crosscast.recipe import (
+from crosscast.recipe.document import (
     Adam,
     AdamW,
     DynamicLossScaling,
@@ -18,7 +17,8 @@ from crosscast.recipe import (
     Sgd,
     StaticLossScaling,
 )
-from crosscast.target import Dialect, File
+from crosscast.targets.backend import Dialect, File
+from crosscast.targets.capability import Evidence
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import PROBES, Facts, common
 from crosscast_trainers.training import groups_view, heading

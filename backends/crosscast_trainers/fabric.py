@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast.capability import Evidence
-from crosscast.recipe import Recipe
-from crosscast.target import Dialect, File
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Dialect, File
+from crosscast.targets.capability import Evidence
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.lightning import PRECISIONS
 from crosscast_trainers.rows import PROBES, Facts, clips_by_torch, common, torch_precision

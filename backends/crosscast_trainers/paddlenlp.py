@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import crosscast_trainers.conditions as it
-from crosscast.capability import Evidence
-from crosscast.recipe import DynamicLossScaling, GlobalNormClipping, Recipe
-from crosscast.target import Dialect, File
+from crosscast.recipe.document import DynamicLossScaling, GlobalNormClipping, Recipe
+from crosscast.targets.backend import Dialect, File
+from crosscast.targets.capability import Evidence
 from crosscast_trainers.arguments import arguments_files, batch_and_rate, schedule_arguments
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import PROBES, Facts, common, launched

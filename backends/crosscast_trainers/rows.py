@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import crosscast_trainers.conditions as it
-from crosscast.capability import Condition, Evidence, Row, Verdict, always
+from crosscast.targets.capability import Condition, Evidence, Row, Verdict, always
 
 PROBES = "trainers/test_configurations.py::"
 

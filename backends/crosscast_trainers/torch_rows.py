@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import crosscast_trainers.conditions as it
-from crosscast.capability import Row
+from crosscast.targets.capability import Row
 from crosscast_trainers.rows import Facts
 
 STOCK = ("sgd", "adam", "adamw", "adafactor")

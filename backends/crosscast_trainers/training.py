@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast import __version__
-from crosscast.canonical import canonical_plan
-from crosscast.lowering import recipe_hash, shared_view
-from crosscast.recipe import (
+from crosscast.emit.lowering import recipe_hash, shared_view
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import (
     DynamicLossScaling,
     GlobalNormClipping,
     PerParamNormClipping,

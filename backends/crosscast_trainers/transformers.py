@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import crosscast_trainers.conditions as it
-from crosscast.capability import Evidence
-from crosscast.emit import py_literal
-from crosscast.recipe import GlobalNormClipping, Recipe, Sgd
-from crosscast.target import Dialect, File
+from crosscast.emit.render import py_literal
+from crosscast.recipe.document import GlobalNormClipping, Recipe, Sgd
+from crosscast.targets.backend import Dialect, File
+from crosscast.targets.capability import Evidence
 from crosscast_trainers.arguments import arguments_files, batch_and_rate, schedule_arguments
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import (

@@ -25,12 +25,12 @@ from defects import Defects, Found, score_defects
 from predicted import Prediction, own_view
 from score import Tally, presence_rows, ratio, score
 
-from crosscast.tables import layout
+from crosscast.messages.text_tables import layout
 
 
 def read(entry: Entry, *, companions: bool) -> Prediction:
     """Lift and lint one entry; what the product raises is a crash."""
-    from crosscast.lift.analyse import analyse, together
+    from crosscast.lift.analysis import analyse, together
     from crosscast.lint.engine import lint_sources
 
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import Profile, profile_of
-from crosscast.lift.settle import Settled, settle, words
+from crosscast.lift.precedence import Settled, settle, words
 
 SOURCES = {
     "literal": "literal",

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from crosscast.compiler import Compiled
-from crosscast.output import OutputFile
+from crosscast.emit.compiler import Compiled
+from crosscast.messages.output import OutputFile
 
 FOLDER = Path(__file__).parent / "goldens"
 

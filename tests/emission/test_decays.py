@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import tiny_recipe
 
 LAYERS = {name: type(name, (), {}) for name in ("LayerNorm", "RMSNorm", "Embedding", "Linear")}

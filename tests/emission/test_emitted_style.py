@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.output import write_files
-from crosscast.recipe import Recipe
-from crosscast.target import Form, program_names
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.output import write_files
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Form, program_names
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 
 RECIPES = 60

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from emission import goldens
 from frameworks.emitted_script import tiny_recipe
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from crosscast.capability import Verdict, judge
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.neutral_rows import neutral_rows
-from crosscast.order import verify
-from crosscast.output import write_files
-from crosscast.recipe import OpTypes, Recipe
-from crosscast.target import Form, rows_of
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.output import write_files
+from crosscast.plan.order import verify
+from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.targets.backend import Form, rows_of
+from crosscast.targets.capability import Verdict, judge
+from crosscast.targets.neutral_rows import neutral_rows
 from crosscast_paddle import BACKEND
 from crosscast_paddle.codes import CODES
 from crosscast_paddle.dialects import DYGRAPH

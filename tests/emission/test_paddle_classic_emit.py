@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.compiler import Compiled, compile_recipe
+from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast_paddle.classic_scripts import SCRIPTS
 from emission import goldens
 from launch_scripts import DYNAMIC, FITTING, emitted, fitting

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from crosscast.capability import Verdict
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.order import verify
-from crosscast.output import write_files
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.output import write_files
+from crosscast.plan.order import verify
+from crosscast.targets.capability import Verdict
 from crosscast_paddle import BACKEND
 from crosscast_paddle.fleet_rows import FLEET_ROWS
 from emission import goldens

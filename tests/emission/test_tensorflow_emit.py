@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import Compiled, compile_recipe
-from crosscast.diagnostics import DiagnosticError, Severity
-from crosscast.neutral_rows import neutral_rows
-from crosscast.target import Form
+from crosscast.emit.compiler import Compiled, compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.targets.backend import Form
+from crosscast.targets.neutral_rows import neutral_rows
 from crosscast_tensorflow import BACKEND
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from crosscast.capability import Evidence
-from crosscast.compiler import Compiled, compile_recipe
-from crosscast.diagnostics import DiagnosticError, Severity
-from crosscast.target import Form, find_target
+from crosscast.emit.compiler import Compiled, compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.targets.backend import Form, find_target
+from crosscast.targets.capability import Evidence
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 

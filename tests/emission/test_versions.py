@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.target import backend_names, find_target, load_backend
+from crosscast.emit.compiler import compile_recipe
+from crosscast.targets.backend import backend_names, find_target, load_backend
 from frameworks.emitted_script import tiny_recipe
 
 TF2 = "TensorFlow 2.5 to 2.15, or tf_keras (Keras 2)"

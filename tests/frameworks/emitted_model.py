@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import TINY, tiny_recipe
 
 QUOTES = '"""'

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.compiler import compile_recipe
-from crosscast.output import write_files
-from crosscast.recipe import Recipe
-from crosscast.target import Form
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import parse
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
+from crosscast.targets.backend import Form
 
 TINY: dict[str, Any] = {
     "version": 1,

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from crosscast_parity.levels.replay import replay_run
-from crosscast_parity.observed import read_observation
+from crosscast_parity.recordings.observations import read_observation
 from frameworks import observe_runs
 from frameworks.fault_toys import TOYS
 from frameworks.observe_runs import HALF_FAULTS, MAX_NORM, Plan, Window, same_results, windows

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
 

@@ -19,7 +19,7 @@ import paddle
 from paddle import nn
 
 # isort: split
-from crosscast.rounding import round_to
+from crosscast.reference.rounding import round_to
 from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
 from frameworks.toy_training import SHAPES, load_toy
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from crosscast.canonical import canonical_plan
+from crosscast.plan.canonical import canonical_plan
+from crosscast_parity.inputs.weights import bert_weights
 from crosscast_parity.levels.machine import check_machine
-from crosscast_parity.traces import read_trace
-from crosscast_parity.weights import bert_weights
+from crosscast_parity.recordings.trace import read_trace
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe, write_rows
 from frameworks.runner_runs import start_runner, train
 from frameworks.script_runs import Run

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from crosscast.migrate.inplace import migrate_in_place
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import codemods_to
-from crosscast.source import Source
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import TESTS, require
 from side_by_side import Bench

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from crosscast import scaling
-from crosscast.canonical import canonical_plan
-from crosscast.plan import UpdateScale
+from crosscast.plan import loss_scale
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import UpdateScale
+from crosscast_parity.inputs.weights import bert_weights, save
 from crosscast_parity.inside.inject import parse_fault
 from crosscast_parity.levels.machine import check_faults, check_machine
-from crosscast_parity.traces import read_trace
-from crosscast_parity.weights import bert_weights, save
+from crosscast_parity.recordings.trace import read_trace
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe, write_rows
 from frameworks.fault_toys import TOYS
 from frameworks.runner_runs import start_runner, train
@@ -149,10 +149,10 @@ def test_skips_backoff_growth_and_counters_equal_the_reference(
     assert [check.wording for check in checks if check.result != "pass"] == []
     update = plan.find(UpdateScale)
     assert update is not None
-    state = scaling.initial(update)
+    state = loss_scale.initial(update)
     for row in rows:
         assert row.scale == state.scale
-        state = scaling.adjust(update, state, not row.skipped)
+        state = loss_scale.adjust(update, state, not row.skipped)
     with safe_open(run.output / "checkpoint.safetensors", framework="np") as file:
         counters = json.loads(file.metadata()["counters"])
     assert (counters["scale"], counters["good"], counters["bad"]) == (

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.migrate.inplace import migrate_in_place
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import codemods_to
-from crosscast.source import Source
 from frameworks.subprocesses import require, run_python
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from crosscast.memory.estimate import estimate
-from crosscast.target import find_target
-from crosscast_parity.memory_worker import measure
+from crosscast.targets.backend import find_target
+from crosscast_parity.memory.processes import measure
 from recipe_texts import recipe_of
 
 pytestmark = [pytest.mark.paddle, pytest.mark.slow]

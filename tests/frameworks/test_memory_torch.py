@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from crosscast.cli import app
-from crosscast.diagnostics import DiagnosticError
 from crosscast.memory.estimate import estimate
-from crosscast.recipe import Recipe
-from crosscast.target import find_target
-from crosscast_parity.memory_worker import measure, trace_model
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import find_target
+from crosscast_parity.memory.processes import measure, trace_model
 from page_sessions import blocks, session
 from recipe_texts import FLOAT16, recipe_of, text_of
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import migration_sources
-from crosscast.cli_parity import compile_for_parity
-from crosscast.migrate.across import migrate_across
-from crosscast.recipe import Recipe
-from crosscast.source import Source
-from crosscast.target import Form
-from crosscast_parity.migration import Proof, prove
+from crosscast.cli.parity import compile_for_parity
+from crosscast.messages.source import Source
+from crosscast.migrate.across_frameworks import migrate_across
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Form
+from crosscast_parity.compare.migration_proof import Proof, prove
 from frameworks.subprocesses import require
 
 SAID = {"schedule.total_steps": 200, "batch.micro_batch_size": 4, "ema.decay": 0.9}

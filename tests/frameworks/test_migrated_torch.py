@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.migrate.apex.uses import HALF_ANYWAY
-from crosscast.migrate.inplace import migrate_in_place
+from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import all_codemods
-from crosscast.source import Source
 from frameworks.subprocesses import TESTS, run_python
 
 pytestmark = pytest.mark.torch

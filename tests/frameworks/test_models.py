@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast_parity.weights import Weights, bert_weights, save
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast_parity.inputs.weights import Weights, bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_model import Model, render
 from frameworks.subprocesses import start

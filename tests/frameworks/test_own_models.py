@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from crosscast.compiler import compile_recipe
-from crosscast.output import write_files
-from crosscast.recipe import Recipe
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
+from crosscast.recipe.document import Recipe
 from frameworks.emitted_script import BFLOAT16, tiny_recipe
 from frameworks.subprocesses import run_python, start
 

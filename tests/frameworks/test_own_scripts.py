@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.output import write_files
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
 from crosscast.readers.recipe_yaml import load
-from crosscast.recipe import Recipe
-from crosscast_parity.checks import Level
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.harness import compare
-from crosscast_parity.options import make_options
-from crosscast_parity.records import Pair, ParityReport
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Level
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import Pair, ParityReport
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"

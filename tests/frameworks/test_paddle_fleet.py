@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import UpdateScale
-from crosscast.recipe import BertModel
-from crosscast.scaling import adjust, initial
-from crosscast_parity.weights import bert_weights, save
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.loss_scale import adjust, initial
+from crosscast.plan.operations import UpdateScale
+from crosscast.recipe.document import BertModel
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import older, run_python, start

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from crosscast.recipe import BertModel
-from crosscast_parity.weights import bert_weights, save
+from crosscast.recipe.document import BertModel
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks import paddle_cases as cases
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 from frameworks.paddle_lab import DYNAMIC, Lab, finished, same

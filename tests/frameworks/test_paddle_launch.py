@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from crosscast import scaling
-from crosscast.plan import UpdateScale
+from crosscast.plan import loss_scale
+from crosscast.plan.operations import UpdateScale
 from frameworks.emitted_script import BFLOAT16, FLOAT16
 from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished
 from frameworks.subprocesses import start
@@ -101,10 +101,10 @@ def test_flags_take_effect(lab: Lab) -> None:
     runs = finished(lab.with_scaler(script, *orders, ("again", "--use_fp16=T"), faults=FAULTS))
     for run, (_, settings) in zip(runs, SETTINGS.values(), strict=False):
         machine = UpdateScale(**(DYNAMIC | {"min_scale": 1.0} | settings))  # type: ignore[arg-type]
-        state = scaling.initial(machine)
+        state = loss_scale.initial(machine)
         for row in run.trace:
             assert row["scale"] == state.scale
-            state = scaling.adjust(machine, state, finite=not row["skipped"])
+            state = loss_scale.adjust(machine, state, finite=not row["skipped"])
         assert [row["window"] for row in run.trace if row["skipped"]] == [1, 2, 3, 9, 10]
     assert runs[0].trace == runs[-1].trace
 

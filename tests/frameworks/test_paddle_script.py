@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.recipe import BertModel
-from crosscast_parity.weights import bert_weights, save
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished, same
 from frameworks.script_runs import Run

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.recipe import Recipe
-from crosscast.reference import Trace
+from crosscast.emit.compiler import compile_recipe
+from crosscast.recipe.document import Recipe
+from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import emit, tiny_recipe
 from frameworks.paddle_cases import CASES
 from frameworks.subprocesses import older, run_python, start

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast_parity.workspace import place_runner
+from crosscast_parity.runs.workspace import place_runner
 
 SCRIPT = """
 import sys

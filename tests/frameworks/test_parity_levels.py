@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from crosscast.cli_parity import compile_for_parity
-from crosscast.recipe import Recipe
-from crosscast_parity.contestants import of_targets
-from crosscast_parity.harness import compare
-from crosscast_parity.options import make_options
-from crosscast_parity.records import ParityReport
+from crosscast.cli.parity import compile_for_parity
+from crosscast.recipe.document import Recipe
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.planning.contestants import of_targets
+from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
 
 TARGETS = ("torch", "tensorflow", "paddle")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast_parity.traces import read_trace
+from crosscast_parity.recordings.trace import read_trace
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from frameworks.subprocesses import run_python

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from crosscast.cli import app
-from crosscast.cli_compile import recipe_text
-from crosscast.recipe import Recipe
-from crosscast_parity.variants import changed
+from crosscast.cli.compile import recipe_text
+from crosscast.recipe.document import Recipe
+from crosscast_parity.recipes.derived import changed
 from frameworks.subprocesses import require
 from parity_recipes import plain
 from scaling_bench import Bench, Edits

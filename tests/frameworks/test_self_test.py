@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast_parity.canaries import canaries_of
+from crosscast_parity.self_test.canaries import canaries_of
 
 RECIPE = Path(__file__).parents[1] / "mutants" / "recipe.yaml"
 

@@ -19,7 +19,7 @@ from crosscast.state.emitted import read_emitted
 from crosscast.state.sources import Request
 from crosscast.state.store import write_state
 from crosscast.state.training_state import TrainingState
-from crosscast_parity.weights import bert_weights, save
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.own_state_models import SOURCES, write_maps
 from frameworks.state_runs import (
     ADAMW,

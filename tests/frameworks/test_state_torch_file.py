@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from crosscast.cli_compile import recipe_text
-from crosscast.diagnostics import DiagnosticError
+from crosscast.cli.compile import recipe_text
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.state.convert import convert, show
 from crosscast.state.sources import Request
-from crosscast_parity.weights import bert_weights, save
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from frameworks.state_runs import ADAMW, COMMON, HALF_TYPE

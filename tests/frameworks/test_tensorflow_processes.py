@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from crosscast.recipe import BertModel
-from crosscast_parity.weights import bert_weights, save
+from crosscast.recipe.document import BertModel
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run, calls

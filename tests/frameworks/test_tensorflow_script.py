@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.recipe import BertModel, Recipe
-from crosscast_parity.weights import bert_weights, save
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import start

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import Step
-from crosscast.recipe import Recipe
-from crosscast.reference import Trace
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Step
+from crosscast.recipe.document import Recipe
+from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import make_toy

@@ -14,8 +14,8 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from crosscast.recipe import BertModel
-from crosscast_parity.weights import bert_weights
+from crosscast.recipe.document import BertModel
+from crosscast_parity.inputs.weights import bert_weights
 from frameworks.emitted_script import tiny_recipe
 from frameworks.torch_lab import SCALED, Lab
 

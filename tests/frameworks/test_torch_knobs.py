@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from crosscast.target import Form
+from crosscast.targets.backend import Form
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.script_runs import Run
 from frameworks.subprocesses import run_python

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast import scaling
-from crosscast.bert_shapes import bert_shapes
-from crosscast.canonical import canonical_plan
-from crosscast.plan import UpdateScale
-from crosscast.recipe import BertModel
-from crosscast_parity.weights import bert_weights, save
+from crosscast.plan import loss_scale
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import UpdateScale
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.script_runs import Run
@@ -102,10 +102,10 @@ def test_a_loss_scale_that_starts_too_high(lab: Lab, scaling_fields: dict[str, A
     assert (rows[-1]["updates"] == 0) == floored
     machine = canonical_plan(tiny_recipe(**sections)).find(UpdateScale)
     assert machine is not None
-    state = scaling.initial(machine)
+    state = loss_scale.initial(machine)
     for row in rows:
         assert row["scale"] == state.scale
-        state = scaling.adjust(machine, state, finite=not row["skipped"])
+        state = loss_scale.adjust(machine, state, finite=not row["skipped"])
     assert run.status["updates"] == sum(not row["skipped"] for row in rows)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.recipe import Recipe
-from crosscast.reference import Trace
+from crosscast.emit.compiler import compile_recipe
+from crosscast.recipe.document import Recipe
+from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import FAULTS, make_toy

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast import scaling
-from crosscast.canonical import canonical_plan
-from crosscast.plan import UpdateScale
+from crosscast.plan import loss_scale
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import UpdateScale
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run
@@ -180,10 +180,10 @@ def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
         assert array.tobytes() == last.weights[name].tobytes(), name
     machine = canonical_plan(tiny_recipe(**sections)).find(UpdateScale)
     assert machine is not None
-    state = scaling.initial(machine)
+    state = loss_scale.initial(machine)
     for row in whole.trace:
         assert row["scale"] == state.scale
-        state = scaling.adjust(machine, state, finite=not row["skipped"])
+        state = loss_scale.adjust(machine, state, finite=not row["skipped"])
     assert any(row["skipped"] for row in whole.trace)
 
 

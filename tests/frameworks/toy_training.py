@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import Dtype, Plan
-from crosscast.recipe import Recipe
-from crosscast.reference import Forward, MicroBatch, Trace, run
-from crosscast.reference_data import Tensors
-from crosscast.rounding import round_to
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Dtype, Plan
+from crosscast.recipe.document import Recipe
+from crosscast.reference.data import Tensors
+from crosscast.reference.interpreter import Forward, MicroBatch, Trace, run
+from crosscast.reference.rounding import round_to
 
 SHAPES = {"kernel": (3, 4), "bias": (4,), "gamma": (4,), "beta": (4,), "embeddings": (6, 4)}
 ROLES = {

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crosscast.canonical import canonical_plan
-from crosscast.capability import Verdict, judge
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError, Severity
-from crosscast.plan import Plan
-from crosscast.reference import run
-from crosscast.target import find_target
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Plan
+from crosscast.reference.interpreter import run
+from crosscast.targets.backend import find_target
+from crosscast.targets.capability import Verdict, judge
 from crosscast_parity.toy.compare import Report, compare
 from crosscast_parity.toy.model import ROLES, Toy, make_toy
 from crosscast_parity.toy.running import of_step, receive, run_text, send

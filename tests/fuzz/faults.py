@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 from crosscast_parity.toy.faults import PARAMETERS, Fault, Faults
 
 VALUES = (math.inf, -math.inf, math.nan)

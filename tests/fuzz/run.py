@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from crosscast.capability import Verdict
+from crosscast.targets.capability import Verdict
 from fuzz.cases import Case, cases, load
 from fuzz.differ import Bench, Outcome, examine
 

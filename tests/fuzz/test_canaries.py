@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from crosscast_parity.toy.worker import Worker
 from frameworks.emitted_script import tiny_recipe
 from frameworks.subprocesses import require

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from crosscast.capability import Verdict
+from crosscast.targets.capability import Verdict
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.running import run_text
 from crosscast_parity.toy.worker import WorkerFailure

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.recipe import Recipe
+from crosscast.emit.compiler import compile_recipe
+from crosscast.recipe.document import Recipe
 from crosscast_parity.toy.compare import Seen
 from crosscast_parity.toy.faults import Fault, Faults
 from crosscast_parity.toy.model import Toy, make_toy
@@ -128,7 +128,7 @@ def test_compiling_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\n"
-        "from crosscast.compiler import compile_recipe\n"
+        "from crosscast.emit.compiler import compile_recipe\n"
         "from frameworks.emitted_script import tiny_recipe\n"
         "group = {'parameters': ['*weight', 'bert.*'], 'weight_decay': 0.5}\n"
         "adam = {'name': 'adamw', 'learning_rate': 0.1, 'groups': [group]}\n"

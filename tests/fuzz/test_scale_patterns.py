@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from crosscast import scaling
-from crosscast.canonical import canonical_plan
-from crosscast.compiler import compile_recipe
-from crosscast.plan import UpdateScale
-from crosscast.recipe import Recipe
+from crosscast.emit.compiler import compile_recipe
+from crosscast.plan import loss_scale
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import UpdateScale
+from crosscast.recipe.document import Recipe
 from crosscast_parity.toy.worker import Worker
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from frameworks.subprocesses import require
@@ -59,15 +59,15 @@ def make(scaling_section: dict[str, Any]) -> Recipe:
 def expected(recipe: Recipe) -> list[tuple[float, bool, int, int]]:
     op = canonical_plan(recipe).find(UpdateScale)
     assert op is not None
-    held = [scaling.initial(op)]
+    held = [loss_scale.initial(op)]
     seen = []
 
     def visit(overflow: bool) -> None:
         before = held[0].scale
-        held[0] = scaling.adjust(op, held[0], not overflow)
+        held[0] = loss_scale.adjust(op, held[0], not overflow)
         seen.append((before, overflow, held[0].good, held[0].bad))
 
-    def restore(saved: scaling.ScaleState) -> None:
+    def restore(saved: loss_scale.ScaleState) -> None:
         held[0] = saved
 
     walk(LENGTH, visit, lambda: held[0], restore)

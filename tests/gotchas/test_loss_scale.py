@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 
 TARGETS = pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast_parity.weights import Weights, bert_weights, save
+from crosscast_parity.inputs.weights import Weights, bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_model import Model
 from frameworks.emitted_script import BFLOAT16, TINY, emit, tiny_recipe

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast_parity.weights import bert_weights, save
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_model import Model
 from frameworks.emitted_script import TINY, emit, tiny_recipe
 from frameworks.subprocesses import run_python

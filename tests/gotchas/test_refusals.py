@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError, Severity
 from frameworks.emitted_script import FLOAT16, TINY, tiny_recipe
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.reference import Trace
+from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import make_toy

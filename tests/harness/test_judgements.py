@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from crosscast_parity import exercised, judge, judgements
-from crosscast_parity.checks import Check
-from crosscast_parity.judgement_kinds import CHECKS, COMPARED, FIELDS
-from crosscast_parity.judgements import FILE, Judgements
-from crosscast_parity.records import FieldExercise, ParityReport
+from crosscast_parity.checks.check import Check
+from crosscast_parity.compare import judging
+from crosscast_parity.exercise import recorded_runs
+from crosscast_parity.judge import judgement_store
+from crosscast_parity.judge.judgement_data import CHECKS, COMPARED, FIELDS
+from crosscast_parity.judge.judgement_store import FILE, Judgements
+from crosscast_parity.judge.records import FieldExercise, ParityReport
 from parity_fakes import make_recipe
 from parity_lab import Lab
 
-JUDGES = ((judge, "check_dtypes"), (judge, "replay_run"), (judge, "compare_models"))
+JUDGES = ((judging, "check_dtypes"), (judging, "replay_run"), (judging, "compare_models"))
 CHECK = Check(level="L1b", name="update", result="fail", wording="off", value=1e-7, limit=0)
 
 
@@ -35,7 +37,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return call
 
-    for module, name in (*JUDGES, (exercised, "exercise")):
+    for module, name in (*JUDGES, (recorded_runs, "exercise")):
         monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
     return counted
 
@@ -67,7 +69,7 @@ def test_other_code_judges_anew(
 ) -> None:
     first = compared(lab)
     before = calls.copy()
-    monkeypatch.setattr(judgements, "code_hash", lambda: "other")
+    monkeypatch.setattr(judgement_store, "code_hash", lambda: "other")
     assert compared(lab).pairs == first.pairs
     assert calls == before + before
 

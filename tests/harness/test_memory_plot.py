@@ -96,7 +96,7 @@ def test_without_matplotlib(recipe: Path, tmp_path: Path, monkeypatch: pytest.Mo
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "crosscast_parity.memory_plot":
+        if name == "crosscast_parity.memory.plot":
             raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
         return real(name, *args, **kwargs)
 

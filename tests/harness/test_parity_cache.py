@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity import sessions
-from crosscast_parity.cli import exit_code
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.harness import compare
-from crosscast_parity.options import make_options
-from crosscast_parity.records import ParityReport
-from crosscast_parity.workspace import Workspace
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast_parity.compare.command import exit_code
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.processes import sessions
+from crosscast_parity.runs.workspace import Workspace
 from parity_fakes import make_recipe, write_fakes
 from parity_lab import Lab, compile_fakes, contestants, pair, run
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from crosscast_parity.figures.curves import Trajectory, curve_plot, trajectory_plot
-from crosscast_parity.figures.evidence import Trial, bisection_plot
-from crosscast_parity.figures.heatmap import Column, heatmap_plot
-from crosscast_parity.figures.seeds import SeedLine, SeedPanel, seeds_plot
-from crosscast_parity.figures.style import LONGEST_LABEL, Plot, Series, short
-from crosscast_parity.figures.timeline import Timeline, timeline_plot
+from crosscast_parity.report.figures.curves import Trajectory, curve_plot, trajectory_plot
+from crosscast_parity.report.figures.evidence import Trial, bisection_plot
+from crosscast_parity.report.figures.heatmap import Column, heatmap_plot
+from crosscast_parity.report.figures.seeds import SeedLine, SeedPanel, seeds_plot
+from crosscast_parity.report.figures.style import LONGEST_LABEL, Plot, Series, short
+from crosscast_parity.report.figures.timeline import Timeline, timeline_plot
 
 
 def texts(plot: Plot) -> list[str]:

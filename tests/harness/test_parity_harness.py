@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast.recipe import Recipe
-from crosscast_parity.half import choose_execution
-from crosscast_parity.harness import compare
-from crosscast_parity.options import make_options
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.planning.half_precision import choose_execution
+from crosscast_parity.planning.options import make_options
 from parity_fakes import make_recipe
 from parity_lab import Lab, compile_fakes, contestants, failed, names, pair, run
 

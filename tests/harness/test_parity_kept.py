@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.cli import parity_command
-from crosscast_parity.harness import Progress, compare
-from crosscast_parity.options import make_options
-from crosscast_parity.stored import stored_contestant
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast_parity.compare.command import parity_command
+from crosscast_parity.compare.harness import Progress, compare
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.runs.kept_reference import stored_contestant
 from parity_fakes import make_recipe
 from parity_lab import Lab, compile_fakes, contestants, pair, run
 

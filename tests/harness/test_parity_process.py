@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from crosscast_parity import process
-from crosscast_parity.cache import Store
-from crosscast_parity.process import (
+from crosscast_parity.processes import process
+from crosscast_parity.processes.process import (
     Job,
     Outcome,
     Running,
@@ -25,7 +24,8 @@ from crosscast_parity.process import (
     read_job_status,
     start,
 )
-from crosscast_parity.sessions import (
+from crosscast_parity.processes.run_cache import Store
+from crosscast_parity.processes.sessions import (
     EventKind,
     Finished,
     Limits,

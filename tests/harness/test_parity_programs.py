@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from crosscast import rules
-from crosscast.diagnostics import DiagnosticError, Severity
-from crosscast.recipe import Recipe
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.dealing import deal
-from crosscast_parity.harness import compare
-from crosscast_parity.hidden import hidden_differences
-from crosscast_parity.options import make_options
-from crosscast_parity.planning import RunSpec
-from crosscast_parity.records import ParityReport
-from crosscast_parity.stages import make_stages
-from crosscast_parity.variants import tiny
+from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.recipe import rules
+from crosscast.recipe.document import Recipe
+from crosscast_parity.bisect.unshown_fields import hidden_differences
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.runs import RunSpec
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.recipes.derived import tiny
+from crosscast_parity.runs.work_queue import deal
 from parity_fakes import make_recipe
 from parity_lab import Lab, compile_fakes, contestants, pair
 

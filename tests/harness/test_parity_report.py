@@ -10,17 +10,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast_parity.checks import Check
-from crosscast_parity.figures.style import Plot
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast_parity.checks.check import Check
+from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.levels.envelope import measure_envelope
-from crosscast_parity.page.drawing import drawn_stages, fault_windows, stage_plots
-from crosscast_parity.page.evidence import margin
-from crosscast_parity.page.render import render_page
-from crosscast_parity.page.summary import headline
-from crosscast_parity.page.tensors import first_differing_tensor, model_order, tensor_limits
-from crosscast_parity.records import Pair, ParityReport
-from crosscast_parity.variants import bert_of
+from crosscast_parity.recipes.derived import bert_of
+from crosscast_parity.report.figures.style import Plot
+from crosscast_parity.report.page.drawing import drawn_stages, fault_windows, stage_plots
+from crosscast_parity.report.page.evidence import margin
+from crosscast_parity.report.page.render import render_page
+from crosscast_parity.report.page.summary import headline
+from crosscast_parity.report.page.tensors import first_differing_tensor, model_order, tensor_limits
 from parity_fakes import good_rows, make_recipe
 from parity_reports import REPORTS, different, equivalent, lone, make_run, nothing
 

@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.checks import LEVELS, Check
-from crosscast_parity.junit import junit_text
-from crosscast_parity.process import Outcome
-from crosscast_parity.records import FORMAT, ParityReport
-from crosscast_parity.report import write_report
-from crosscast_parity.terminal import WIDTH, print_summary, summary_lines
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast_parity.checks.check import LEVELS, Check
+from crosscast_parity.judge.records import FORMAT, ParityReport
+from crosscast_parity.processes.process import Outcome
+from crosscast_parity.report.files import write_report
+from crosscast_parity.report.junit import junit_text
+from crosscast_parity.report.terminal import WIDTH, print_summary, summary_lines
 from parity_reports import REPORTS, broken, different, envelope, equivalent, lone, nothing
 
 SCHEMA = json.loads(

@@ -17,10 +17,10 @@ import pytest
 DRIVER = """
 import sys
 from pathlib import Path
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.harness import compare
-from crosscast_parity.options import make_options
-from crosscast_parity.report import write_report
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.report.files import write_report
 from parity_fakes import make_recipe, write_fakes
 
 def compile_fakes(recipe, targets, folder):

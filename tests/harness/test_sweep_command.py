@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.sweep import executor as executors
 from crosscast_parity.sweep.cell import run_cell
 from crosscast_parity.sweep.command import SweepOptions, exit_code, sweep_command
@@ -312,10 +312,10 @@ def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from crosscast import cli_sweep\n"
+        "from crosscast.cli import sweep as sweep_module\n"
         "from crosscast.cli import app\n"
         "from sweep_fakes import fake_compiler\n"
-        "cli_sweep._compile_to = fake_compiler(pace=0.1)\n"
+        "sweep_module._compile_to = fake_compiler(pace=0.1)\n"
         "app()\n"
     )
     write_recipe(tmp_path)

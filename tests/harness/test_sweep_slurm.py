@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.sweep import slurm
 from crosscast_parity.sweep.executor import Ended, Resources
 from crosscast_parity.sweep.prepare import Training, prepare

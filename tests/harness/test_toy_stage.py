@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 import crosscast_parity.toy.stage as stage_module
-from crosscast.diagnostics import DiagnosticError
-from crosscast.recipe import Recipe
-from crosscast.target import Form
-from crosscast_parity.stages import proof_stages
-from crosscast_parity.tally import Progress, ignore
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Form
+from crosscast_parity.planning.stages import proof_stages
+from crosscast_parity.processes.work_done import Progress, ignore
+from crosscast_parity.recipes.derived import changed
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.exercise import shown_on_toy
 from crosscast_parity.toy.faults import PARAMETERS
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.names import for_toy
 from crosscast_parity.toy.stage import CompileForm, OnToy, step_on_toy
-from crosscast_parity.variants import changed
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from toy_stand_in import stand_in_worker, write_step
 

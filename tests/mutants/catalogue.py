@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 
-from crosscast_parity.checks import Level
+from crosscast_parity.checks.check import Level
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from crosscast_parity.checks import Level, failures
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.harness import compare
-from crosscast_parity.mutation import Mutation
-from crosscast_parity.options import Options, make_options
-from crosscast_parity.planning import Stage
-from crosscast_parity.records import ParityReport
-from crosscast_parity.stages import make_stages
+from crosscast_parity.checks.check import Level, failures
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import Options, make_options
+from crosscast_parity.planning.runs import Stage
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS
 from mutants.emitted import compile_to
 from mutants.journal import Journal

@@ -17,14 +17,14 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from crosscast_parity.checks import Check
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.harness import compare
-from crosscast_parity.options import Options, make_options
-from crosscast_parity.planning import Stage
-from crosscast_parity.records import Pair, ParityReport
-from crosscast_parity.stages import make_stages
-from crosscast_parity.stored import stored_contestant
+from crosscast_parity.checks.check import Check
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import Pair, ParityReport
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import Options, make_options
+from crosscast_parity.planning.runs import Stage
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.runs.kept_reference import stored_contestant
 from mutants.alarms_page import page
 from mutants.emitted import compile_to
 from mutants.journal import Journal

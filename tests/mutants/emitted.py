@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from crosscast.compiler import compile_recipe
-from crosscast.output import write_files
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
 from crosscast.readers.recipe_yaml import load
-from crosscast.recipe import Recipe
-from crosscast_parity.mutation import FILES
-from crosscast_parity.planning import recipe_variants
-from crosscast_parity.stages import make_stages
-from crosscast_parity.stress import stress_recipe
+from crosscast.recipe.document import Recipe
+from crosscast_parity.planning.runs import recipe_variants
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.recipes.stress import stress_recipe
+from crosscast_parity.self_test.mutation import FILES
 from mutants.trials import RECIPE
 
 Texts = dict[str, str]

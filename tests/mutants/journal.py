@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import crosscast_parity
-from crosscast_parity.cache import content_hash, file_hash
+from crosscast_parity.processes.run_cache import content_hash, file_hash
 from mutants.trials import RECIPE
 
 FOLDERS = ("translator", "backends", "templates", "parity")

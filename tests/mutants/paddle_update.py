@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from crosscast_parity.mutation import Edit, Mutation
+from crosscast_parity.self_test.mutation import Edit, Mutation
 from mutants.paddle_window import both
 from mutants.spelling import train, written
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, variance
 
-from crosscast_parity.records import Run
-from crosscast_parity.statistics import quantile
-from crosscast_parity.traces import Row
+from crosscast_parity.checks.statistics import quantile
+from crosscast_parity.judge.records import Run
+from crosscast_parity.recordings.trace import Row
 
 RULES = {
     "loss-5": "loss within 5 % in every 5th of the first 50 windows",

@@ -16,8 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from crosscast_parity.mutation import Mutation
-from crosscast_parity.options import make_options
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
 from mutants.journal import Journal
 from mutants.score import page, survivors, to_json, unexpected

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crosscast.readers.recipe_yaml import load
-from crosscast.recipe import Recipe
-from crosscast_parity.options import Options
-from crosscast_parity.variants import changed, with_dtype, with_seed
+from crosscast.recipe.document import Recipe
+from crosscast_parity.planning.options import Options
+from crosscast_parity.recipes.derived import changed, with_dtype, with_seed
 from mutants.trials import RECIPE
 
 DTYPES = ("float32", "float16", "bfloat16")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_parity.mutation import Mutation
+from crosscast_parity.self_test.mutation import Mutation
 from mutants.spelling import model, train, written
 
 RATE = "lr = learning_rate(state.updates)"

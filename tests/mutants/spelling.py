@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosscast_parity.mutation import Edit, Form, Mutation
+from crosscast_parity.self_test.mutation import Edit, Form, Mutation
 from mutants.catalogue import BUGS
 
 SCALED = "INIT_SCALE = "

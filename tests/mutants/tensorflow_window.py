@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from crosscast_parity.mutation import Edit, Mutation
+from crosscast_parity.self_test.mutation import Edit, Mutation
 from mutants.spelling import train, written
 
 CUTS = "        cuts = range(MICRO_BATCH_SIZE"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from crosscast_parity.mutation import Mutation
+from crosscast_parity.self_test.mutation import Mutation
 from mutants.spelling import model, train, written
 
 DIVIDE = "        loss = loss / rows\n"

@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 
 from crosscast.readers.recipe_yaml import load
-from crosscast.recipe import Recipe
-from crosscast_parity.checks import LEVELS, Check, Level
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.harness import OnProgress, compare, ignore
-from crosscast_parity.mutation import Mutation, apply
-from crosscast_parity.options import Options
-from crosscast_parity.planning import Stage
-from crosscast_parity.records import Pair, ParityReport, Run
-from crosscast_parity.stages import make_stages
-from crosscast_parity.variants import with_seed
-from crosscast_parity.workspace import CompileTo
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import LEVELS, Check, Level
+from crosscast_parity.compare.harness import OnProgress, compare, ignore
+from crosscast_parity.judge.records import Pair, ParityReport, Run
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import Options
+from crosscast_parity.planning.runs import Stage
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.recipes.derived import with_seed
+from crosscast_parity.runs.workspace import CompileTo
+from crosscast_parity.self_test.mutation import Mutation, apply
 from mutants.practice import T_TEST, alarms, means_differ
 
 RECIPE = Path(__file__).with_name("recipe.yaml")

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from crosscast.defaults import Defaults, holding
+from crosscast.targets.defaults import Defaults, holding
 from frameworks.subprocesses import run_python
 
 

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.output import write_files
-from crosscast.recipe import Recipe
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
+from crosscast.recipe.document import Recipe
 from emission import goldens
 from frameworks.subprocesses import environment, require
 from slurm.cluster import missing, two_nodes

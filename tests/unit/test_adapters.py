@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.codes import CODES
-from crosscast.diagnostics import DiagnosticError, Severity
+from crosscast.messages.codes import CODES
+from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.readers.recipe_yaml import load
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 from crosscast_parity.adapters.limits import EVERY, LIMITS
 from crosscast_parity.adapters.registry import ADAPTERS
 

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.compiler import check_all_overrides
-from crosscast.diagnostics import DiagnosticError, render
-from crosscast.recipe import Recipe
-from crosscast.schema import recipe_schema
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import YamlDocument, parse
+from crosscast.emit.compiler import check_all_overrides
+from crosscast.messages.diagnostics import DiagnosticError, render
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.schema import recipe_schema
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import YamlDocument, parse
 from recipe_texts import text_of
 
 DEFINITIONS = recipe_schema()["$defs"].values()

@@ -10,20 +10,20 @@ from itertools import combinations
 
 import pytest
 
-from crosscast.recipe import Recipe
-from crosscast_parity.bisect import Bisection
-from crosscast_parity.bisect_court import Court
-from crosscast_parity.bisect_recipes import bisect_recipes, differences
-from crosscast_parity.bisect_script import bisect_script
-from crosscast_parity.bisect_sets import minimal
-from crosscast_parity.bisecting import replaced_in, same_loss
-from crosscast_parity.checks import Check, Level
-from crosscast_parity.evidence import Sighting
-from crosscast_parity.evidence_replay import Replayed
+from crosscast.recipe.document import Recipe
+from crosscast_parity.bisect.delta_debugging import minimal
+from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.recipes import bisect_recipes, differences
+from crosscast_parity.bisect.script import bisect_script
+from crosscast_parity.bisect.trials import Bisection
+from crosscast_parity.checks.check import Check, Level
+from crosscast_parity.compare.bisection import replaced_in, same_loss
+from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.replay import Replayed
 from crosscast_parity.levels.replay import UPDATE_LIMIT
-from crosscast_parity.stress_scale import stress_faults
-from crosscast_parity.variants import at_stress_scale, changed, in_float32
-from crosscast_parity.variations import shown_path, vary
+from crosscast_parity.recipes.derived import at_stress_scale, changed, in_float32
+from crosscast_parity.recipes.stress_scale import stress_faults
+from crosscast_parity.recipes.variations import shown_path, vary
 from observed_runs import Script, sightings
 from parity_recipes import stress
 

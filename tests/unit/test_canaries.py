@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.readers.recipe_yaml import load
-from crosscast_parity.canaries import canaries_of, fitting
-from crosscast_parity.checks import LEVELS
-from crosscast_parity.contestants import Contestant
+from crosscast_parity.checks.check import LEVELS
 from crosscast_parity.levels.seeds import judge_seeds
-from crosscast_parity.options import make_options
-from crosscast_parity.selftest import Finding, in_words, seeds_finding, self_test_command
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.self_test.canaries import canaries_of, fitting
+from crosscast_parity.self_test.experiments import (
+    Finding,
+    in_words,
+    seeds_finding,
+    self_test_command,
+)
 from mutants.emitted import variants
 from mutants.trials import RECIPE
 
@@ -71,7 +76,7 @@ def test_seeds_are_not_seen_by_a_judge_who_always_complains(
 ) -> None:
     """The unchanged results must pass, or the level sees everything."""
     wrong = replace(judge_seeds((), ())[0], result="fail")
-    monkeypatch.setattr("crosscast_parity.selftest.judge_seeds", lambda *_: (wrong,))
+    monkeypatch.setattr("crosscast_parity.self_test.experiments.judge_seeds", lambda *_: (wrong,))
     assert not seeds_finding().caught
 
 
@@ -87,7 +92,9 @@ OWN = Contestant(name="mine", target="torch", recipe=load(str(RECIPE)), script=R
 
 
 def run_command(monkeypatch: pytest.MonkeyPatch, folder: Path, *findings: Finding) -> int:
-    monkeypatch.setattr("crosscast_parity.selftest.self_test", lambda *_, **__: iter(findings))
+    monkeypatch.setattr(
+        "crosscast_parity.self_test.experiments.self_test", lambda *_, **__: iter(findings)
+    )
     return self_test_command([OWN], options=make_options(folder), compile_to=lambda *_: None)
 
 

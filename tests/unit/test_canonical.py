@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan
 from recipe_texts import FLOAT16, recipe_of
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from crosscast import target
-from crosscast.capability import Evidence, Row, Verdict, diagnose, judge, leaves
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError, Severity
-from crosscast.recipe import Recipe
-from crosscast.target import backend_names, load_backend
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.recipe.document import Recipe
+from crosscast.targets import backend
+from crosscast.targets.backend import backend_names, load_backend
+from crosscast.targets.capability import Evidence, Row, Verdict, diagnose, judge, leaves
 from recipe_texts import FLOAT16, recipe_of
 
 
@@ -135,8 +135,8 @@ def test_backends_that_do_not_load(
 ) -> None:
     (tmp_path / "broken_backend.py").write_text("raise RuntimeError('boom')")
     monkeypatch.syspath_prepend(tmp_path)
-    entry = EntryPoint(name="mine", value=value, group=target.GROUP)
-    monkeypatch.setattr(target, "_entry_points", lambda: {"mine": entry})
+    entry = EntryPoint(name="mine", value=value, group=backend.GROUP)
+    monkeypatch.setattr(backend, "_entry_points", lambda: {"mine": entry})
     code, message, _ = refused("mine")
     assert code == "CC107"
     assert "'mine' does not load" in message
@@ -168,5 +168,5 @@ def test_types_of_an_own_model_are_never_called_exact(name: str, mode: str, expe
         data="{source: npz, train: a, eval: b}",
         precision=f"{{mode: {mode}, compute_dtype: {dtype}}}",
     )
-    found = diagnose(name, judge(recipe, target.find_target(name).rows))
+    found = diagnose(name, judge(recipe, backend.find_target(name).rows))
     assert ("CC303" in {one.code for one in found}) == expected

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from crosscast import __version__, doctor
+from crosscast import __version__
 from crosscast.cli import app
-from crosscast.recipe import Recipe
-from crosscast.schema import schema_text
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.schema import schema_text
+from crosscast.targets import doctor
 from recipe_strategies import LAYERS, TARGETS
 from recipe_texts import FLOAT16, build, text_of
 

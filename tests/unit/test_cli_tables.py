@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.cli_compile import explain
-from crosscast.cli_info import matrix
-from crosscast.cli_lift import lift
+from crosscast.cli.compile import explain
+from crosscast.cli.info import matrix
+from crosscast.cli.lift import lift
 from recipe_texts import text_of
 
 NARROW = 80

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from crosscast.capability import Verdict
-from crosscast.compiler import Compiled, compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.target import find_target, program_names
-from crosscast_parity.contestants import of_targets, parse_contestant
+from crosscast.emit.compiler import Compiled, compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.targets.backend import find_target, program_names
+from crosscast.targets.capability import Verdict
+from crosscast_parity.planning.contestants import of_targets, parse_contestant
 from recipe_strategies import LAYERS, TARGETS
 from recipe_texts import FLOAT16, recipe_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.adapters import columns, conformance, rows, table
 from crosscast_parity.adapters.cases import CASES, START, Seen
 from crosscast_parity.adapters.columns import BY_NAME, COLUMNS, observe

@@ -145,7 +145,7 @@ def test_without_numpy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_importing_the_commands_loads_neither_numpy_nor_the_readers() -> None:
     program = (
-        "import sys, crosscast.cli_data as c\n"
+        "import sys, crosscast.cli.data as c\n"
         "bad = {'numpy', 'tokenizers', 'crosscast.data'} & set(sys.modules)\n"
         "sys.exit(f'loaded {bad}' if bad else 0)"
     )

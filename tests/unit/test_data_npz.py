@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.codes import CODES
 from crosscast.data import Dataset
 from crosscast.data.files import write_files
 from crosscast.data.npz import ARRAYS
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.codes import CODES
+from crosscast.messages.diagnostics import DiagnosticError
 
 
 def dataset(rows: int = 3, length: int = 4, seed: int = 0) -> Dataset:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from crosscast.data import Dataset, nli_synthetic
 from crosscast.data.npz import ARRAYS, check_arrays
 from crosscast.data.synthetic import CLS, FIRST_WORD, LABELS, PAD, SEP, _lexicon
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 
 
 def told_label(ids: npt.NDArray[np.int32], vocab_size: int, seed: int) -> int:

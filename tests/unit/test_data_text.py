@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.codes import CODES
 from crosscast.data import Columns, Labels, PairFile, read_jsonl, read_tsv, read_xnli
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity, render
+from crosscast.messages.codes import CODES
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, render
 
 HERE = Path(__file__).parent / "data"
 XNLI = HERE / "pairs_xnli.tsv"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.codes import CODES
 from crosscast.data import Pair, Vocabulary, encode_pairs
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.codes import CODES
+from crosscast.messages.diagnostics import DiagnosticError
 
 VOCAB = Path(__file__).parent / "data" / "vocab.txt"
 

@@ -11,12 +11,12 @@ from itertools import combinations
 import pytest
 from typer.testing import CliRunner
 
-from crosscast.capability import Evidence, Verdict
 from crosscast.cli import app
-from crosscast.defaults import Defaults, find_defaults, holding, version_number
-from crosscast.defaults_page import default_rows, defaults_page
-from crosscast.library_defaults import LIBRARY_DEFAULTS
-from crosscast.target import find_target, load_backend
+from crosscast.targets.backend import find_target, load_backend
+from crosscast.targets.capability import Evidence, Verdict
+from crosscast.targets.defaults import Defaults, find_defaults, holding, version_number
+from crosscast.targets.defaults_page import default_rows, defaults_page
+from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from recipe_strategies import LAYERS, TARGETS
 
 BACKENDS = [load_backend(name) for name in TARGETS]

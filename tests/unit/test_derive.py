@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.derive import derive
-from crosscast.diagnostics import Collector
-from crosscast.recipe import BERT_PRESETS, BertModel
+from crosscast.messages.diagnostics import Collector
+from crosscast.recipe.derive import derive
+from crosscast.recipe.document import BERT_PRESETS, BertModel
 from recipe_texts import problems_of, recipe_of, text_of
 
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from crosscast import console
-from crosscast.codes import CODES
-from crosscast.console import exit_code, print_json, print_table
-from crosscast.diagnostics import (
+from crosscast.messages import console
+from crosscast.messages.codes import CODES
+from crosscast.messages.console import exit_code, print_json, print_table
+from crosscast.messages.diagnostics import (
     Collector,
     Diagnostic,
     DiagnosticError,

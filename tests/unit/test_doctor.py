@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from crosscast import doctor
-from crosscast.doctor import Examination, examine
-from crosscast.target import Backend
+from crosscast.targets import doctor
+from crosscast.targets.backend import Backend
+from crosscast.targets.doctor import Examination, examine
 
 GOOD = {
     "version": "2.0",

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.plan import Dtype
-from crosscast.recipe import Recipe
-from crosscast.rounding import round_to
-from crosscast_parity.checks import Check
+from crosscast.plan.operations import Dtype
+from crosscast.recipe.document import Recipe
+from crosscast.reference.rounding import round_to
+from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.dtypes import check_dtypes
-from crosscast_parity.manifest import Manifest, Operation
-from crosscast_parity.observed import Observation
+from crosscast_parity.recordings.observations import Observation
+from crosscast_parity.recordings.type_manifest import Manifest, Operation
 from recipe_texts import recipe_of
 from replay_fakes import record
 

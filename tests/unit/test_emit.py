@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from crosscast.emit import assign, environment, py_literal, render, shell_word, template_root
+from crosscast.emit.render import assign, environment, py_literal, render, shell_word, template_root
 
 STRINGS = (
     *("", "x", "it's", 'say "hi"', 'it\'s "one"', 'two "" and one \'', "''\"", "'\"'\"'\""),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import tiny_recipe
 
 Sampler = Callable[[int, int], Iterator[list[dict[str, np.ndarray]]]]

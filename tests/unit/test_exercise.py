@@ -8,14 +8,14 @@ from functools import cache
 
 import pytest
 
-from crosscast.recipe import Recipe
-from crosscast_parity.evidence import Sighting
-from crosscast_parity.exercise import Exercise, exercise
+from crosscast.recipe.document import Recipe
+from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.exercise.fields import Exercise, exercise
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.replay import UPDATE_LIMIT
-from crosscast_parity.stress import stress_recipe
-from crosscast_parity.stress_scale import stress_faults
-from crosscast_parity.variants import changed, tiny
+from crosscast_parity.recipes.derived import changed, tiny
+from crosscast_parity.recipes.stress import stress_recipe
+from crosscast_parity.recipes.stress_scale import stress_faults
 from observed_runs import sight, sightings
 from parity_recipes import plain, stress
 

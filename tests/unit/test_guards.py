@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.codes import CODES
-from crosscast.target import load_backend
+from crosscast.messages.codes import CODES
+from crosscast.targets.backend import load_backend
 from named_tests import is_test
 from recipe_strategies import TARGETS
 

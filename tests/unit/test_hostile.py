@@ -15,13 +15,13 @@ from functools import cache
 
 import pytest
 
-from crosscast.cli_compile import recipe_text
-from crosscast.compiler import check_all_overrides, compile_recipe
-from crosscast.diagnostics import DiagnosticError, render
-from crosscast.emit import assign
-from crosscast.lowering import recipe_hash
-from crosscast.recipe import Recipe
-from crosscast.target import Form
+from crosscast.cli.compile import recipe_text
+from crosscast.emit.compiler import check_all_overrides, compile_recipe
+from crosscast.emit.lowering import recipe_hash
+from crosscast.emit.render import assign
+from crosscast.messages.diagnostics import DiagnosticError, render
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Form
 from recipe_strategies import TARGETS
 from recipe_texts import build, text_of
 

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 from crosscast.data.synthetic import nli_synthetic
-from crosscast.recipe import Recipe
-from crosscast_parity.checks import Check
-from crosscast_parity.exchange import Inputs
-from crosscast_parity.exercised import sightings
-from crosscast_parity.gathered import Made, StageResult, gather
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Check
+from crosscast_parity.compare.judging import own_checks, pair_checks, stage_envelope
+from crosscast_parity.exercise.recorded_runs import sightings
+from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.judge import own_checks, pair_checks, stage_envelope
+from crosscast_parity.judge.records import Run
 from crosscast_parity.levels.envelope import Envelope, measure_envelope
 from crosscast_parity.levels.traces import compare_traces
-from crosscast_parity.planning import RunSpec
-from crosscast_parity.process import Outcome, OutcomeKind
-from crosscast_parity.records import Run
-from crosscast_parity.sessions import Finished
-from crosscast_parity.stages import make_stages
-from crosscast_parity.status import Evaluation, Status
-from crosscast_parity.traces import Row
+from crosscast_parity.planning.runs import RunSpec
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.processes.process import Outcome, OutcomeKind
+from crosscast_parity.processes.sessions import Finished
+from crosscast_parity.recordings.status import Evaluation, Status
+from crosscast_parity.recordings.trace import Row
+from crosscast_parity.runs.outcomes import Made, StageResult, gather
 from parity_fakes import good_rows, make_recipe
 
 NOWHERE = Path("nowhere")

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from crosscast import rules
-from crosscast.capability import judge, leaves
-from crosscast.cli_compile import recipe_text
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.lift.sides import differences, side_of
-from crosscast.lowering import recipe_hash
-from crosscast.recipe import Launch, Recipe
-from crosscast.target import find_target
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import parse
-from crosscast_parity.variants import changed, comparable
+from crosscast.cli.compile import recipe_text
+from crosscast.emit.compiler import compile_recipe
+from crosscast.emit.lowering import recipe_hash
+from crosscast.lift.recipe_diff import differences, side_of
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe import rules
+from crosscast.recipe.document import Launch, Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
+from crosscast.targets.backend import find_target
+from crosscast.targets.capability import judge, leaves
+from crosscast_parity.recipes.derived import changed, comparable
 from recipe_texts import recipe_of, text_of
 
 SPREAD = "{strategy: data_parallel, nodes: 2, processes_per_node: 2}"

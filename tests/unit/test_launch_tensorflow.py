@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from recipe_texts import recipe_of
 
 SPREAD = "{strategy: data_parallel, nodes: 2, processes_per_node: 2}"

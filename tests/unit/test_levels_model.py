@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast_parity.checks import Check
+from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.model import LIMITS, compare_models, gradient_errors
-from crosscast_parity.observed import Observation, ObservedWindow
+from crosscast_parity.recordings.observations import Observation, ObservedWindow
 from recipe_texts import recipe_of
 from replay_fakes import record
 

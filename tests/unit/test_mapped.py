@@ -10,7 +10,7 @@ import pytest
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from crosscast_parity.mapped import MappedFile
+from crosscast_parity.recordings.mapped_tensors import MappedFile
 
 
 def test_views_hold_what_the_file_holds(tmp_path: Path) -> None:

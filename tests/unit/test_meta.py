@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.capability import Verdict
-from crosscast.codes import CODES
-from crosscast.target import Backend, load_backend
+from crosscast.messages.codes import CODES
+from crosscast.targets.backend import Backend, load_backend
+from crosscast.targets.capability import Verdict
 from crosscast_parity.adapters.registry import ADAPTERS
 from named_tests import is_test
 from recipe_strategies import LAYERS, TARGETS
@@ -230,7 +230,7 @@ def all_codes() -> list[str]:
 
 def test_codes_are_unique() -> None:
     assert [code for code, count in Counter(all_codes()).items() if count > 1] == []
-    source = (ROOT / "translator/crosscast/codes.py").read_text()
+    source = (ROOT / "translator/crosscast/messages/codes.py").read_text()
     assert len(re.findall(r'Code\(\s*"CC', source)) == len(CODES)
 
 

@@ -8,10 +8,10 @@ from importlib import import_module
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.readers.recipe_yaml import load
-from crosscast_parity.checks import LEVELS
-from crosscast_parity.mutation import Mutation
+from crosscast_parity.checks.check import LEVELS
+from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS, GROUPS
 from mutants.emitted import variants
 from mutants.explained import SURVIVORS

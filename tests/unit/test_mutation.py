@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.mutation import Edit, Mutation, apply
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast_parity.self_test.mutation import Edit, Mutation, apply
 
 SCRIPT = "RATE = 1\nEPS = 2\nstep(RATE)\n"
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.manifest import read_manifest
-from crosscast_parity.observed import read_observation
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast_parity.recordings.observations import read_observation
+from crosscast_parity.recordings.type_manifest import read_manifest
 from recipe_texts import recipe_of
 from replay_fakes import record
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.optimizer_math import settings_of, slot_shapes, update
-from crosscast.plan import Group, Step
+from crosscast.plan.operations import Group, Step
+from crosscast.reference.optimizer_formulas import settings_of, slot_shapes, update
 
 Numbers = list[float]
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from crosscast import plan as ops
-from crosscast.codes import CODES
-from crosscast.order import NEEDS, ORDER, PARTS, Before, Belongs, Needs, verify
-from crosscast.reference import MicroBatch, run
+from crosscast.messages.codes import CODES
+from crosscast.plan import operations as ops
+from crosscast.plan.order import NEEDS, ORDER, PARTS, Before, Belongs, Needs, verify
+from crosscast.reference.interpreter import MicroBatch, run
 from strategies import ROLES, SHAPES, parameters, plans, windows
 
 FULL = ops.Plan(

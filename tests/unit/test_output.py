@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.output import MANIFEST, OutputFile, write_files
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.output import MANIFEST, OutputFile, write_files
 
 FILES = {
     "recipe.yaml": OutputFile("a: 1\n"),

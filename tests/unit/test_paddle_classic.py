@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.capability import Evidence, Verdict, judge
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.order import verify
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.plan.order import verify
+from crosscast.targets.capability import Evidence, Verdict, judge
 from crosscast_paddle import BACKEND
 from crosscast_paddle.classic_rows import CLASSIC_ROWS
 from crosscast_paddle.classic_scripts import CLASSIC_DIALECTS, SCRIPTS, Script

@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.canonical import canonical_plan
-from crosscast_parity.checks import Check, Deviation, judge, relative
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.exchange import Inputs
-from crosscast_parity.gathered import Made, StageResult
+from crosscast.plan.canonical import canonical_plan
+from crosscast_parity.checks.check import Check, Deviation, judge, relative
+from crosscast_parity.compare.reporting import Outcomes, report_of
+from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
+from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
 from crosscast_parity.levels.losses import LIMITS, Dtype, report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.traces import compare_traces
-from crosscast_parity.options import make_options
-from crosscast_parity.planning import RunSpec
-from crosscast_parity.process import Outcome, OutcomeKind
-from crosscast_parity.records import Pair, ParityReport, Run
-from crosscast_parity.reporting import Outcomes, report_of
-from crosscast_parity.stages import make_stages
-from crosscast_parity.status import Evaluation
-from crosscast_parity.traces import Row
-from crosscast_parity.workspace import Workspace
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.runs import RunSpec
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.processes.process import Outcome, OutcomeKind
+from crosscast_parity.recordings.status import Evaluation
+from crosscast_parity.recordings.trace import Row
+from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.workspace import Workspace
 from parity_fakes import good_rows, make_recipe
 
 PLAN = canonical_plan(make_recipe())

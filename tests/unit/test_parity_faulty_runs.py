@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.recipe import Recipe
-from crosscast_parity.contestants import Contestant
-from crosscast_parity.exchange import Inputs
+from crosscast.recipe.document import Recipe
+from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.planning import LARGE, RunSpec, plain_runs
-from crosscast_parity.stages import make_stages
-from crosscast_parity.variants import weights_of
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.runs import LARGE, RunSpec, plain_runs
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.recipes.derived import weights_of
 from parity_fakes import make_recipe
 
 HALF = {"mode": "mixed", "compute_dtype": "float16"}

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.contestants import check_names, of_targets
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.inside.inject import Fault, make_injector, parse_fault, poisoned_inputs
-from crosscast_parity.options import choose_reference_name, make_options, read_interpreters
-from crosscast_parity.workspace import place_runner
+from crosscast_parity.planning.contestants import check_names, of_targets
+from crosscast_parity.planning.options import choose_reference_name, make_options, read_interpreters
+from crosscast_parity.runs.workspace import place_runner
 from parity_fakes import make_recipe
 
 

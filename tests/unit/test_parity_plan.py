@@ -11,11 +11,21 @@ from typing import Any
 
 import pytest
 
-from crosscast import rules
-from crosscast.diagnostics import DiagnosticError, Severity
-from crosscast.recipe import Recipe, SyntheticData
-from crosscast_parity import cache
-from crosscast_parity.cache import (
+from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.recipe import rules
+from crosscast.recipe.document import Recipe, SyntheticData
+from crosscast_parity.inputs.shared import Inputs
+from crosscast_parity.inside.session import Session
+from crosscast_parity.planning.contestants import (
+    Contestant,
+    check_names,
+    of_targets,
+    parse_contestant,
+)
+from crosscast_parity.planning.runs import in_sessions, plain_runs, twin_runs
+from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
+from crosscast_parity.processes import run_cache
+from crosscast_parity.processes.run_cache import (
     Store,
     content_hash,
     file_hash,
@@ -24,12 +34,7 @@ from crosscast_parity.cache import (
     user_folder_hash,
     versions,
 )
-from crosscast_parity.contestants import Contestant, check_names, of_targets, parse_contestant
-from crosscast_parity.exchange import Inputs
-from crosscast_parity.inside.session import Session
-from crosscast_parity.planning import in_sessions, plain_runs, twin_runs
-from crosscast_parity.stages import DEPTHS, make_stages, own_stage
-from crosscast_parity.variants import (
+from crosscast_parity.recipes.derived import (
     at_stress_scale,
     comparable,
     in_float32,
@@ -306,7 +311,7 @@ def test_a_large_folder_is_another_one_every_time(
     for name in ("a", "b"):
         (tmp_path / name).write_text("1")
     assert user_folder_hash(tmp_path) == user_folder_hash(tmp_path)
-    monkeypatch.setattr(cache, limit, 1)
+    monkeypatch.setattr(run_cache, limit, 1)
     assert user_folder_hash(tmp_path) != user_folder_hash(tmp_path)
 
 

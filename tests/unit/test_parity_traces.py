@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast_parity.status import MAX_BYTES, Evaluation, read_status
-from crosscast_parity.traces import MAX_LINE, read_trace
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.recordings.status import MAX_BYTES, Evaluation, read_status
+from crosscast_parity.recordings.trace import MAX_LINE, read_trace
 from parity_fakes import good_rows
 
 ROW: dict[str, Any] = good_rows(1)[0].to_json()

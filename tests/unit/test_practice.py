@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosscast_parity.process import Outcome
-from crosscast_parity.records import Run
-from crosscast_parity.status import Evaluation, Status
-from crosscast_parity.traces import Row
+from crosscast_parity.judge.records import Run
+from crosscast_parity.processes.process import Outcome
+from crosscast_parity.recordings.status import Evaluation, Status
+from crosscast_parity.recordings.trace import Row
 from mutants.practice import alarms, means_differ
 
 ROW = Row(

@@ -15,19 +15,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from crosscast import rules
-from crosscast.canonical import canonical_plan
-from crosscast.capability import Verdict, judge, leaves
-from crosscast.cli_compile import recipe_text
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.emit import py_literal
-from crosscast.lowering import recipe_hash
-from crosscast.order import verify
-from crosscast.plan import AllReduce, Plan
-from crosscast.recipe import OpTypes, Recipe
-from crosscast.reference import MicroBatch, Trace, run
-from crosscast.target import Backend, Form, find_target, load_backend
+from crosscast.cli.compile import recipe_text
+from crosscast.emit.compiler import compile_recipe
+from crosscast.emit.lowering import recipe_hash
+from crosscast.emit.render import py_literal
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import AllReduce, Plan
+from crosscast.plan.order import verify
+from crosscast.recipe import rules
+from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.reference.interpreter import MicroBatch, Trace, run
+from crosscast.targets.backend import Backend, Form, find_target, load_backend
+from crosscast.targets.capability import Verdict, judge, leaves
 from recipe_strategies import TARGETS, loadable_backends, recipes
 from recipe_texts import build
 from strategies import ROLES, micro_batch, parameters

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crosscast import plan as ops
-from crosscast.reference import MicroBatch, run, step
+from crosscast.plan import operations as ops
+from crosscast.reference.interpreter import MicroBatch, run, step
 from toy_steps import DYNAMIC, MEAN, RAMP, SGD, W, before, make, mb, one, weights
 
 # Normalize and Accumulate

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from crosscast import plan as ops
-from crosscast.diagnostics import DiagnosticError
-from crosscast.reference import Forward, MicroBatch, initial, resume, run, step
-from crosscast.reference_data import Tensors, Window
-from crosscast.reference_ops import HANDLERS
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.plan import operations as ops
+from crosscast.reference.data import Tensors, Window
+from crosscast.reference.interpreter import Forward, MicroBatch, initial, resume, run, step
+from crosscast.reference.operations import HANDLERS
 from toy_steps import DYNAMIC, RAMP, W, before, make, mb, one, weights
 
 # Gradients that depend on the parameters, resuming, purity

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crosscast import plan as ops
-from crosscast.reference import Forward, MicroBatch, run
-from crosscast.reference_data import Tensors
+from crosscast.plan import operations as ops
+from crosscast.reference.data import Tensors
+from crosscast.reference.interpreter import Forward, MicroBatch, run
 from toy_steps import DYNAMIC, MEAN, SGD, W, make, mb
 
 TOKENS = ops.Normalize(unit="token", renormalize=True, full=8)

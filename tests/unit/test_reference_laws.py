@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast import plan as ops
-from crosscast.reference import MicroBatch, Row, run
+from crosscast.plan import operations as ops
+from crosscast.reference.interpreter import MicroBatch, Row, run
 from strategies import ROLES, SHAPES, parameters, plans, windows
 
 seeds = st.integers(0, 50)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crosscast import plan as ops
-from crosscast.reference import run
+from crosscast.plan import operations as ops
+from crosscast.reference.interpreter import run
 from toy_steps import DYNAMIC, RAMP, SGD, W, before, make, mb, one
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan
-from crosscast.recipe import Recipe
-from crosscast.reference_ops import Attempt
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe
+from crosscast.reference.operations import Attempt
 from crosscast_parity.levels.replay import UPDATE_LIMIT, replay_run
 from recipe_strategies import recipes
 from replay_fakes import (

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan
-from crosscast.reference_ops import Attempt
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan
+from crosscast.reference.operations import Attempt
 from crosscast_parity.levels.replay import replay_run
-from crosscast_parity.observed import Observation
+from crosscast_parity.recordings.observations import Observation
 from replay_fakes import (
     PLAN,
     RECIPE,

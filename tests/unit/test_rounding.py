@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from crosscast.plan import Dtype
-from crosscast.rounding import round_to
+from crosscast.plan.operations import Dtype
+from crosscast.reference.rounding import round_to
 
 any_float32 = hnp.arrays(
     np.float32,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.plan import UpdateScale
-from crosscast.scaling import FLOAT32_CEILING, ScaleState, adjust, initial
+from crosscast.plan.loss_scale import FLOAT32_CEILING, ScaleState, adjust, initial
+from crosscast.plan.operations import UpdateScale
 from strategies import update_scales
 
 OP = UpdateScale(

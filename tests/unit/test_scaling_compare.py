@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.inside.rank import rank_of
 from crosscast_parity.inside.steps import row_hashes
-from crosscast_parity.process import Outcome, OutcomeKind
+from crosscast_parity.processes.process import Outcome, OutcomeKind
 from crosscast_parity.scaling_law.causes import likely_cause
-from crosscast_parity.scaling_law.comparing import Case, compare
+from crosscast_parity.scaling_law.comparison import Case, compare
 from crosscast_parity.scaling_law.course import Scene
 from crosscast_parity.scaling_law.envelope import Run, distances, measure_room
 from crosscast_parity.scaling_law.ranks import how_far, progress

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from crosscast.canonical import canonical_plan
-from crosscast.recipe import Recipe
-from crosscast.reference import MicroBatch, Row, run
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe
+from crosscast.reference.interpreter import MicroBatch, Row, run
+from crosscast_parity.recipes.derived import changed
 from crosscast_parity.scaling_law.course import Scene, faults_of, scenes_of
 from crosscast_parity.scaling_law.law import exceptions_of, possible_exceptions
 from crosscast_parity.scaling_law.recipes import Subject, make_subject
 from crosscast_parity.scaling_law.shapes import Shape, Window, shapes_of, windows_of
-from crosscast_parity.variants import changed
 from parity_recipes import plain
 
 SIZES = {"dense.weight": (2, 3), "dense.bias": (2,), "norm.weight": (3,)}

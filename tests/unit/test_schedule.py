@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.plan import Schedule
-from crosscast.schedule import learning_rate
+from crosscast.plan.operations import Schedule
+from crosscast.plan.schedule import learning_rate
 from strategies import schedules
 
 LINEAR = Schedule(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crosscast_parity.checks import Check
+from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.seeds import Margins, SeedResult, judge_seeds, train_loss_tail
 from parity_fakes import good_rows
 

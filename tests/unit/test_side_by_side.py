@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosscast_parity.side_by_side.comparing import (
+from crosscast_parity.side_by_side.comparison import (
     FLOOR,
     Bounds,
     bounds_of,
@@ -17,7 +17,7 @@ from crosscast_parity.side_by_side.comparing import (
     identical,
 )
 from crosscast_parity.side_by_side.recording import Clip, Recording, Told
-from crosscast_parity.side_by_side.shown import shown, shown_by_overflow
+from crosscast_parity.side_by_side.shown_fields import shown, shown_by_overflow
 from recorded_runs import SETTINGS, SKIP, attempt, off, recording, times
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crosscast_parity.checks import Check
+from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.envelope import measure_envelope
 from crosscast_parity.levels.traces import compare_traces
-from crosscast_parity.traces import Row
+from crosscast_parity.recordings.trace import Row
 from parity_fakes import good_rows
 
 REFERENCE = good_rows()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.source import read_source
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.source import read_source
 
 
 def refused(path: str, max_bytes: int = 100) -> Diagnostic:

@@ -16,12 +16,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.cli_compile import recipe_text
-from crosscast.compiler import compile_recipe
-from crosscast.recipe import Recipe
-from crosscast.state.against import misfits
+from crosscast.cli.compile import recipe_text
+from crosscast.emit.compiler import compile_recipe
+from crosscast.recipe.document import Recipe
+from crosscast.state.data_position import data_position
 from crosscast.state.naming import NAMINGS, is_shipped
-from crosscast.state.position import data_position
+from crosscast.state.recipe_check import misfits
 from crosscast.state.torch_keys import PARTS
 from named_tests import is_test
 from state_files import DYNAMIC, HALF, OWN, own_state, saved, sections, small_recipe, state_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.state.container import MAX_HEADER, looks_like_one, open_container
 from crosscast.state.emitted import read_emitted
 from crosscast.state.training_state import Scale, TrainingState

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.state.layout_map import apply_map, read_map
-from crosscast.state.like import complete
 from crosscast.state.training_state import Account, TrainingState
+from crosscast.state.weights_check import complete
 from state_files import own_state, saved
 
 TURN = {"to": "net/fc/kernel", "layout": "transpose"}

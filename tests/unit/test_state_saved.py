@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from crosscast.cli import app
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.state.outline import outline
 from crosscast.state.problems import DamagedError, strict_json
-from crosscast.state.saved import Foreign, saved_file
+from crosscast.state.saved_file import Foreign, saved_file
 
 PYTHON = sys.executable
 

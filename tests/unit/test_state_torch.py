@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.diagnostics import Collector, DiagnosticError, Severity
-from crosscast.recipe import BertModel, Recipe
-from crosscast.state.against import misfits
+from crosscast.messages.diagnostics import Collector, DiagnosticError, Severity
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state.emitted import check
-from crosscast.state.saved import Foreign, SavedTensor
+from crosscast.state.recipe_check import misfits
+from crosscast.state.saved_file import Foreign, SavedTensor
 from crosscast.state.torch_state import Given, read_saved
 from crosscast.state.training_state import Account, TrainingState
 from state_files import HALF, OWN, small_recipe

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast_parity.power import difference_power, equivalence_power, more_seeds, seeds_for
-from crosscast_parity.statistics import MIN_SEEDS, Interval, decide, paired_interval
+from crosscast_parity.checks.power import difference_power, equivalence_power, more_seeds, seeds_for
+from crosscast_parity.checks.statistics import MIN_SEEDS, Interval, decide, paired_interval
 
 MARGIN = 0.02
 DRAWS = 20_000

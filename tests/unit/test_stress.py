@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast import rules, scaling
-from crosscast.canonical import canonical_plan
-from crosscast.diagnostics import DiagnosticError
-from crosscast.plan import UpdateScale
-from crosscast.recipe import BertModel, Recipe
-from crosscast_parity.exercise import exercise
-from crosscast_parity.exercise_rules import rule_for
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.plan import loss_scale
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import UpdateScale
+from crosscast.recipe import rules
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast_parity.exercise.fields import exercise
+from crosscast_parity.exercise.rules import rule_for
 from crosscast_parity.levels.rows import expected_counts
-from crosscast_parity.stress import stress_recipe
-from crosscast_parity.stress_scale import HIGHEST, stress_faults
+from crosscast_parity.recipes.stress import stress_recipe
+from crosscast_parity.recipes.stress_scale import HIGHEST, stress_faults
 from observed_runs import sightings
 from parity_recipes import plain, stress
 from recipe_strategies import recipes
@@ -88,9 +89,9 @@ def test_the_faults_take_the_scale_through_all_its_states(changes: dict[str, obj
     assert 0 in bad
     assert any({a, a + 1} <= bad for a in bad)
     assert max(bad) < 60
-    states = [scaling.initial(machine)]
+    states = [loss_scale.initial(machine)]
     for window in range(64):
-        states.append(scaling.adjust(machine, states[-1], window not in bad))
+        states.append(loss_scale.adjust(machine, states[-1], window not in bad))
     scales = [state.scale for state in states]
     assert max(scales) <= HIGHEST
     assert machine.min_scale in scales
@@ -107,9 +108,9 @@ def test_the_faults_take_the_scale_through_all_its_states(changes: dict[str, obj
 def test_no_scale_grows_too_high_without_faults(changes: dict[str, object]) -> None:
     machine = canonical_plan(stress(**changes)).find(UpdateScale)
     assert machine is not None
-    state = scaling.initial(machine)
+    state = loss_scale.initial(machine)
     for _ in range(64):
-        state = scaling.adjust(machine, state, True)
+        state = loss_scale.adjust(machine, state, True)
     assert state.scale <= HIGHEST
     assert state.scale > machine.init_scale
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.sweep.grid import make_grid, parse_seeds, parse_settings
 from sweep_fakes import points, small, write_recipe
 

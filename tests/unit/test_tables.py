@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.tables import layout
+from crosscast.messages.text_tables import layout
 
 COLUMNS = ("target", "field", "code", "how")
 HOW = "a sentence with many words that goes on and on until no terminal is wide enough for it"

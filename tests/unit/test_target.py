@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.capability import Row
-from crosscast.diagnostics import DiagnosticError
-from crosscast.target import Dialect, backend_names, find_target, load_backend, rows_of, window
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.targets.backend import (
+    Dialect,
+    backend_names,
+    find_target,
+    load_backend,
+    rows_of,
+    window,
+)
+from crosscast.targets.capability import Row
 
 NEW = Dialect(name="new", since="2.4")
 OLD = Dialect(name="old", since="1.6", until="2.4")

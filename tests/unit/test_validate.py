@@ -8,10 +8,10 @@ import re
 import pytest
 
 from cpu_cost import cpu_seconds
-from crosscast.recipe import Recipe
-from crosscast.schema import schema_text
-from crosscast.suggest import suggest, suggest_field
-from crosscast.wording import PATTERNS
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.schema import schema_text
+from crosscast.recipe.suggestions import suggest, suggest_field
+from crosscast.recipe.wording import PATTERNS
 from recipe_texts import BASE, bad, build, found, problems_of, recipe_of, text_of
 
 FIELDS = [

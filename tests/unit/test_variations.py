@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from crosscast import rules
-from crosscast.recipe import Recipe
-from crosscast_parity.changes import changed, value_at
-from crosscast_parity.exercise import fields_of
-from crosscast_parity.exercise_rules import rule_for
-from crosscast_parity.sections import SECTIONS
-from crosscast_parity.variations import TABLE, UNFIT, paths_of, shown_path, variations, vary
+from crosscast.recipe import rules
+from crosscast.recipe.document import Recipe
+from crosscast_parity.exercise.fields import fields_of
+from crosscast_parity.exercise.rules import rule_for
+from crosscast_parity.recipes.changes import changed, value_at
+from crosscast_parity.recipes.companions import SECTIONS
+from crosscast_parity.recipes.variations import TABLE, UNFIT, paths_of, shown_path, variations, vary
 from parity_recipes import stress
 from recipe_strategies import recipes
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.codes import CODES
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.weights import (
+from crosscast.messages.codes import CODES
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast_parity.inputs.weights import (
     Style,
     Weights,
     bert_weights,

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu_cost import cpu_seconds
-from crosscast.diagnostics import Diagnostic, DiagnosticError, render
-from crosscast.yaml_source import (
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, render
+from crosscast.recipe.yaml_source import (
     MAX_DEPTH,
     MAX_NODES,
     MAX_NUMBER_LENGTH,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 SECONDS = 300
 EXTRA = 'pip install "crosscast[trainers]"'

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from crosscast.diagnostics import DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.adapters.columns import COLUMNS, Column, observe
 from crosscast_parity.adapters.table import build, markdown, text_lines, to_text
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from crosscast.diagnostics import Diagnostic, Severity
-from crosscast.recipe import Recipe
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.recipe.document import Recipe
 from crosscast_parity.adapters import when
 
 TORCH = frozenset({"accelerate", "transformers", "lightning"})

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosscast.compiler import compile_recipe
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.output import OutputFile, write_files
-from crosscast.recipe import Recipe
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.output import OutputFile, write_files
+from crosscast.recipe.document import Recipe
 from crosscast_parity.adapters.limits import limits
 
 SCRIPTS = Path(__file__).parent / "scripts"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from crosscast.recipe import Recipe
+from crosscast.recipe.document import Recipe
 
 
 def dynamic(recipe: Recipe) -> bool:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosscast.plan import Accumulate, CheckFinite, Dtype, Plan, Unscale
-from crosscast.reference_data import Array, Roles
-from crosscast.rounding import round_to
-from crosscast_parity.checks import Check, Deviation, judge, relative
+from crosscast.plan.operations import Accumulate, CheckFinite, Dtype, Plan, Unscale
+from crosscast.reference.data import Array, Roles
+from crosscast.reference.rounding import round_to
+from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.levels.recompute import gradients_of, norm, norm_of, ratio
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
-from crosscast_parity.observed import ObservedWindow, Tensors
+from crosscast_parity.recordings.observations import ObservedWindow, Tensors
 
 LIMIT = 1e-5
 """Relative, per tensor, of a model of up to `SMALL` weights. Clean: 4.4e-7; sums rounded to

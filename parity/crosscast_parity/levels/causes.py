@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-from crosscast.plan import Plan, Step
-from crosscast.reference_data import Roles
+from crosscast.plan.operations import Plan, Step
+from crosscast.reference.data import Roles
 from crosscast_parity.levels.recompute import Source
 from crosscast_parity.levels.updates import Windows, measure_updates
 

@@ -20,14 +20,14 @@ from typing import Literal
 
 import numpy as np
 
-from crosscast.recipe import Recipe
-from crosscast.rounding import round_to
-from crosscast_parity.checks import Check, Level
+from crosscast.recipe.document import Recipe
+from crosscast.reference.rounding import round_to
+from crosscast_parity.checks.check import Check, Level
 from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.tensor_checks import untested
-from crosscast_parity.manifest import Manifest, Operation
-from crosscast_parity.observed import Observation, ObservedWindow, Tensors
+from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
+from crosscast_parity.recordings.type_manifest import Manifest, Operation
 
 LEVEL: Level = "L0d"
 HALVES: tuple[Dtype, ...] = ("float16", "bfloat16")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from crosscast_parity.checks import relative
-from crosscast_parity.traces import Row
+from crosscast_parity.checks.check import relative
+from crosscast_parity.recordings.trace import Row
 
 Trace = Sequence[Row]
 

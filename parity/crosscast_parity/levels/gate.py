@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast_parity.checks import Check, windows
-from crosscast_parity.traces import Row
-from crosscast_parity.weights import load
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast_parity.checks.check import Check, windows
+from crosscast_parity.inputs.weights import load
+from crosscast_parity.recordings.trace import Row
 
 
 def check_gate(

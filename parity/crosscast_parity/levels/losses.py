@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from crosscast_parity.checks import Check, Deviation, Level, judge, number, relative, windows
+from crosscast_parity.checks.check import Check, Deviation, Level, judge, number, relative, windows
 from crosscast_parity.levels.envelope import Envelope, distance
-from crosscast_parity.status import Evaluation
-from crosscast_parity.traces import Row
+from crosscast_parity.recordings.status import Evaluation
+from crosscast_parity.recordings.trace import Row
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Pairs = Sequence[tuple[Row, Row]]

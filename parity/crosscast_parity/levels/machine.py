@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from crosscast import scaling
-from crosscast.plan import Plan, Schedule, UpdateScale
-from crosscast.schedule import learning_rate
-from crosscast_parity.checks import Check, Deviation, judge, relative
+from crosscast.plan import loss_scale
+from crosscast.plan.operations import Plan, Schedule, UpdateScale
+from crosscast.plan.schedule import learning_rate
+from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.traces import Row
+from crosscast_parity.recordings.trace import Row
 
 LR_LIMIT = 2e-6
 """Frameworks may hold the rate in float32; 1.4e-7 was measured."""
@@ -32,7 +32,7 @@ class Expected:
 def replay(plan: Plan, rows: Sequence[Row]) -> Iterator[Expected]:
     """Yield the expected values of each window, following the `skipped` of the rows."""
     update_scale, schedule = plan.find(UpdateScale), plan.find(Schedule)
-    state = scaling.initial(update_scale) if update_scale else scaling.ScaleState(1.0)
+    state = loss_scale.initial(update_scale) if update_scale else loss_scale.ScaleState(1.0)
     updates = 0
     for attempts, row in enumerate(rows):
         updates_before, updates = updates, updates + (not row.skipped)
@@ -41,7 +41,7 @@ def replay(plan: Plan, rows: Sequence[Row]) -> Iterator[Expected]:
             lr = learning_rate(schedule, attempts if schedule.tick == "attempt" else updates_before)
         yield Expected(state.scale, updates, lr)
         if update_scale:
-            state = scaling.adjust(update_scale, state, not row.skipped)
+            state = loss_scale.adjust(update_scale, state, not row.skipped)
 
 
 def check_machine(plan: Plan, rows: Sequence[Row]) -> tuple[Check, ...]:

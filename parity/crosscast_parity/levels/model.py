@@ -13,13 +13,13 @@ from typing import Literal
 
 import numpy as np
 
-from crosscast.reference_data import Array
-from crosscast_parity.checks import Check, Deviation, Level, judge, relative
+from crosscast.reference.data import Array
+from crosscast_parity.checks.check import Check, Deviation, Level, judge, relative
 from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.recompute import norm, ratio
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
 from crosscast_parity.levels.updates import same
-from crosscast_parity.observed import Observation, ObservedWindow
+from crosscast_parity.recordings.observations import Observation, ObservedWindow
 
 TensorErrors = Mapping[str, float]
 """By parameter, in window 0: what the heat map shows."""

@@ -13,12 +13,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crosscast import optimizer_math, scaling
-from crosscast.plan import CheckFinite, Clip, Normalize, Plan, Scale, Schedule, Step, Unscale
-from crosscast.reference_data import Arithmetic, Array, MicroBatch, Roles
-from crosscast.reference_ops import Attempt, Micro, perform
-from crosscast.schedule import learning_rate
-from crosscast_parity.observed import ObservedWindow, Tensors
+from crosscast.plan import loss_scale
+from crosscast.plan.operations import (
+    CheckFinite,
+    Clip,
+    Normalize,
+    Plan,
+    Scale,
+    Schedule,
+    Step,
+    Unscale,
+)
+from crosscast.plan.schedule import learning_rate
+from crosscast.reference import optimizer_formulas
+from crosscast.reference.data import Arithmetic, Array, MicroBatch, Roles
+from crosscast.reference.operations import Attempt, Micro, perform
+from crosscast_parity.recordings.observations import ObservedWindow, Tensors
 
 Source = Literal["applied", "total"]
 """What an update is computed from: the gradients that the optimizer was given, or the sums."""
@@ -73,7 +83,7 @@ def _attempt(
         ema={},
         updates=0,
         position=0,
-        scale=scaling.ScaleState(window.row.scale),
+        scale=loss_scale.ScaleState(window.row.scale),
         sums=[dict(numbers)],
         losses=[0.0],
     )
@@ -160,14 +170,14 @@ class Optimizer:
                 yield self._moved(op, name, before[name], gradients[name], rate)
 
     def _moved(self, op: Step, name: str, weight: Array, gradient: Array, rate: float) -> Moved:
-        decay, factor = optimizer_math.settings_of(op, name, self.roles.get(name, ()))
-        shapes = optimizer_math.slot_shapes(op, weight.shape)
+        decay, factor = optimizer_formulas.settings_of(op, name, self.roles.get(name, ()))
+        shapes = optimizer_formulas.slot_shapes(op, weight.shape)
         held = self.moments.get(name) or {
             slot: np.zeros(shape, self.arithmetic) for slot, shape in shapes.items()
         }
         gradient = np.asarray(gradient, dtype=self.arithmetic)
         with np.errstate(all="ignore"):
-            new, self.moments[name] = optimizer_math.update(
+            new, self.moments[name] = optimizer_formulas.update(
                 op,
                 np.asarray(weight, dtype=self.arithmetic),
                 gradient,

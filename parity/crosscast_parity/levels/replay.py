@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import Ema, Normalize, Plan
-from crosscast.recipe import Recipe
-from crosscast.reference_data import Array, Roles
-from crosscast_parity.checks import Check, Deviation, judge, relative
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Ema, Normalize, Plan
+from crosscast.recipe.document import Recipe
+from crosscast.reference.data import Array, Roles
+from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.levels.applied import Windows, check_applied, check_norm, clips_by_itself
 from crosscast_parity.levels.causes import likely_cause
 from crosscast_parity.levels.recompute import (
@@ -37,7 +37,7 @@ from crosscast_parity.levels.updates import (
     measure_updates,
     still,
 )
-from crosscast_parity.observed import Observation, ObservedWindow
+from crosscast_parity.recordings.observations import Observation, ObservedWindow
 
 # Largest clean values over the emitted scripts of three frameworks (six optimizers, four clippings,
 # float32, float16, bfloat16, full, half emulated and native, with and without faults): factor 3e-8,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crosscast.recipe import Recipe
-from crosscast_parity.checks import Check, Deviation, judge
-from crosscast_parity.traces import Row
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Check, Deviation, judge
+from crosscast_parity.recordings.trace import Row
 
 
 def expected_counts(recipe: Recipe, train_rows: int) -> Iterator[tuple[int, int]]:

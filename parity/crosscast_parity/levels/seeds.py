@@ -10,10 +10,16 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from crosscast_parity.checks import Check, Result
-from crosscast_parity.power import more_seeds
-from crosscast_parity.statistics import MIN_SEEDS, Decision, Interval, decide, paired_interval
-from crosscast_parity.traces import Row
+from crosscast_parity.checks.check import Check, Result
+from crosscast_parity.checks.power import more_seeds
+from crosscast_parity.checks.statistics import (
+    MIN_SEEDS,
+    Decision,
+    Interval,
+    decide,
+    paired_interval,
+)
+from crosscast_parity.recordings.trace import Row
 
 TAIL = 20
 _RESULTS: dict[Decision, Result] = {

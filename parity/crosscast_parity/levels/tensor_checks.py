@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from crosscast_parity.checks import Check, Level
+from crosscast_parity.checks.check import Check, Level
 from crosscast_parity.levels.recompute import roles_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from crosscast_parity.checks import Check, Deviation, Level, judge, relative
+from crosscast_parity.checks.check import Check, Deviation, Level, judge, relative
 from crosscast_parity.levels.envelope import Envelope, Trace
 from crosscast_parity.levels.losses import (
     NOTHING,
@@ -15,7 +15,7 @@ from crosscast_parity.levels.losses import (
     check_trajectory,
 )
 from crosscast_parity.levels.machine import LR_LIMIT, SCALE_LIMIT
-from crosscast_parity.traces import Row
+from crosscast_parity.recordings.trace import Row
 
 KERNELS = 4.0
 """Kernels differ by a few bits: gradients of one framework are never so many times larger."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crosscast.plan import Plan
-from crosscast.reference_data import Roles
+from crosscast.plan.operations import Plan
+from crosscast.reference.data import Roles
 from crosscast_parity.levels.recompute import (
     Moved,
     Optimizer,
@@ -19,7 +19,7 @@ from crosscast_parity.levels.recompute import (
     rounding_room,
     update_error,
 )
-from crosscast_parity.observed import ObservedWindow, Tensors
+from crosscast_parity.recordings.observations import ObservedWindow, Tensors
 
 Windows = Sequence[ObservedWindow]
 

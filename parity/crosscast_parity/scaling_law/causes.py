@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crosscast_parity.checks import Check
-from crosscast_parity.scaling_law.comparing import Case
+from crosscast_parity.checks.check import Check
+from crosscast_parity.scaling_law.comparison import Case
 
 NEAR = 0.02
 """How close a ratio must be to a number of processes, relative to it."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.recipe import Recipe
-from crosscast_parity.checks import windows
-from crosscast_parity.process import Outcome
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import windows
+from crosscast_parity.processes.process import Outcome
 from crosscast_parity.scaling_law.course import scenes_of
-from crosscast_parity.scaling_law.judging import Judge
+from crosscast_parity.scaling_law.judgement import Judge
 from crosscast_parity.scaling_law.recipes import Subject, refuse
 from crosscast_parity.scaling_law.report import ScalingReport, ShapeReport, TargetReport, Verdict
 from crosscast_parity.scaling_law.runs import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from crosscast.recipe import DynamicLossScaling
+from crosscast.recipe.document import DynamicLossScaling
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.shapes import Shape, windows_of

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Literal
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import Normalize
-from crosscast.recipe import Recipe
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Normalize
+from crosscast.recipe.document import Recipe
 from crosscast_parity.scaling_law.shapes import Shape, Window, windows_of
 
 Kind = Literal["left out", "means of means"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.process import (
+from crosscast_parity.processes.process import (
     Job,
     Outcome,
     Running,

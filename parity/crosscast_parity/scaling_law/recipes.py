@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe import DynamicLossScaling, Recipe, SyntheticData
-from crosscast.recipe_launch import Launch
-from crosscast_parity.scaling_law.law import Exemption, exceptions_of, possible_exceptions
-from crosscast_parity.scaling_law.shapes import Shape, shapes_of
-from crosscast_parity.stress import stress_recipe
-from crosscast_parity.variants import (
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.document import DynamicLossScaling, Recipe, SyntheticData
+from crosscast.recipe.launch import Launch
+from crosscast_parity.recipes.derived import (
     CALM_SCALE,
     TINY_MODEL,
     TINY_TOKENS,
@@ -22,6 +19,9 @@ from crosscast_parity.variants import (
     is_small,
     shortened,
 )
+from crosscast_parity.recipes.stress import stress_recipe
+from crosscast_parity.scaling_law.law import Exemption, exceptions_of, possible_exceptions
+from crosscast_parity.scaling_law.shapes import Shape, shapes_of
 
 PROCESSES = 2
 MOST_PROCESSES = 4

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from crosscast.tables import layout
-from crosscast_parity.checks import Check, json_number
-from crosscast_parity.process import Outcome
+from crosscast.messages.text_tables import layout
+from crosscast_parity.checks.check import Check, json_number
+from crosscast_parity.processes.process import Outcome
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.shapes import Shape
 

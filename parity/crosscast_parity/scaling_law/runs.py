@@ -10,21 +10,27 @@ from pathlib import Path
 
 import numpy as np
 
-from crosscast.recipe import Recipe
-from crosscast_parity.cache import Store
-from crosscast_parity.exchange import Inputs, write_inputs
-from crosscast_parity.half import Execution, choose_execution
-from crosscast_parity.options import Half
-from crosscast_parity.process import Outcome, child_environment
+from crosscast.recipe.document import Recipe
+from crosscast_parity.inputs.shared import Inputs, write_inputs
+from crosscast_parity.planning.half_precision import Execution, choose_execution
+from crosscast_parity.planning.options import Half
+from crosscast_parity.processes.process import Outcome, child_environment
+from crosscast_parity.processes.run_cache import Store
+from crosscast_parity.processes.sessions import (
+    EventKind,
+    Limits,
+    SessionJob,
+    SessionPool,
+    SessionRun,
+)
+from crosscast_parity.processes.work_done import OnProgress, Progress
+from crosscast_parity.recipes.derived import in_float32, is_half, weights_of
+from crosscast_parity.runs.workspace import place_runner
 from crosscast_parity.scaling_law.course import Scene, faults_of
 from crosscast_parity.scaling_law.ranks import RankJob, run_ranks
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.shapes import Shape
 from crosscast_parity.scaling_law.steps import Steps, read_steps
-from crosscast_parity.sessions import EventKind, Limits, SessionJob, SessionPool, SessionRun
-from crosscast_parity.tally import OnProgress, Progress
-from crosscast_parity.variants import in_float32, is_half, weights_of
-from crosscast_parity.workspace import place_runner
 
 CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 TWINS = 3

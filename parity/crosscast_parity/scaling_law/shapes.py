@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crosscast.recipe import Recipe
-from crosscast.recipe_launch import Launch
-from crosscast_parity.variants import changed
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.launch import Launch
+from crosscast_parity.recipes.derived import changed
 
 Places = npt.NDArray[np.int64]
 """Places of rows in the stream of epochs: row r of epoch e is e * rows of an epoch + r."""

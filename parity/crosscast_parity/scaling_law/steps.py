@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast_parity.traces import Row, parse_row
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.recordings.trace import Row, parse_row
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from crosscast_parity.side_by_side.comparing import (
+from crosscast_parity.side_by_side.comparison import (
     Bounds,
     Difference,
     bounds_of,
@@ -18,7 +18,7 @@ from crosscast_parity.side_by_side.comparing import (
 from crosscast_parity.side_by_side.places import Place, places_of, unreached
 from crosscast_parity.side_by_side.recording import Recording
 from crosscast_parity.side_by_side.running import Limits, Program, Ran, run
-from crosscast_parity.side_by_side.shown import FIELD_OF, shown, shown_by_overflow
+from crosscast_parity.side_by_side.shown_fields import FIELD_OF, shown, shown_by_overflow
 
 Outcome = Literal["same", "different", "cannot be verified here"]
 Run = Callable[..., Ran]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crosscast_parity.process import (
+from crosscast_parity.processes.process import (
     Job,
     Outcome,
     Running,
@@ -20,9 +20,9 @@ from crosscast_parity.process import (
     signal_name,
     start,
 )
-from crosscast_parity.sessions import resident
+from crosscast_parity.processes.sessions import resident
+from crosscast_parity.runs.workspace import place_runner
 from crosscast_parity.side_by_side.recording import Recording, read
-from crosscast_parity.workspace import place_runner
 
 POLL_SECONDS = 0.05
 SLOW_POLL_SECONDS = 1.0

@@ -20,10 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, NoReturn
 
-from crosscast.diagnostics import DiagnosticError, render
-from crosscast_parity.cache import file_hash
+from crosscast.messages.diagnostics import DiagnosticError, render
 from crosscast_parity.levels.seeds import train_loss_tail
-from crosscast_parity.process import (
+from crosscast_parity.processes.process import (
     Job,
     Outcome,
     OutcomeKind,
@@ -34,6 +33,8 @@ from crosscast_parity.process import (
     read_job_status,
     start,
 )
+from crosscast_parity.processes.run_cache import file_hash
+from crosscast_parity.recordings.trace import Row, read_trace
 from crosscast_parity.sweep.spec import (
     LOCK,
     CellResult,
@@ -42,7 +43,6 @@ from crosscast_parity.sweep.spec import (
     read_spec,
     write_result,
 )
-from crosscast_parity.traces import Row, read_trace
 
 POLL_SECONDS = 0.1
 CHECKPOINT, TRACE, WEIGHTS = "checkpoint.safetensors", "trace.jsonl", "model.safetensors"

@@ -8,8 +8,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.suggest import suggest
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.suggestions import suggest
 
 GROUP = "crosscast.executors"
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe import Recipe
-from crosscast.source import read_source
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import MAX_BYTES, YamlDocument, parse
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.source import read_source
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import MAX_BYTES, YamlDocument, parse
 
 MAX_CELLS = 10_000
 _SEEDS = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", re.ASCII)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe import BertModel, NpzData, Recipe, SyntheticData
-from crosscast_parity.cache import content_hash, file_hash, folder_hash, versions
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.document import BertModel, NpzData, Recipe, SyntheticData
+from crosscast_parity.processes.run_cache import content_hash, file_hash, folder_hash, versions
 from crosscast_parity.sweep.grid import Point
 from crosscast_parity.sweep.spec import CellSpec, write_spec
 
@@ -165,7 +165,7 @@ def _weights(recipe: Recipe, inputs: Path) -> Path | None:
     asked = {**_plain(model), "seed": recipe.seed}
     path = inputs / f"weights-{content_hash(asked)}.safetensors"
     if not path.exists():
-        from crosscast_parity.weights import bert_weights, save
+        from crosscast_parity.inputs.weights import bert_weights, save
 
         inputs.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")

@@ -14,7 +14,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast_parity.sweep.cell import run_cell
 from crosscast_parity.sweep.executor import Ended, Executor, Resources
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast_parity.process import OutcomeKind
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.processes.process import OutcomeKind
 
 FORMAT = 1
 SPEC, RESULT, LOCK = "cell.json", "result.json", "lock"

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from crosscast.recipe import BertModel
-from crosscast_parity.checks import Check
+from crosscast.recipe.document import BertModel
+from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.seeds import SeedResult, judge_seeds
 from crosscast_parity.sweep.grid import Settings, in_words
 from crosscast_parity.sweep.prepare import Cell

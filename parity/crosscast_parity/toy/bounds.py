@@ -20,9 +20,9 @@ from functools import cached_property
 
 import numpy as np
 
-from crosscast.plan import Clip, Op, Plan, Schedule, Step
-from crosscast.reference import Row, State, step
-from crosscast.reference_data import Tensors
+from crosscast.plan.operations import Clip, Op, Plan, Schedule, Step
+from crosscast.reference.data import Tensors
+from crosscast.reference.interpreter import Row, State, step
 from crosscast_parity.toy.model import ROLES, Nudge, Toy
 
 ULP = 2.0**-23

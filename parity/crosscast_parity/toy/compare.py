@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.plan import Normalize, Plan, UpdateScale
-from crosscast.reference import State, initial
-from crosscast_parity.checks import Level
+from crosscast.plan.operations import Normalize, Plan, UpdateScale
+from crosscast.reference.interpreter import State, initial
+from crosscast_parity.checks.check import Level
 from crosscast_parity.toy.bounds import SLACK, ULP, Window, tensors
 from crosscast_parity.toy.model import Toy
 from crosscast_parity.toy.names import resolved

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 
-from crosscast.recipe import Recipe
-from crosscast_parity.faulting import choose_faults
+from crosscast.recipe.document import Recipe
 from crosscast_parity.levels.rows import expected_counts
-from crosscast_parity.planning import Stage
-from crosscast_parity.stress_scale import stress_faults
+from crosscast_parity.planning.overflows import choose_faults
+from crosscast_parity.planning.runs import Stage
+from crosscast_parity.recipes.stress_scale import stress_faults
 from crosscast_parity.toy.faults import PARAMETERS, Fault, Faults
 
 SURGE = 9

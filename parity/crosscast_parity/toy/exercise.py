@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crosscast.canonical import canonical_plan
+from crosscast.plan.canonical import canonical_plan
+from crosscast_parity.recipes.variations import paths_of, shown, variations
 from crosscast_parity.toy.compare import compare
 from crosscast_parity.toy.running import of_step
 from crosscast_parity.toy.stage import STAGE, ToyRun
-from crosscast_parity.variations import paths_of, shown, variations
 
 OF_THE_TOY = ("precision.", "accumulation.steps", "batch.")
 """Fields that decide what the toy is given and computes, not what a step makes of it."""

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.plan import Dtype
-from crosscast.recipe import Recipe
-from crosscast.reference import Forward, MicroBatch
-from crosscast.reference_data import Tensors
-from crosscast.rounding import round_to
+from crosscast.plan.operations import Dtype
+from crosscast.recipe.document import Recipe
+from crosscast.reference.data import Tensors
+from crosscast.reference.interpreter import Forward, MicroBatch
+from crosscast.reference.rounding import round_to
 from crosscast_parity.toy.faults import Faults
 
 SHAPES = {"kernel": (3, 4), "bias": (4,), "gamma": (4,), "beta": (4,), "embeddings": (6, 4)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from crosscast.optimizer_math import settings_of
-from crosscast.plan import Group, Op, Plan, Step
-from crosscast.recipe_optimizer import ParameterGroup
+from crosscast.plan.operations import Group, Op, Plan, Step
+from crosscast.recipe.optimizer import ParameterGroup
+from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.toy.model import ROLES
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crosscast.plan import Op, Plan, Step
+from crosscast.plan.operations import Op, Plan, Step
 
 FLOAT32_BETAS = frozenset({"paddle", "tensorflow"})
 FLOAT32_POWERS = frozenset({"paddle"})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.recipe import OpTypes, Recipe
+from crosscast.recipe.document import OpTypes, Recipe
 from crosscast_parity.toy.compare import Seen
 from crosscast_parity.toy.model import Toy
 from crosscast_parity.toy.worker import TIMEOUT, Worker, WorkerFailure

@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from crosscast.canonical import canonical_plan
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe import Recipe
-from crosscast.target import Form, find_target
-from crosscast_parity.checks import Check, Level, Result, windows
-from crosscast_parity.planning import Stage
-from crosscast_parity.process import Outcome
-from crosscast_parity.stages import proof_stages
-from crosscast_parity.tally import OnProgress, Progress
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import Form, find_target
+from crosscast_parity.checks.check import Check, Level, Result, windows
+from crosscast_parity.planning.runs import Stage
+from crosscast_parity.planning.stages import proof_stages
+from crosscast_parity.processes.process import Outcome
+from crosscast_parity.processes.work_done import OnProgress, Progress
 from crosscast_parity.toy.compare import Difference, Report, Seen, compare
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.model import Toy, make_toy

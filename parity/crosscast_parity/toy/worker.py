@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosscast.target import find_target
-from crosscast_parity.process import OutcomeKind, child_environment, judge_exit, log_tail
+from crosscast.targets.backend import find_target
+from crosscast_parity.processes.process import OutcomeKind, child_environment, judge_exit, log_tail
 
 PROGRAM = "crosscast_parity.toy.inside.work_{framework}"
 TOYS = ("torch", "tensorflow", "paddle")

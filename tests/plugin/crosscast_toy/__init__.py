@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.canonical import canonical_plan
-from crosscast.capability import Evidence, Row, Verdict
-from crosscast.codes import Code
-from crosscast.defaults import Defaults
-from crosscast.lowering import shared_view
-from crosscast.recipe import Recipe, Section
-from crosscast.target import Dialect, File, Form, Lowered
+from crosscast.emit.lowering import shared_view
+from crosscast.messages.codes import Code
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe, Section
+from crosscast.targets.backend import Dialect, File, Form, Lowered
+from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.defaults import Defaults
 
 
 def _bfloat16(recipe: Recipe) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.defaults import holding
+from crosscast.targets.defaults import holding
 from crosscast_paddle.defaults import DEFAULTS
 from probes.default_values import ask, installed, label
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from crosscast.canonical import canonical_plan
-from crosscast.plan import UpdateScale
-from crosscast.scaling import adjust, initial
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.loss_scale import adjust, initial
+from crosscast.plan.operations import UpdateScale
 from launch_scripts import HALF, SCRIPTS, fitting, start, values
 
 

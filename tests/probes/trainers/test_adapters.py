@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.adapters.registry import ADAPTERS
 from frameworks.subprocesses import require, start

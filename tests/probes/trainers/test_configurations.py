@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from crosscast import plan as ops
-from crosscast.canonical import canonical_plan
-from crosscast.compiler import compile_recipe
-from crosscast.schedule import learning_rate
+from crosscast.emit.compiler import compile_recipe
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.schedule import learning_rate
 from frameworks.subprocesses import require, run_python
 from recipe_texts import FLOAT16, recipe_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.cli_compile import recipe_text
+from crosscast.cli.compile import recipe_text
 from crosscast.fit.candidates import candidates, changed_recipe, changes
 from crosscast.fit.editing import edited
 from recipe_strategies import recipes

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.canonical import canonical_plan
 from crosscast.fit.candidates import candidates, changed_recipe, meaning_of
-from crosscast.recipe import Recipe
-from crosscast.reference import Forward, MicroBatch, run
-from crosscast.reference_data import Tensors
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe
+from crosscast.reference.data import Tensors
+from crosscast.reference.interpreter import Forward, MicroBatch, run
 from recipe_texts import recipe_of
 
 INPUTS = 3

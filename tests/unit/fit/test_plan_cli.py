@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from crosscast.fit.devices import DEVICES
 from crosscast.readers.recipe_yaml import load
 

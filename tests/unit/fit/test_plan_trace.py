@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.memory.records import Moment, TracedModel, TracedWeight
-from crosscast.recipe import Recipe
-from crosscast_parity import memory_worker
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast_parity.memory import processes
 
 MIB = 2**20
 RECIPE = """version: 1
@@ -76,7 +76,7 @@ class Tracer:
 @pytest.fixture
 def tracer(monkeypatch: pytest.MonkeyPatch) -> Tracer:
     found = Tracer()
-    monkeypatch.setattr(memory_worker, "trace_model", found)
+    monkeypatch.setattr(processes, "trace_model", found)
     return found
 
 

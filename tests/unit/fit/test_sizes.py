@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.diagnostics import DiagnosticError
 from crosscast.fit.sizes import parse_memory, show_bytes
+from crosscast.messages.diagnostics import DiagnosticError
 
 
 @pytest.mark.parametrize(

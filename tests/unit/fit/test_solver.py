@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.fit.candidates import candidates, changed_recipe, changes, divisors
 from crosscast.fit.cost import n_half, window_cost
 from crosscast.fit.devices import DEVICES, GIB, MIB, find_device
 from crosscast.fit.reasons import cannot_fit, not_native
 from crosscast.fit.solver import Outcome, Wish, cost_of, rank, solve
 from crosscast.memory.records import Component, Estimate
-from crosscast.recipe import Recipe
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.document import Recipe
 from recipe_strategies import recipes
 from recipe_texts import recipe_of
 

@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from classic_recipes import classic_recipes
-from crosscast.capability import Verdict
-from crosscast.compiler import Compiled, compile_recipe
-from crosscast.lift.analyse import analyse
+from crosscast.emit.compiler import Compiled, compile_recipe
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import Lifted, lift
-from crosscast.lift.sides import Side, differences, flat, side_of
+from crosscast.lift.recipe_diff import Side, differences, flat, side_of
+from crosscast.messages.source import Source
 from crosscast.readers.emitted.launch import CLASSICS, COMMON, LABELS
-from crosscast.recipe import Recipe
-from crosscast.source import Source
+from crosscast.recipe.document import Recipe
+from crosscast.targets.capability import Verdict
 from crosscast_paddle.classic_scripts import SCRIPTS, TASKS
 from launch_scripts import HALF, fitting
 
@@ -73,8 +73,8 @@ def test_every_field_that_is_expressed_comes_back(script: str, data: st.DataObje
 
 @every_script
 def test_nothing_differs_between_recipe_and_folder(script: str, tmp_path: Path) -> None:
-    from crosscast.cli_compile import recipe_text
-    from crosscast.output import write_files
+    from crosscast.cli.compile import recipe_text
+    from crosscast.messages.output import write_files
 
     tail = "flush_renormalized" if script == "ernie" else "carry"
     changes = {} if script == "lark" else HALF

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.lift.many import lift_groups, read_sources
+from crosscast.lift.batch import lift_groups, read_sources
 from crosscast.lift.schema import lift_schema
 from crosscast.readers.recipe_yaml import load
 from migration_sources import TORCH

@@ -7,14 +7,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from configuration_recipes import TARGETS, configurable_recipes
-from crosscast.capability import Verdict
-from crosscast.compiler import Compiled, compile_recipe
-from crosscast.diagnostics import DiagnosticError
-from crosscast.lift.analyse import analyse
+from crosscast.emit.compiler import Compiled, compile_recipe
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.lift.sides import Side, differences, flat
-from crosscast.recipe import Recipe
-from crosscast.source import Source
+from crosscast.lift.recipe_diff import Side, differences, flat
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.source import Source
+from crosscast.recipe.document import Recipe
+from crosscast.targets.capability import Verdict
 
 KEPT = (Verdict.EXACT, Verdict.ADAPTED)
 QUICK = settings(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.analyse import analyse
+from crosscast.lift.analysis import analyse
+from crosscast.lift.batch import groups_of, read_sources
 from crosscast.lift.drafting import lift
-from crosscast.lift.many import groups_of, read_sources
 from crosscast.lint.engine import lint_sources
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "data-parallel-from-scratch"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analyse import analyse
+from crosscast.lift.analysis import analyse
+from crosscast.lift.annotated_yaml import comment
 from crosscast.lift.drafting import lift
-from crosscast.lift.filled import Filled
-from crosscast.lift.written import comment
-from crosscast.source import Source
+from crosscast.lift.recipe_draft import Filled
+from crosscast.messages.source import Source
 
 KERAS = """\
 import tensorflow as tf

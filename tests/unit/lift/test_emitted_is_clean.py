@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from classic_recipes import classic_recipes
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.grouping import group
-from crosscast.notices import notices
-from crosscast.recipe import Recipe
-from crosscast.source import Source
-from crosscast.target import Form
+from crosscast.messages.source import Source
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.notices import notices
+from crosscast.sources.grouping import group
+from crosscast.targets.backend import Form
 from launch_scripts import SCRIPTS
 from lift_round_trip import TARGETS, emitted
 from recipe_strategies import recipes

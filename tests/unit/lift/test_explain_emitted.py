@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from crosscast.canonical import canonical_plan
-from crosscast.lift.analyse import analyse
-from crosscast.lift.beside import beside
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.recipe import Recipe
+from crosscast.lift.plan_comparison import beside
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe
 from lift_round_trip import TARGETS, emitted
 from recipe_strategies import recipes
 from recipe_texts import recipe_of

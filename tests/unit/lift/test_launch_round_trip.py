@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analyse import analyse
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.recipe import Recipe
-from crosscast.recipe_launch import Launch
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.launch import Launch
 from lift_round_trip import emitted
 from recipe_texts import recipe_of
 

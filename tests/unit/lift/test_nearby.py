@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.many import groups_of, read_sources
+from crosscast.lift.batch import groups_of, read_sources
 
 FILES = {
     "launch/run.sh": "torchrun ../train.py --config conf/a.yaml\n",

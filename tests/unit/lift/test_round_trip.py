@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from crosscast.lift.analyse import analyse
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.lift.sides import flat
-from crosscast.recipe import Recipe
-from crosscast.source import Source
+from crosscast.lift.recipe_diff import flat
+from crosscast.messages.source import Source
+from crosscast.recipe.document import Recipe
 from lift_round_trip import TARGETS, compared, emitted, read_back
 from recipe_strategies import recipes
 
@@ -147,7 +147,7 @@ def test_edits_of_a_script_are_read() -> None:
 
 
 def test_other_programs_are_not_taken_for_emitted_ones() -> None:
-    from crosscast.source import Source
+    from crosscast.messages.source import Source
 
     text = "MICRO_BATCH_SIZE = 1\n\n\ndef train_window():\n    pass\n"
     assert read_back([Source("a.py", text)]) == {}

@@ -4,7 +4,7 @@ import pytest
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.profile import profile_of
-from crosscast.lift.settle import Settled, settle
+from crosscast.lift.precedence import Settled, settle
 from lift_facts import fact, open_fact
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analyse import analyse
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 PROGRAM = """import tensorflow as tf
 

@@ -9,7 +9,7 @@ import pytest
 
 from crosscast.lint.registry import all_rules
 from crosscast.lint.rule import Rule
-from crosscast.lint.subject import Subject
+from crosscast.sources.subject import Subject
 from lint_runs import find_bad, make_rule
 
 

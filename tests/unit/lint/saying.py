@@ -8,7 +8,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.fix import repair
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 
 def said(text: str, *, outdated: bool = False) -> list[str]:

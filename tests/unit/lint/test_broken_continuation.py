@@ -12,7 +12,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.fix import repair
 from crosscast.lint.options import Options
 from crosscast.lint.result import Result
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 ONLY = Options(codes=frozenset({"CL920"}))
 

@@ -20,8 +20,8 @@ from crosscast.lint.options import Options
 from crosscast.lint.pool import lint_groups
 from crosscast.lint.registry import all_rules
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.sources.subject import Subject
 from lint_runs import run
 
 AddRule = Callable[..., Rule]
@@ -271,7 +271,11 @@ def test_files_without_training_load_no_reader(tmp_path: Path) -> None:
     code = LOADED.format(arguments=["lint", str(tmp_path)])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = json.loads(done.stderr.splitlines()[-1])
-    parts = ("crosscast.pysource.project", "crosscast.trainstep.find", "crosscast.lint.rules.")
+    parts = (
+        "crosscast.pysource.project",
+        "crosscast.trainstep.steps.search",
+        "crosscast.lint.rules.",
+    )
     assert [name for name in names if name.startswith(parts)] == []
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from crosscast.diagnostics import Diagnostic, Severity, Span
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
 from crosscast.lint.registry import all_rules, expand, find_rule
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast.messages.source import Source
 from crosscast.readers import registry
-from crosscast.source import Source
+from crosscast.sources.subject import Subject
 
 AddRule = Callable[..., Rule]
 TEXT = "optimizer = None\nBAD = 1\n"
@@ -44,7 +44,7 @@ def test_a_reader_that_fails_loses_nothing_of_the_others(
         def read(self, program: object) -> Iterator[object]:
             raise RuntimeError("oops")
 
-    monkeypatch.setattr("crosscast.lint.subjects.python_readers", lambda: (Broken(),))
+    monkeypatch.setattr("crosscast.sources.subject_builder.python_readers", lambda: (Broken(),))
     codes = [one.code for one in lint_sources([Source("a.py", TEXT)])]
     assert codes == ["CC950", "CL001"]
 
@@ -53,7 +53,9 @@ def test_a_reader_that_does_not_load_is_a_diagnostic(
     bad: Rule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = Diagnostic(code="CC955", message="it does not load")
-    monkeypatch.setattr("crosscast.lint.subjects.reader_problems", lambda group: (problem,))
+    monkeypatch.setattr(
+        "crosscast.sources.subject_builder.reader_problems", lambda group: (problem,)
+    )
     codes = [one.code for one in lint_sources([Source("a.py", TEXT)])]
     assert codes == ["CC955", "CL001"]
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.diagnostics import Span
+from crosscast.edits.text_edits import apply_edits, lines_of, overlap
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.fix import MAX_ROUNDS, choose, diff_of, repair
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Edit, Finding, Rule
-from crosscast.lint.spans import apply_edits, lines_of, overlap
-from crosscast.lint.subject import Subject
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Span
+from crosscast.messages.source import Source
+from crosscast.sources.subject import Subject
 from lint_runs import run
 
 AddRule = Callable[..., Rule]

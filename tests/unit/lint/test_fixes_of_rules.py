@@ -13,7 +13,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.fix import repair
 from crosscast.lint.registry import all_rules
 from crosscast.lint.rule import Rule
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 FIXABLE = [rule for rule in all_rules().values() if rule.fixable]
 

@@ -7,7 +7,7 @@ import pytest
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
 from crosscast.lint.topics import topic_of
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 CODES = frozenset({"CL910", "CL911", "CL912", "CL921"})
 LOOP = """\

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 
 import pytest
 
-from crosscast.diagnostics import Severity, Span
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.formats.github import github
 from crosscast.lint.formats.paths import relative, uri
@@ -20,7 +19,8 @@ from crosscast.lint.formats.text import summary, text
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Edit, Rule
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.source import Source
 
 
 def result(**changes: Any) -> Result:

@@ -8,7 +8,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.fix import repair
 from crosscast.lint.options import Options
 from crosscast.lint.rule import Rule
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 UNUSED = "CL990"
 

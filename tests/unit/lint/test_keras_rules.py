@@ -9,7 +9,7 @@ import pytest
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
 from crosscast.lint.rules._keras import FIT, LOOP
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 
 def codes(text: str, name: str = "train.py") -> list[str]:

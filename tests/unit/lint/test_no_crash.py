@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.files import Text, read_text
-from crosscast.lint.words import may_train
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.sources.files import Text, read_text
+from crosscast.sources.prefilter import may_train
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBER = 300

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.engine import lint_sources
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Severity
+from crosscast.messages.source import Source
 
 LOOP = """\
 import torch

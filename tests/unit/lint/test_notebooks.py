@@ -7,7 +7,7 @@ import json
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
 from crosscast.lint.result import Result
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 LOOP = """\
 for batch in loader:

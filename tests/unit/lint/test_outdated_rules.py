@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 CODES = frozenset(f"CL90{number}" for number in range(2, 8))
 LOOP = """

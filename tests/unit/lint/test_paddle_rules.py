@@ -9,7 +9,7 @@ import pytest
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.rules._paddle import AMP
 from crosscast.lint.rules.paddle_merge_alone import RULE as MERGE_ALONE
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 
 def codes(text: str) -> list[str]:

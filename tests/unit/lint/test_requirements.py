@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lint.requirements import is_requirements, pinned
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.sources.requirements import is_requirements, pinned
 from lint_runs import run
 
 PROGRAM = """\

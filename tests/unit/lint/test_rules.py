@@ -14,7 +14,7 @@ from crosscast.lint.page import explain, markdown
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Rule
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 ROOT = Path(__file__).resolve().parents[3]
 RULES = list(all_rules().values())

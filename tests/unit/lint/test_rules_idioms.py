@@ -82,7 +82,7 @@ def test_a_counter_that_is_an_argument() -> None:
 
 def test_lengths_of_first_windows_do_not_count_with_defaults() -> None:
     from crosscast.lint.engine import lint_sources
-    from crosscast.source import Source
+    from crosscast.messages.source import Source
 
     text = "import argparse\n" + swap(
         ACCUMULATION,

@@ -144,7 +144,7 @@ def test_updates_of_two_optimizers() -> None:
         ),
     )
     from crosscast.lint.engine import lint_sources
-    from crosscast.source import Source
+    from crosscast.messages.source import Source
 
     found = [one for one in lint_sources([Source("a.py", again)]) if one.code == "CL203"]
     assert [str(one.severity) for one in found] == ["note"]

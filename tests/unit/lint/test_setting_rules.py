@@ -7,7 +7,7 @@ import json
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 MEGATRON = (
     "--num-layers 24 --num-attention-heads 16 --seq-length 1024 --micro-batch-size 2 "

@@ -49,5 +49,5 @@ def test_python_needs_neither_recipes_nor_yaml(text: str, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
     assert "crosscast.readers.python.mmengine" in loaded
-    assert "crosscast.trainstep.find" in loaded
+    assert "crosscast.trainstep.steps.search" in loaded
     assert not loaded & set(HEAVY)

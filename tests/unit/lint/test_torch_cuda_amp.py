@@ -7,7 +7,7 @@ import pytest
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.fix import repair
 from crosscast.lint.options import Options
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 ONLY = Options(codes=frozenset({"CL901"}))
 LOOP = """\

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.rules.window_spans_epochs import RULE
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 from .saying import swap
 

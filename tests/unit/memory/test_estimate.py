@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.diagnostics import DiagnosticError
 from crosscast.memory.estimate import estimate
 from crosscast.memory.records import (
     Device,
@@ -19,8 +17,10 @@ from crosscast.memory.records import (
     TracedWeight,
 )
 from crosscast.memory.simple import simple_formula
-from crosscast.recipe import BertModel, Recipe
-from crosscast.target import find_target
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.targets.backend import find_target
 from memory_recipes import DEVICES, adds_up, estimated, grows, part, sized, small_berts
 from recipe_texts import FLOAT16, recipe_of
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.bert_shapes import bert_shapes
-from crosscast.diagnostics import DiagnosticError
 from crosscast.memory.records import Device, Estimate
-from crosscast.recipe import BertModel, Recipe
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
 from memory_recipes import DEVICES, adds_up, estimated, grows, part, sized, small_berts
 from recipe_texts import FLOAT16, recipe_of
 

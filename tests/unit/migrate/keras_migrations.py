@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast.migrate.inplace import Migrated, migrate_in_place
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import Migrated, migrate_in_place
 from crosscast.migrate.registry import all_codemods, codemods_to
-from crosscast.source import Source
 
 
 def migrated(text: str, *codes: str, **others: str) -> Migrated:

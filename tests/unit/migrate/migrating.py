@@ -7,9 +7,9 @@ import io
 import tokenize
 from collections import Counter
 
-from crosscast.migrate.inplace import Migrated, migrate_in_place
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import Migrated, migrate_in_place
 from crosscast.migrate.registry import all_codemods
-from crosscast.source import Source
 
 
 def migrate(code: str, text: str, **others: str) -> Migrated:

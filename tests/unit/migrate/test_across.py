@@ -7,11 +7,11 @@ import ast
 import pytest
 
 import migration_sources
-from crosscast.diagnostics import DiagnosticError
-from crosscast.migrate.across import Across, migrate_across
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.source import Source
+from crosscast.migrate.across_frameworks import Across, migrate_across
 from crosscast.migrate.own_model import FILE
 from crosscast.migrate.report import report
-from crosscast.source import Source
 
 
 def moved(text: str, target: str, *, name: str = "train.py", **more: object) -> Across:

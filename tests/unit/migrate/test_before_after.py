@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import migration_sources
+from crosscast.messages.source import Source
 from crosscast.migrate.before_after import Compared, compare_texts
-from crosscast.source import Source
 
 
 def compared(before: str, after: str) -> dict[str, Compared]:

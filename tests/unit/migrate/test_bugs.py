@@ -6,16 +6,16 @@ import pytest
 
 import migration_sources
 from crosscast.facts.vocabulary import VOCABULARY
-from crosscast.lift.filled import Filled
-from crosscast.lift.meant import MEANT
+from crosscast.lift.recipe_draft import Filled
+from crosscast.lift.resolved_values import MEANT
 from crosscast.lint.registry import all_rules
-from crosscast.migrate.across import Across, migrate_across
+from crosscast.messages.source import Source
+from crosscast.migrate.across_frameworks import Across, migrate_across
 from crosscast.migrate.bug_table import BUGS
 from crosscast.migrate.bugs import Fate, changed, recipe_of
-from crosscast.migrate.carried import NOWHERE
-from crosscast.recipe import Recipe
-from crosscast.schema import field_names
-from crosscast.source import Source
+from crosscast.migrate.carried_fields import NOWHERE
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.schema import field_names
 
 
 def moved(text: str, *, keep: bool = False, name: str = "train.py") -> Across:

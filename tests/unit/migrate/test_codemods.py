@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Codemod, Example
-from crosscast.migrate.inplace import Migrated, migrate_in_place
+from crosscast.migrate.in_place import Migrated, migrate_in_place
 from crosscast.migrate.registry import all_codemods, codemods_to
-from crosscast.source import Source
 
 EXAMPLES = [
     pytest.param(codemod, example, id=f"{codemod.code}-{number}")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.compiler import compile_recipe
-from crosscast.lowering import MARK
-from crosscast.migrate.op_lines import operation_lines
-from crosscast.migrate.probing import carriers
+from crosscast.emit.compiler import compile_recipe
+from crosscast.emit.lowering import MARK
+from crosscast.migrate.field_lines import carriers
+from crosscast.migrate.operation_lines import operation_lines
 from crosscast.readers.recipe_yaml import load
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import migration_sources
-from crosscast.migrate.across import Across, migrate_across
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.migrate.across_frameworks import Across, migrate_across
 
 
 def moved(model: str, imports: str = "import transformers") -> Across:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import migration_sources
 from crosscast.cli import app
 from crosscast.migrate.before_after import Compared
-from crosscast.migrate.executed import with_execution
+from crosscast.migrate.executed_proof import with_execution
 from crosscast_parity.side_by_side import proof, running
-from crosscast_parity.side_by_side.comparing import Difference
+from crosscast_parity.side_by_side.comparison import Difference
 from crosscast_parity.side_by_side.proof import Execution
 from crosscast_parity.side_by_side.running import Limits, Program
 

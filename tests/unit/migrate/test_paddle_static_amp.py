@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.migrate.inplace import Migrated, migrate_in_place
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import Migrated, migrate_in_place
 from crosscast.migrate.registry import codemods_to
-from crosscast.source import Source
 
 IMPORTS = "import paddle\nfrom paddle.static import amp\n\npaddle.enable_static()\n"
 DATA = 'images = paddle.static.data("images", [8, 4])\n'

@@ -10,16 +10,16 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
-import crosscast_parity.migration as migration
+import crosscast_parity.compare.migration_proof as migration
 import migration_sources
 from crosscast.cli import app
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.migrate.across import migrate_across
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.source import Source
+from crosscast.migrate.across_frameworks import migrate_across
 from crosscast.migrate.schema import migrate_schema
-from crosscast.source import Source
-from crosscast_parity.checks import Check
-from crosscast_parity.migration import FieldProof, Proof, StageProof, prove, stand_in
-from crosscast_parity.stages import proof_stages
+from crosscast_parity.checks.check import Check
+from crosscast_parity.compare.migration_proof import FieldProof, Proof, StageProof, prove, stand_in
+from crosscast_parity.planning.stages import proof_stages
 from crosscast_parity.toy.stage import OnToy
 
 SAID = ("--set", "schedule.total_steps=100", "--set", "batch.micro_batch_size=8")

@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 
 import migration_sources
-from crosscast.migrate.across import Across, migrate_across
+from crosscast.messages.source import Source
+from crosscast.migrate.across_frameworks import Across, migrate_across
 from crosscast.migrate.page import page
 from crosscast.migrate.report import report
 from crosscast.migrate.schema import migrate_schema, schema_text
-from crosscast.source import Source
 
 COMMITTED = Path(__file__).parents[3] / "schema" / "migrate-v1.json"
 

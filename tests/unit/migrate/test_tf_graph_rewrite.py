@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.migrate.inplace import migrate_in_place
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import all_codemods
-from crosscast.source import Source
 from unit.migrate.keras_migrations import after, migrated, refused, untouched
 
 MODEL = """\

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.pysource.module import Call, Module
 from crosscast.pysource.project import Program, read_program
-from crosscast.source import Source
 
 Build = Callable[..., Program]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.pysource import signatures
-from crosscast.pysource.values import Known, Unknown
+from crosscast.pysource.calls import signatures
+from crosscast.pysource.values.value import Known, Unknown
 
 from .conftest import Build, only
 

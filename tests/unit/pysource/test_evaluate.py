@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.pysource.evaluate import evaluate, truth
-from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
+from crosscast.pysource.values.evaluate import evaluate, truth
+from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 from .conftest import Build, last_use
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate, truth
-from crosscast.pysource.values import Choice, Known, Unknown
+from crosscast.pysource.values.evaluate import evaluate, truth
+from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.protocol import Command
 
 from .conftest import Build, last_use

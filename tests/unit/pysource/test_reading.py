@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.notebook import cells_as_source
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
-from crosscast.source import Source
+from crosscast.pysource.syntax.notebook import cells_as_source
+from crosscast.pysource.values.evaluate import evaluate
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_json import READER
 from crosscast.readers.protocol import Reading
-from crosscast.source import Source
 from reader_texts import all_told, codes, line_of, read, shell, told
 
 BASE = {"train_micro_batch_size_per_gpu": 4}

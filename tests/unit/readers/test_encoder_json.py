@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from crosscast.lift.analyse import analyse
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.lint.grouping import group
+from crosscast.messages.source import Source
 from crosscast.readers.config.paddle_json import READER
-from crosscast.source import Source
+from crosscast.sources.grouping import group
 
 ENCODER = {
     "attention_probs_dropout_prob": 0.1,

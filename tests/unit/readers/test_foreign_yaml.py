@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.foreign_yaml import Loader, plain_value, read_yaml
 from crosscast.readers.config.yaml_format import resolve_references, top_keys
-from crosscast.source import Source
 
 
 @pytest.mark.parametrize(

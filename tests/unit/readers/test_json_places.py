@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.tree import Tree
-from crosscast.source import Source
 
 
 def plain(tree: Tree | None) -> object:

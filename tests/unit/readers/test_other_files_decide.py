@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
 from crosscast.readers.python import accumulation as py_accumulation
 from crosscast.readers.python import mmengine as py_mmengine
@@ -15,8 +16,7 @@ from crosscast.readers.torch import manual_fp16 as py_manual_fp16
 from crosscast.readers.torch import optimizers as py_torch_optimizers
 from crosscast.readers.torch import parallel as py_torch_parallel
 from crosscast.readers.torch import schedules as py_torch_schedules
-from crosscast.source import Source
-from crosscast.trainstep.find import training_steps
+from crosscast.trainstep.steps.search import training_steps
 from program_facts import told
 from reader_texts import shell, shown
 from torch_programs import STEP, said

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.readers.config import hf_arguments_json, paddle_json
 from crosscast.readers.shell import dockerfile
-from crosscast.source import Source
 from reader_texts import all_told, codes, line_of, read, told
 
 ERNIE = {

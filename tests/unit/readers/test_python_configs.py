@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
 from crosscast.readers.python import config_dicts as py_config_dicts
 from crosscast.readers.python import mmengine as py_mmengine
-from crosscast.source import Source
 from reader_texts import shown
 
 ENGINE = """_base_ = ['./base.py']

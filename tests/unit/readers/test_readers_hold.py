@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
 from crosscast.readers.protocol import Reading, TextReader
 from crosscast.readers.python import config_dicts as py_config_dicts
 from crosscast.readers.python import mmengine as py_mmengine
-from crosscast.source import Source
 
 ROOT = Path(__file__).parents[3]
 POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]

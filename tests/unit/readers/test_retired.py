@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analyse import analyse
+from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import Lifted, lift
 from crosscast.lint.engine import lint_sources
-from crosscast.source import Source
+from crosscast.messages.source import Source
 
 GLUON = """
 import argparse

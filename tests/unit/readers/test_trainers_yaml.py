@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.readers.config import (
     deepspeed_json,
     hf_arguments_json,
     llama_factory_yaml,
     neox_yaml,
 )
-from crosscast.source import Source
 from reader_texts import read, told
 
 TRL = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analyse import analyse
-from crosscast.source import Source
+from crosscast.lift.analysis import analyse
+from crosscast.messages.source import Source
 
 LOOP = """\
 import torch

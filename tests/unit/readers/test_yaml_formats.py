@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
@@ -20,7 +21,6 @@ from crosscast.readers.config import (
 )
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.protocol import Reading
-from crosscast.source import Source
 from reader_texts import all_told, codes, line_of, read, shown, told
 
 from .yaml_cases import AXOLOTL, CASES, CLAS, DETECTION, FACTORY, NEMO

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
-from crosscast.source import Source
 from crosscast.trainstep.events import TrainingStep
-from crosscast.trainstep.find import training_steps
+from crosscast.trainstep.steps.search import training_steps
 
 HEAD = """
 import argparse

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
 from crosscast.readers.python.accumulation import READER
-from crosscast.source import Source
 from crosscast.trainstep.events import TrainingStep
-from crosscast.trainstep.find import training_steps
+from crosscast.trainstep.steps.search import training_steps
 
 Find = Callable[..., tuple[TrainingStep, ...]]
 ROOT = Path(__file__).parents[3]

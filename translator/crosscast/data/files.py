@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError
 
 
 def write_files(contents: Mapping[Path, bytes], *, force: bool = False) -> None:

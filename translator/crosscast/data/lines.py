@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crosscast.data.problems import Problems
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity, Span
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
 
 OTHER_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

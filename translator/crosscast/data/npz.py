@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crosscast.data.files import write_files
-from crosscast.diagnostics import Collector, Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError
 
 Ints = npt.NDArray[np.int32]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosscast.data.lines import Lines
 from crosscast.data.problems import Problems
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 NLI_LABELS: Mapping[str, int] = {
     "entailment": 0,

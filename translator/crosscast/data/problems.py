@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity, Span
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
 
 LIMIT = 20
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crosscast.data.npz import Dataset
-from crosscast.diagnostics import Collector, Diagnostic
+from crosscast.messages.diagnostics import Collector, Diagnostic
 
 Split = Literal["train", "eval"]
 Words = npt.NDArray[np.int64]

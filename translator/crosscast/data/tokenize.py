@@ -13,7 +13,7 @@ from crosscast.data.lines import Lines
 from crosscast.data.npz import Dataset
 from crosscast.data.pairs import Pair
 from crosscast.data.problems import Problems
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 MIN_SEQUENCE, MAX_SEQUENCE = 5, 65536

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Confidence, Fact, Layer, Plain, PlainValue
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
-from crosscast.pysource.values import Choice, Instance, Known, Symbol, Unknown, Value
+from crosscast.messages.diagnostics import Span
+from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 
 def fact_of(

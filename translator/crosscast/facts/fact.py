@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crosscast.diagnostics import Span
+from crosscast.messages.diagnostics import Span
 
 Plain = bool | int | float | str | None
 """A value that a source can hold literally."""

@@ -17,8 +17,8 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any, Literal
 
-from crosscast import rules
-from crosscast.recipe import BertModel, Recipe
+from crosscast.recipe import rules
+from crosscast.recipe.document import BertModel, Recipe
 
 Meaning = Literal["same", "as_sample", "differs"]
 """What a split does to the mean of a window: nothing; nothing if it is written as a mean over

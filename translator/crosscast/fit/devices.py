@@ -15,7 +15,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 MIB, GIB = 2**20, 2**30
 RESERVED = GIB

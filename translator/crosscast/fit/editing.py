@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from crosscast.diagnostics import DiagnosticError
-from crosscast.recipe import Recipe
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import PathKey, YamlDocument, parse
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import PathKey, YamlDocument, parse
 
 _LINE = re.compile(r".*?(?:\r\n|\r|\n|\Z)", re.DOTALL)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Diagnostic
 from crosscast.fit.devices import DEVICES
 from crosscast.fit.sizes import show_bytes
 from crosscast.fit.solver import Outcome, Sized, Wish
 from crosscast.memory.records import Estimate
-from crosscast.recipe import BertModel, Recipe
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.recipe.document import BertModel, Recipe
 
 
 def not_native(recipe: Recipe, wish: Wish) -> Diagnostic | None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.fit.candidates import (
     HALF_BYTES,
     Candidate,
@@ -22,7 +21,8 @@ from crosscast.fit.candidates import (
 from crosscast.fit.cost import window_cost
 from crosscast.fit.devices import ASSUMED, GpuModel, find_device
 from crosscast.memory.records import Estimate
-from crosscast.recipe import Recipe
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.recipe.document import Recipe
 
 Estimator = Callable[[Recipe], Estimate]
 Check = Callable[[Recipe], None]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Diagnostic, Severity
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
-from crosscast.lift.analyse import Analysis
+from crosscast.lift.analysis import Analysis
+from crosscast.messages.diagnostics import Diagnostic, Severity
 
 _VAGUE = frozenset(
     {"library", "caller", "inherit", "elsewhere", "selectable", "flag", "config"}

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.lift import course, sections
-from crosscast.lift.analyse import Analysis
+from crosscast.lift import run_sections, step_sections
+from crosscast.lift.analysis import Analysis
+from crosscast.lift.annotated_yaml import recipe_yaml
 from crosscast.lift.conflicts import conflicts
-from crosscast.lift.filled import Draft, Filled, of_fact
-from crosscast.lift.implied import imply
-from crosscast.lift.meant import unknown_fields
+from crosscast.lift.implied_defaults import imply
 from crosscast.lift.optimizers import optimizer
-from crosscast.lift.written import recipe_yaml
-from crosscast.recipe import Recipe
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import parse
+from crosscast.lift.recipe_draft import Draft, Filled, of_fact
+from crosscast.lift.resolved_values import unknown_fields
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
 
 DIRECT = "recipe."
 """Facts with such a name speak of a field of the recipe itself; numbers in it count items."""
@@ -81,24 +81,24 @@ def _trains(analysis: Analysis) -> bool:
 
 def fill(analysis: Analysis) -> Draft:
     """Return all fields of the recipe that sources, defaults and stand-ins give."""
-    look = sections.looking(analysis.settled)
+    look = step_sections.looking(analysis.settled)
     draft = Draft(unread=_unread(analysis))
     draft.put("version", 1, how="derived")
     draft.put("name", slug(analysis.name), how="derived")
-    sections.precision(look, draft)
-    sections.loss_scaling(look, draft)
-    sections.accumulation(look, draft)
-    sections.clipping(look, draft)
+    step_sections.precision(look, draft)
+    step_sections.loss_scaling(look, draft)
+    step_sections.accumulation(look, draft)
+    step_sections.clipping(look, draft)
     chosen = optimizer(analysis.settled, draft)
     draft.unknown = unknown_fields(analysis.subject.profile, chosen)
-    course.schedule(look, draft)
-    course.batch(look, draft)
+    run_sections.schedule(look, draft)
+    run_sections.batch(look, draft)
     versions = dict(analysis.subject.program.versions) if analysis.subject.program else {}
     name = analysis.settled.get(("optimizer.name", chosen))
     called = str(name.fact.value) if name and name.fact.known else ""
     imply(look, called, draft, versions)
     _direct(analysis, draft)
-    course.rest(look, draft)
+    run_sections.rest(look, draft)
     if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
         draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
     return draft
@@ -134,7 +134,7 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
     if "accumulation.normalize_by" in direct:  # then it is known how losses are divided
         draft.notes = [one for one in draft.notes if one.path != "accumulation"]
     if "distributed.processes_per_node" in direct:
-        course.spread(sections.looking(analysis.settled), draft)
+        run_sections.spread(step_sections.looking(analysis.settled), draft)
 
 
 def _build(text: str, draft: Draft) -> tuple[Recipe | None, list[Diagnostic]]:
@@ -159,7 +159,7 @@ def _explained(one: Diagnostic, draft: Draft) -> Diagnostic:
 
 
 def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
-    from crosscast.cli_compile import recipe_text
+    from crosscast.cli.compile import recipe_text
 
     return Lifted(
         analysis=analysis,

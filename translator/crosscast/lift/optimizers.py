@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosscast.facts.fact import Fact
-from crosscast.lift.filled import Draft
-from crosscast.lift.sections import number, word
-from crosscast.lift.settle import Settlement
+from crosscast.lift.precedence import Settlement
+from crosscast.lift.recipe_draft import Draft
+from crosscast.lift.step_sections import number, word
 
 FAMILIES = ("sgd", "adam", "adamw", "lamb", "lion", "adafactor")
 """Optimizers that a recipe can name."""

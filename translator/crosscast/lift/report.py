@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, Span
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import VOCABULARY
+from crosscast.lift.annotated_yaml import comment, scalar
 from crosscast.lift.drafting import Lifted
-from crosscast.lift.filled import Filled
-from crosscast.lift.settle import Settled, Settlement, settle
-from crosscast.lift.written import comment, scalar
-from crosscast.source import Source
+from crosscast.lift.precedence import Settled, Settlement, settle
+from crosscast.lift.recipe_draft import Filled
+from crosscast.messages.diagnostics import Diagnostic, Span
+from crosscast.messages.source import Source
 
 SCHEMA = 1
 COLUMNS = ("field", "value", "from")

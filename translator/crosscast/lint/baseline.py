@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.lint.result import Result, order
-from crosscast.source import read_source
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.source import read_source
 
 VERSION = 1
 MAX_BYTES = 64 << 20

@@ -9,9 +9,9 @@ from crosscast.lint.ignores import apply_ignores
 from crosscast.lint.options import Options
 from crosscast.lint.result import Result, of_diagnostic, of_finding, order
 from crosscast.lint.rule import Rule
-from crosscast.lint.subject import Subject
-from crosscast.lint.words import has_word, may_train
-from crosscast.source import Source
+from crosscast.messages.source import Source
+from crosscast.sources.prefilter import has_word, may_train
+from crosscast.sources.subject import Subject
 
 EVERYTHING = Options()
 
@@ -29,7 +29,7 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     """
     if not any(may_train(one) for one in sources):
         return []
-    from crosscast.lint.subjects import subject_of
+    from crosscast.sources.subject_builder import subject_of
 
     rules = options.rules()
     subject, failures = subject_of(sources, options.versions)
@@ -69,7 +69,7 @@ def _ask(rule: Rule, subject: Subject) -> list[Result]:
         for finding in rule.check(subject):
             found.append(of_finding(rule, finding))
     except Exception as error:  # a fault of the rule, not of the user's files
-        from crosscast.lint.subjects import failure
+        from crosscast.sources.subject_builder import failure
 
         main = subject.sources[0].name if subject.sources else ""
         found.append(of_diagnostic(failure(f"rule {rule.code} {rule.name} on {main}", error)))

@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.lint.files import Text, kind_of, write_whole
+from crosscast.edits.text_edits import apply_edits, lines_of, overlap
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Edit
-from crosscast.lint.spans import apply_edits, lines_of, overlap
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.source import Source
+from crosscast.sources.files import Text, kind_of, write_whole
 
 MAX_ROUNDS = 10
 Look = Callable[[Sequence[Source]], list[Result]]

@@ -8,13 +8,13 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from crosscast.diagnostics import Span
-from crosscast.lint.files import kind_of
+from crosscast.edits.text_edits import lines_of
 from crosscast.lint.registry import UNUSED_IGNORE, all_rules, matches
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Edit
-from crosscast.lint.spans import lines_of
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Span
+from crosscast.messages.source import Source
+from crosscast.sources.files import kind_of
 
 MARK = "crosscast:"
 _COMMENT = re.compile(
@@ -83,7 +83,7 @@ def _shown(source: Source) -> str:
     """Return the text that places count in: of a notebook, that of its code cells."""
     if not source.name.endswith(".ipynb"):
         return source.text
-    from crosscast.pysource.notebook import cells_as_source
+    from crosscast.pysource.syntax.notebook import cells_as_source
 
     cells, _ = cells_as_source(source)
     return cells.text if cells is not None else ""

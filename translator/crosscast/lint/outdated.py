@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
-from crosscast.pysource.nodes import walk
+from crosscast.messages.diagnostics import Span
+from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
+    from crosscast.sources.subject import Subject
 
 
 def older(program: Program, package: str, version: str) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 
-from crosscast.diagnostics import Diagnostic
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
 from crosscast.lint.result import Result, of_diagnostic
-from crosscast.source import Source
-from crosscast.workers import spread
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast.sources.workers import spread
 
 Group = tuple[Source, ...]
 ENOUGH = 400_000

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.lint import rules as package
 from crosscast.lint.rule import Rule
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 UNUSED_IGNORE = "CL990"
 """Found by the engine itself: only it knows what an ignore comment was good for."""

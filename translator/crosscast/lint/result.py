@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crosscast.diagnostics import Diagnostic, Severity, Span
 from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

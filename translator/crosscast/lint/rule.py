@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Severity, Span
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
+    from crosscast.sources.subject import Subject
 
 Topic = Literal[
     "accumulation",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from crosscast.diagnostics import Diagnostic
 from crosscast.lint.baseline import Baseline
 from crosscast.lint.engine import distinct
-from crosscast.lint.files import Text, read_all
 from crosscast.lint.fix import Fixed, repair
-from crosscast.lint.grouping import group
 from crosscast.lint.options import Options
 from crosscast.lint.pool import lint_groups
 from crosscast.lint.result import Result
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast.sources.files import Text, read_all
+from crosscast.sources.grouping import group
 
 Progress = Callable[[int, int], None]
 """Is told how many groups of sources are finished, and of how many."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from crosscast.bert_shapes import bert_shapes
 from crosscast.memory.tape import Block, Node, Tape, Value, Weight
-from crosscast.recipe import BertModel, Recipe
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
 
 
 @dataclass(slots=True)

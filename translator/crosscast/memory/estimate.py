@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
 from crosscast.memory.records import COMPONENTS, Component, Device, Estimate, TracedModel
 from crosscast.memory.simple import simple_formula
 from crosscast.memory.tape import Tape
-from crosscast.recipe import BertModel, Recipe
-from crosscast.target import Dialect, Target
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.targets.backend import Dialect, Target
 
 
 @runtime_checkable
 class Accountant(Protocol):
-    """A backend that can rehearse a step; an optional part of `crosscast.target.Backend`."""
+    """A backend that can rehearse a step; an optional part of `targets.backend.Backend`."""
 
     traces_models: bool
     """Whether a trace of a model of one's own can be had; else such a model is not modelled."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from crosscast.bert_shapes import bert_shapes
 from crosscast.memory.dtypes import BYTES
 from crosscast.memory.records import TracedModel
-from crosscast.recipe import BertModel, Recipe
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
 
 _MOMENTS = {"sgd": 0, "adam": 2, "adamw": 2, "lamb": 2, "lion": 1, "adafactor": 0}
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from crosscast.evidence import Evidence
 from crosscast.memory.dtypes import BYTES
+from crosscast.targets.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

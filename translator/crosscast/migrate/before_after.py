@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from crosscast.canonical import canonical_plan
-from crosscast.diagnostics import Severity
-from crosscast.lift.analyse import analyse
-from crosscast.lift.beside import OWN, beside
+from crosscast.lift.analysis import analyse
+from crosscast.lift.annotated_yaml import scalar
 from crosscast.lift.drafting import Lifted, lift
-from crosscast.lift.sides import differences, side_of_lifted
-from crosscast.lift.written import scalar
+from crosscast.lift.plan_comparison import OWN, beside
+from crosscast.lift.recipe_diff import differences, side_of_lifted
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.grouping import group
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Severity
+from crosscast.messages.source import Source
+from crosscast.plan.canonical import canonical_plan
+from crosscast.sources.grouping import group
 
 Verdict = Literal["same", "changed on purpose", "different", "not comparable"]
 _SEEN = ("backward", "clip", "step", "zero")

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity, Span
-from crosscast.lift.filled import Filled
-from crosscast.lift.written import recipe_yaml, scalar
+from crosscast.lift.annotated_yaml import recipe_yaml, scalar
+from crosscast.lift.recipe_draft import Filled
 from crosscast.lint.result import Result
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
 from crosscast.migrate.bug_table import BUGS, Bug, Values
-from crosscast.recipe import Recipe
-from crosscast.validate import build_recipe
-from crosscast.yaml_source import parse
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
 
 Became = Literal["changed on purpose", "kept", "cannot be kept", "as it runs", "of no recipe"]
 """Corrected; kept as asked; corrected although it should be kept; only the user can say what was

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from crosscast.diagnostics import Span
 from crosscast.lint.rule import Edit
+from crosscast.messages.diagnostics import Span
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
+    from crosscast.sources.subject import Subject
 
 Api = Literal["torch.amp", "keras3", "paddle3"]
 """The APIs that programs are brought to: the present one of each framework."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.lift.filled import Filled
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Known
+from crosscast.lift.recipe_draft import Filled
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 _PACKAGES = ("transformers.", "paddlenlp.transformers.", "paddleformers.transformers.")

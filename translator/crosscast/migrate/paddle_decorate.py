@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from crosscast.lint.outdated import older
 from crosscast.migrate.paddle_fluid import CannotError
-from crosscast.pysource.calls import Call
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.project import Program
 
 DECORATE = "paddle.static.amp.decorate"

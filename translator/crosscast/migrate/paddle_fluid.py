@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crosscast.diagnostics import Span
-from crosscast.lint.edits import column_at, insert, insert_before, replace_node
+from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.lint.outdated import within_try
 from crosscast.lint.rule import Edit
+from crosscast.messages.diagnostics import Span
 from crosscast.pysource.module import Module
 
 _FLUID = re.compile(r"paddle\.fluid(\..*)?")

@@ -11,13 +11,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from crosscast.lint.edits import column_at, insert, insert_before, replace_node
+from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.lint.rule import Edit
-from crosscast.migrate.apex.starting import as_bool
+from crosscast.migrate.apex.scaler_creation import as_bool
 from crosscast.migrate.paddle_fluid import CannotError, is_bound
 from crosscast.pysource.module import Module
-from crosscast.pysource.names import bindings_of
-from crosscast.pysource.nodes import walk
+from crosscast.pysource.names.lookup import bindings_of
+from crosscast.pysource.syntax.nodes import walk
 
 _DATA = ("paddle.static.data", "paddle.static.InputSpec", "paddle.fluid.data")
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)

@@ -177,7 +177,7 @@ def _code(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    from crosscast.lift.written import scalar
+    from crosscast.lift.annotated_yaml import scalar
 
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items())

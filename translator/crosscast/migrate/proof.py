@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Diagnostic, Severity
-from crosscast.extras import parity_missing
-from crosscast.migrate.across import Across
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.extras import parity_missing
+from crosscast.migrate.across_frameworks import Across
 
 if TYPE_CHECKING:
-    from crosscast_parity.migration import Proof
+    from crosscast_parity.compare.migration_proof import Proof
 
 FOLDER = "verification"
 
@@ -28,10 +28,10 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     Raises:
         DiagnosticError: CC401 if the harness is not installed, CC708 for the folder.
     """
-    from crosscast.cli_parity import compile_for_parity
+    from crosscast.cli.parity import compile_for_parity
 
     try:
-        from crosscast_parity.migration import prove
+        from crosscast_parity.compare.migration_proof import prove
     except ModuleNotFoundError as error:
         raise parity_missing("the parity harness needs", error) from None
     proofs = []
@@ -55,7 +55,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
 
 
 def _nothing_to_run(target: str) -> Proof:
-    from crosscast_parity.migration import Proof
+    from crosscast_parity.compare.migration_proof import Proof
 
     words = "what is written starts a program that is not part of it"
     return Proof(target=target, outcome="cannot be verified here", wording=words)

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crosscast import __version__
-from crosscast.capability import Judgement
-from crosscast.diagnostics import Diagnostic, Span
 from crosscast.facts.fact import Fact
-from crosscast.lift.beside import COLUMNS, FIELDS_OF_OPERATIONS, beside
+from crosscast.lift.plan_comparison import COLUMNS, FIELDS_OF_OPERATIONS, beside
 from crosscast.lift.report import place
-from crosscast.migrate.across import Across, Arrived
+from crosscast.messages.diagnostics import Diagnostic, Span
+from crosscast.migrate.across_frameworks import Across, Arrived
 from crosscast.migrate.bugs import Fate
-from crosscast.migrate.carried import OF_EVENTS, field_of, reason_for
-from crosscast.migrate.probing import Line
+from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
+from crosscast.migrate.field_lines import Line
+from crosscast.targets.capability import Judgement
 
 SCHEMA = 1
 _SHAPE = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from crosscast.capability import Verdict
+from crosscast.targets.capability import Verdict
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError
-from crosscast.yaml_source import parse
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.yaml_source import parse
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, object]:

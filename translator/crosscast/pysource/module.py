@@ -3,7 +3,7 @@
 Names that `resolve` gives:
 
 - of libraries: the qualified name, private modules left out (`torch.optim.adam.Adam` is
-  `torch.optim.Adam`; the table is in `libraries.py`);
+  `torch.optim.Adam`; the table is in `names/libraries.py`);
 - of the program: `file:qualname`, as `train.py:Trainer.step`, file as the source is called;
 - what is reached through an instance: name of what made it, and the attribute:
   `scaler = GradScaler(); scaler.step` is `torch.cuda.amp.GradScaler.step`; an instance that is
@@ -20,13 +20,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crosscast.diagnostics import Span
-from crosscast.pysource import names
-from crosscast.pysource.calls import Call
-from crosscast.pysource.index import Indexer
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.scopes import Binding, Path, Scope
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Span
+from crosscast.messages.source import Source
+from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.names import lookup
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.scopes import Binding, Path, Scope
+from crosscast.pysource.syntax.tree_index import Indexer
 
 if TYPE_CHECKING:
     from crosscast.pysource.project import Program
@@ -217,18 +217,18 @@ class Module:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope in which a node is evaluated."""
-        return names.scope_of(node, self)
+        return lookup.scope_of(node, self)
 
     # ---- names
 
     def resolve(self, node: ast.expr) -> str:
         """Return the qualified name of an expression, or an empty text: see the module."""
-        found = names.meanings_of(node, self)
+        found = lookup.meanings_of(node, self)
         return found[0].name if found else ""
 
     def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
         """Return every name that an expression may have."""
-        return tuple(dict.fromkeys(m.name for m in names.meanings_of(node, self)))
+        return tuple(dict.fromkeys(m.name for m in lookup.meanings_of(node, self)))
 
     def owner_of(self, node: ast.AST) -> Module:
         """Return the module of the program that a node is part of: this one, as a rule."""

@@ -8,23 +8,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Diagnostic
-from crosscast.pysource import classes, libraries, linking, meanings, signatures, sites
-from crosscast.pysource.calls import Call
-from crosscast.pysource.containers import look_up_entries
-from crosscast.pysource.evaluate import circular, value_of_node
-from crosscast.pysource.flag_sources import flags_of
-from crosscast.pysource.memo import Memo
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast.pysource.calls import signatures
+from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.flags.definitions import flags_of
 from crosscast.pysource.module import Function, Module
-from crosscast.pysource.names import Meaning
-from crosscast.pysource.notebook import cells_as_source
-from crosscast.pysource.parse import parse_source
-from crosscast.pysource.scopes import Binding, Scope
-from crosscast.source import Source
+from crosscast.pysource.names import call_sites as sites
+from crosscast.pysource.names import classes, libraries, module_links, resolution
+from crosscast.pysource.names.lookup import Meaning
+from crosscast.pysource.names.memo import Memo
+from crosscast.pysource.syntax.notebook import cells_as_source
+from crosscast.pysource.syntax.parse import parse_source
+from crosscast.pysource.syntax.scopes import Binding, Scope
+from crosscast.pysource.values.containers import look_up_entries
+from crosscast.pysource.values.evaluate import circular, value_of_node
 
 if TYPE_CHECKING:
-    from crosscast.pysource.flags import Flag
-    from crosscast.pysource.values import Value
+    from crosscast.pysource.flags.flag import Flag
+    from crosscast.pysource.values.value import Value
     from crosscast.readers.protocol import Command
 
 _KNOWN_NAMES = frozenset(signatures.known_names())
@@ -45,7 +47,7 @@ class Program:
         self.versions: dict[str, str] = dict(versions or {})
         """Package (`torch`, `transformers`) and version, as requirements or the user say."""
         self.known_names = _KNOWN_NAMES
-        self.meanings: Memo[tuple[Meaning, ...]] = Memo(meanings.look_up, lambda n, m: (), 30)
+        self.meanings: Memo[tuple[Meaning, ...]] = Memo(resolution.look_up, lambda n, m: (), 30)
         self.entries: Memo[Sequence[Binding]] = Memo(look_up_entries, lambda n, m: (), 24)
         self.values: Memo[Value] = Memo(value_of_node, circular, 40)
         self._flags: dict[str, Flag] | None = None
@@ -188,22 +190,22 @@ class Program:
         """Return the module of the program that an import in a module means."""
         key = (dotted, importer.source.name)
         if key not in self._found:
-            self._found[key] = linking.find_module(self.modules, dotted, importer)
+            self._found[key] = module_links.find_module(self.modules, dotted, importer)
         return self._found[key]
 
     def global_bindings(self, target: str, importer: Module) -> Sequence[Binding]:
         """Return the assignments to what `from a import b` (`a.b`) brings from the program."""
-        return linking.global_bindings(self, target, importer)
+        return module_links.global_bindings(self, target, importer)
 
     def members(self, module: Module, name: str) -> tuple[Meaning, ...]:
         """Return what a global name of a module is."""
-        return tuple(meanings.members(module, name, self))
+        return tuple(resolution.members(module, name, self))
 
     def attribute_of(
         self, base: Meaning, name: str, use: ast.AST | None = None
     ) -> Iterator[Meaning]:
         """Yield what an attribute of something is."""
-        return meanings.attribute_of(base, name, self, use)
+        return resolution.attribute_of(base, name, self, use)
 
     def function_named(self, name: str) -> tuple[Module, Function] | None:
         """Return the function that a name `file:qualname` means."""

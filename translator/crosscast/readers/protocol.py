@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from crosscast.diagnostics import Diagnostic
 from crosscast.facts.fact import Fact
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
 
 if TYPE_CHECKING:
     from crosscast.pysource.project import Program
-    from crosscast.recipe import Recipe
+    from crosscast.recipe.document import Recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.notices import notices
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.source import Source, read_source
 from crosscast.readers.protocol import Reading
-from crosscast.recipe import Recipe
-from crosscast.source import Source, read_source
-from crosscast.validate import build_recipe, locate
-from crosscast.yaml_source import MAX_BYTES, YamlDocument, parse
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.notices import notices
+from crosscast.recipe.validate import build_recipe, locate
+from crosscast.recipe.yaml_source import MAX_BYTES, YamlDocument, parse
 
 
 @dataclass(frozen=True, slots=True)

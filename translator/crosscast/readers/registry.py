@@ -6,7 +6,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, cast
 
-from crosscast.diagnostics import Diagnostic
+from crosscast.messages.diagnostics import Diagnostic
 from crosscast.readers.protocol import PythonReader, TextReader
 
 TEXT_GROUP = "crosscast.readers"

@@ -1,6 +1,7 @@
 """Training states: what a checkpoint holds, checked, and carried from one framework to another.
 
 `container` reads a safetensors file without trusting it, `emitted` makes a `TrainingState` of what
-the emitted scripts write, `saved` and `torch_state` of what `torch.save` wrote. `layout_map`
-renames and turns weights, `against` holds a state against a recipe, `convert` puts it together.
+the emitted scripts write, `saved_file` and `torch_state` of what `torch.save` wrote. `layout_map`
+renames and turns weights, `recipe_check` holds a state against a recipe, `convert` puts it all
+together.
 """

@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Collector, Diagnostic
+from crosscast.messages.diagnostics import Collector, Diagnostic
 from crosscast.state.problems import DamagedError, fail, several, strict_json
 
 if TYPE_CHECKING:

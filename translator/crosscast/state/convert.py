@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Collector, Diagnostic, Severity
+from crosscast.messages.diagnostics import Collector, Diagnostic, Severity
 from crosscast.state.emitted import check
 from crosscast.state.layout_map import apply_map, read_map
-from crosscast.state.like import complete
 from crosscast.state.naming import NAMINGS, is_shipped
 from crosscast.state.problems import fail, several
 from crosscast.state.sources import (
@@ -24,10 +23,11 @@ from crosscast.state.sources import (
 )
 from crosscast.state.store import check_place, place_of, write_state
 from crosscast.state.training_state import Account, Part, TrainingState
-from crosscast.target import Target
+from crosscast.state.weights_check import complete
+from crosscast.targets.backend import Target
 
 if TYPE_CHECKING:
-    from crosscast.recipe import Recipe
+    from crosscast.recipe.document import Recipe
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ def _names(*targets: Target) -> tuple[str, ...]:
 
 
 def _compare(source: Path, state: TrainingState, recipe: Recipe | None, collect: Collector) -> None:
-    from crosscast.state.against import misfits
+    from crosscast.state.recipe_check import misfits
 
     if recipe is not None:
         collect.found += several("CC962", (f"{source}: {one}" for one in misfits(state, recipe)))
@@ -140,7 +140,7 @@ def _position(request: Request, state: TrainingState, recipe: Recipe | None) -> 
         raise fail("CC969", "--rows needs --recipe, which says how rows make windows")
     if recipe is None or state.rows is None:
         return ""
-    from crosscast.state.position import data_position
+    from crosscast.state.data_position import data_position
 
     found = data_position(recipe, state.rows, state.windows)
     if found is None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from crosscast.diagnostics import Collector, Diagnostic
+from crosscast.messages.diagnostics import Collector, Diagnostic
 from crosscast.state.container import Container
 from crosscast.state.problems import DamagedError, fail, leads_away, listed, several, strict_json
 from crosscast.state.slots import FAMILIES, slot_shape

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Collector, DiagnosticError
-from crosscast.source import read_source
+from crosscast.messages.diagnostics import Collector, DiagnosticError
+from crosscast.messages.source import read_source
 from crosscast.state.problems import DamagedError, fail, leads_away, listed, several, strict_json
 from crosscast.state.training_state import Account, Arrays, TrainingState
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast.state.problems import fail
-from crosscast.state.saved import SavedTensor, saved_file
+from crosscast.state.saved_file import SavedTensor, saved_file
 from crosscast.state.torch_keys import PARTS, WITHIN_WINDOW
 
 COLUMNS = ("key", "tensors", "numbers", "taken for")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from crosscast.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 
 SHOWN = 8
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Collector
+from crosscast.messages.diagnostics import Collector
 from crosscast.state.container import looks_like_one, open_container
 from crosscast.state.emitted import read_emitted
 from crosscast.state.problems import fail
 from crosscast.state.store import NAME
 from crosscast.state.training_state import Account, TrainingState
-from crosscast.target import Target, find_target
+from crosscast.targets.backend import Target, find_target
 
 if TYPE_CHECKING:
-    from crosscast.recipe import Recipe
+    from crosscast.recipe.document import Recipe
 
 _LAUNCH_ONLY = "launch-only"
 
@@ -130,7 +130,7 @@ def saved_state(
     collect: Collector,
 ) -> TrainingState:
     """Return the state in a file of torch.save, which only a recipe gives a meaning."""
-    from crosscast.state.saved import saved_file
+    from crosscast.state.saved_file import saved_file
     from crosscast.state.torch_state import Given, read_saved
 
     if recipe is None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Severity
-from crosscast.lowering import slot_names
-from crosscast.recipe import BertModel, Recipe
+from crosscast.emit.lowering import slot_names
+from crosscast.messages.diagnostics import Severity
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state import torch_keys as keys
 from crosscast.state.problems import listed
-from crosscast.state.saved import SavedTensor
+from crosscast.state.saved_file import SavedTensor
 from crosscast.state.torch_parts import Arrays, Reading, count, number, widened
 
 if TYPE_CHECKING:

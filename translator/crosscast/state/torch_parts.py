@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Severity
-from crosscast.recipe import BertModel, DynamicLossScaling, Recipe
+from crosscast.messages.diagnostics import Severity
+from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe
 from crosscast.state import torch_keys as keys
 from crosscast.state.problems import fail, listed, several
-from crosscast.state.saved import SavedTensor
+from crosscast.state.saved_file import SavedTensor
 from crosscast.state.training_state import Account
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from crosscast.diagnostics import Collector
+    from crosscast.messages.diagnostics import Collector
 
 Arrays = dict[str, "np.ndarray"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosscast.diagnostics import Collector, Diagnostic
-from crosscast.lowering import recipe_hash
-from crosscast.recipe import Recipe
+from crosscast.emit.lowering import recipe_hash
+from crosscast.messages.diagnostics import Collector, Diagnostic
+from crosscast.recipe.document import Recipe
 from crosscast.state.torch_optimizer import read_optimizer
 from crosscast.state.torch_parts import Reading, arrays_of, count, scale_of, split
 from crosscast.state.training_state import Account, Scale, TrainingState
@@ -31,7 +31,7 @@ def read_saved(
 
     Args:
         path: The file, for messages.
-        tree: What it holds, from `saved.saved_file`.
+        tree: What it holds, from `saved_file.saved_file`.
         recipe: The recipe that goes on.
         given: What the user says about the position.
         account: Gets a row for everything found.

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.diagnostics import Span
-from crosscast.pysource.values import Value
+from crosscast.messages.diagnostics import Span
+from crosscast.pysource.values.value import Value
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.adapters.cases import Case, Seen
 

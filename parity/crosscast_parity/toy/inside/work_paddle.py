@@ -11,7 +11,7 @@ import paddle
 from paddle import nn
 
 # isort: split
-from crosscast.rounding import round_to
+from crosscast.reference.rounding import round_to
 from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
 from crosscast_parity.toy.inside.serve import NAMES, Action, Session, Toy, fitting, serve
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.formats.paths import relative
 from crosscast.lint.result import Result, order
+from crosscast.messages.diagnostics import Severity
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 

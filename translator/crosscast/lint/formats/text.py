@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosscast.diagnostics import Severity, render
 from crosscast.lint.result import Result, order
+from crosscast.messages.diagnostics import Severity, render
 
 
 def text(results: Sequence[Result]) -> str:

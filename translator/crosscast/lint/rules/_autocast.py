@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.pysource.values import Known, Symbol
+from crosscast.pysource.values.value import Known, Symbol
 from crosscast.trainstep.events import Context
 
 _HALF = frozenset({"torch.float16", "torch.half", "paddle.float16", "float16", "fp16", "half"})

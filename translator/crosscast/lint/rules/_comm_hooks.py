@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.module import Module
-from crosscast.pysource.nodes import walk
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import TrainingStep
 
 

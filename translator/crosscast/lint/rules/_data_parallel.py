@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
+from crosscast.pysource.calls.arguments import Call
+from crosscast.sources.subject import Subject
 
 _WRAPPERS = frozenset(
     {

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated import older
-from crosscast.lint.subject import Subject
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, last
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.tensorflow.keras import policy_sites, scaler_calls, scales_by_hand
 from crosscast.readers.tensorflow.keras_optimizers import is_given, optimizer_calls
+from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Function, Module
     from crosscast.pysource.project import Program
     from crosscast.readers.python.precision import Site

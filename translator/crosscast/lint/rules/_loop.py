@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from crosscast.lint.subject import Subject
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Guard, TrainingStep
 
 _EAGER = frozenset({"backward", "manual_backward"})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.lint.subject import Subject
-from crosscast.pysource.values import Known
+from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.amp import CAST, DECORATE, SCALER
-from crosscast.readers.python.calls import calls_of, matching, plain, uses
+from crosscast.readers.python.library_calls import calls_of, matching, plain, uses
 from crosscast.readers.python.precision import types_in
+from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 
@@ -71,7 +71,7 @@ def on_cpu(program: Program) -> Call | None:
     """Return the call that certainly puts the whole program on the CPU."""
     for name, call in calls_of(program):
         if name in ("paddle.set_device", "paddle.device.set_device") and call.node.args:
-            from crosscast.readers.python.calls import value_of
+            from crosscast.readers.python.library_calls import value_of
 
             value = value_of(call.node.args[0], call.module)
             if isinstance(value, Known) and value.value == "cpu" and not value.flag:

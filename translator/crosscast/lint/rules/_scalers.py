@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
-from crosscast.pysource.values import Known
+from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.values.value import Known
+from crosscast.sources.subject import Subject
 
 CLASSES = frozenset(
     {

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rules._loop import made_by, receiver
-from crosscast.pysource.calls import Call
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.module import Module
-from crosscast.pysource.nodes import walk
 from crosscast.pysource.project import Program
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Event
 
 _LENGTHS = ("num_training_steps", "total_steps", "T_max", "total_iters", "max_iters", "t_total")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rules._windows import end_tests, length_set
-from crosscast.pysource.values import Known
+from crosscast.pysource.values.value import Known
+from crosscast.trainstep.answers.opening import clears_first
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
-from crosscast.trainstep.opening import clears_first
 
 _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
 """Words of conditions that end every epoch early, after a number of batches of its own."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from crosscast.diagnostics import Diagnostic, Severity
 from crosscast.lint.rule import Finding
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.sources.subject import Subject
 
 
 def told_by_readers(

@@ -6,7 +6,7 @@ import ast
 import re
 
 from crosscast.lint.rules._windows import ACCUMULATES
-from crosscast.pysource.flags import Flag, flag_read
+from crosscast.pysource.flags.flag import Flag, flag_read
 from crosscast.pysource.module import Module
 from crosscast.pysource.project import Program
 

@@ -6,8 +6,8 @@ import ast
 import re
 
 from crosscast.pysource.module import Module
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
 ACCUMULATES = re.compile(
@@ -82,8 +82,8 @@ def accelerator_steps(step: TrainingStep) -> object:
         node = event.node
         if event.library != "accelerate" or not isinstance(node, ast.Call):
             continue
-        from crosscast.trainstep.frame import Frame
-        from crosscast.trainstep.settings import library_steps
+        from crosscast.trainstep.frames.frame import Frame
+        from crosscast.trainstep.frames.library_settings import library_steps
 
         if isinstance(node.func, ast.Attribute):
             found = library_steps(node.func.value, Frame(event.module, None))

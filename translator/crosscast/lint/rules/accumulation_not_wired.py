@@ -6,17 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCELERATE, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.project import Program
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
-from crosscast.trainstep.frame import Frame
-from crosscast.trainstep.settings import maker_call
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.library_settings import maker_call
 
 _KNOWS = re.compile(r"\.accumulate\(|sync_gradients\s*=(?!=)|set_sync|deepspeed|megatron", re.I)
 """Words of programs in which somebody else ends the windows."""

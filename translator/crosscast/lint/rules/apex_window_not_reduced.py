@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity, Span
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import eager_steps
-from crosscast.lint.subject import Subject
-from crosscast.pysource.nodes import walk
+from crosscast.messages.diagnostics import Severity, Span
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _RIGHT = """\

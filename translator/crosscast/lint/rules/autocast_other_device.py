@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import always_on, device_of
 from crosscast.lint.rules._loop import eager_steps
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Known
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known
+from crosscast.sources.subject import Subject
 
 _ELSEWHERE = re.compile(r"\.cuda\(|cuda:|is_available|current_device|set_device|['\"]gpu['\"]")
 _RIGHT = """\

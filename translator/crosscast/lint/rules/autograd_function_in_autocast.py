@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import is_on
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Module
-from crosscast.pysource.nodes import walk
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
 
 _RIGHT = changed(
     AMP,

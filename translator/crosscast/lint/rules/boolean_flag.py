@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
-from crosscast.pysource.flags import Flag
-from crosscast.pysource.values import Known
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.flags.flag import Flag
+from crosscast.pysource.values.value import Known
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

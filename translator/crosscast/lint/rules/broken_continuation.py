@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Severity
-from crosscast.lint.files import kind_of
 from crosscast.lint.rule import Edit, Finding, Rule
-from crosscast.lint.subject import Subject
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Severity
+from crosscast.messages.source import Source
+from crosscast.sources.files import kind_of
+from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.readers.shell.lost import Lost
+    from crosscast.readers.shell.lost_flags import Lost
     from crosscast.readers.shell.text import ShellText
 
 _PROGRAM = re.compile(r"\.py\b|\bpython|torchrun|deepspeed|accelerate|fleetrun|-m \w")
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_script(source: Source) -> Iterator[Finding]:
-    from crosscast.readers.shell.lost import lost_flags
+    from crosscast.readers.shell.lost_flags import lost_flags
     from crosscast.readers.shell.reader import root_of
 
     root, text = root_of(source)

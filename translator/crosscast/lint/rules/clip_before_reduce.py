@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._loop import compatible, eager_steps
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 
 _REDUCE = (
     "    for parameter in model.parameters():\n"

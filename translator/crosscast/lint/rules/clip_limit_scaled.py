@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import compatible, eager_steps
 from crosscast.lint.rules._static_scale import divided_gradients, scaled_limits
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _SCALE = re.compile(r"get_scale\(|loss_?scal\w*|init_scale|\bscale\b", re.I)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
-from crosscast.pysource.nodes import walk
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
 
 _RETURNS = (
     *("tensorflow.clip_by_global_norm", "tensorflow.clip_by_norm", "tensorflow.clip_by_value"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import compatible, eager_steps, known_word
-from crosscast.lint.subject import Subject
-from crosscast.pysource.values import Known
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.values.value import Known
+from crosscast.sources.subject import Subject
 
 _RIGHT = """\
 import torch

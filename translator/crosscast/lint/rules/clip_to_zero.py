@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._loop import known_word
-from crosscast.lint.subject import Subject
-from crosscast.pysource.values import Known, Unknown
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.values.value import Known, Unknown
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event
 
 _OURS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")

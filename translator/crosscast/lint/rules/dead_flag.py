@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.namespaces import use_of
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
-from crosscast.lint.subject import Subject
 from crosscast.lint.topics import topic_of
-from crosscast.pysource.flags import Flag
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.flags.flag import Flag
+from crosscast.sources.subject import Subject
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
 _DATA = r"data|load|log|save|checkpoint|ckpt|dist|eval|valid|test|repo|hub|seed|token|vocab|devic"

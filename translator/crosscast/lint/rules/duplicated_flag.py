@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.facts.fact import Fact
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
 from crosscast.lint.topics import topic_of
-from crosscast.pysource.flags import Flag
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.flags.flag import Flag
 from crosscast.readers.protocol import Command
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
 from crosscast.lint.rules._scalers import made_scalers, switched_off
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.module import Module
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 
 _TYPES = frozenset({"torch.float16", "torch.half"})

@@ -7,14 +7,14 @@ import math
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
-from crosscast.lint.subject import Subject
-from crosscast.pysource.evaluate import evaluate
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Module
-from crosscast.pysource.values import Known
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import is_emitted
+from crosscast.sources.subject import Subject
 
 _NAME = re.compile(r"^-*init(ial)?_(loss_)?scal(e|ing)$")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of
-from crosscast.lint.subject import Subject
-from crosscast.readers.python.calls import plain
+from crosscast.messages.diagnostics import Severity
+from crosscast.readers.python.library_calls import plain
 from crosscast.readers.tensorflow.keras_optimizers import is_given
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.outdated import older
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of
-from crosscast.lint.subject import Subject
-from crosscast.pysource.values import Instance
-from crosscast.readers.python.calls import canonical
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.values.value import Instance
+from crosscast.readers.python.library_calls import canonical
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import program_of
-from crosscast.lint.subject import Subject
-from crosscast.readers.python.calls import calls_of
+from crosscast.messages.diagnostics import Severity
+from crosscast.readers.python.library_calls import calls_of
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
-from crosscast.readers.python.calls import calls_of, text_value
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
+from crosscast.readers.python.library_calls import calls_of, text_value
+from crosscast.sources.subject import Subject
 
 _LAYER = re.compile(r"keras\.layers\.(Dense|Activation|Softmax)")
 
@@ -44,7 +44,7 @@ def _is_softmax(name: str, call: Call) -> bool:
     if given is None and call.node.args:
         place = 0 if name.endswith("Activation") else 1
         if len(call.node.args) > place:
-            from crosscast.readers.python.calls import value_of
+            from crosscast.readers.python.library_calls import value_of
 
             given = value_of(call.node.args[place], call.module)
     return text_value(given) == "softmax"

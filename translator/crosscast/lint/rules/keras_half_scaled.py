@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, function_calls, program_of
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.project import Program
-from crosscast.readers.python.calls import calls_of
+from crosscast.readers.python.library_calls import calls_of
+from crosscast.sources.subject import Subject
 
 _PAIR = {"get_scaled_loss": "get_unscaled_gradients", "get_unscaled_gradients": "get_scaled_loss"}
 

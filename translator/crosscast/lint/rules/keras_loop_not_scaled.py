@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import (
@@ -17,12 +16,13 @@ from crosscast.lint.rules._keras import (
     program_of,
     scales,
 )
-from crosscast.lint.subject import Subject
-from crosscast.pysource.nodes import walk
-from crosscast.readers.python.calls import calls_of, canonical
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.library_calls import calls_of, canonical
+from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
 
 _OF_GRAPHS = re.compile(
     r"tensorflow\.(compat\.v1\.)?train\.\w+Optimizer\.(minimize|apply_gradients)"

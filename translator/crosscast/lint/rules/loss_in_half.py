@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Module
+from crosscast.sources.subject import Subject
 
 _LOSSES = frozenset(
     {

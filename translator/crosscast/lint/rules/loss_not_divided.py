@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
-from crosscast.lint.edits import column_at, insert, insert_before
+from crosscast.edits.node_edits import column_at, insert, insert_before
 from crosscast.lint.rule import Edit, Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
@@ -19,7 +18,8 @@ from crosscast.lint.rules._windows import (
     gradients_changed,
     library_divides,
 )
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._data_parallel import wraps
 from crosscast.lint.rules._examples import NO_SYNC, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, own_windows
 from crosscast.lint.rules._windows import end_tests
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

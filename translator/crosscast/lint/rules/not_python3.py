@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
-from crosscast.lint.words import trains_by_words
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.prefilter import trains_by_words
+from crosscast.sources.subject import Subject
 
 _CODES = ("CC901", "CC902", "CC905")
 """Not Python, Python 2, an unsolved merge."""

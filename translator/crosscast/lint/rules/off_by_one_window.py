@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
-from crosscast.lint.edits import column_at, insert, insert_before
+from crosscast.edits.node_edits import column_at, insert, insert_before
 from crosscast.lint.rule import Edit, Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, window_steps
 from crosscast.lint.rules._windows import end_tests
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
 _FIRST = re.compile(r"^(is_)?first(_(step|batch|iter|iteration|round|micro\w*))?$", re.I)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import (
     conditions,
@@ -14,7 +13,8 @@ from crosscast.lint.rules._loop import (
     plain_scaler,
     receiver,
 )
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _PRECISION = re.compile(r"fp16|bf16|amp|half|mixed|scaler|apex|precision", re.I)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, program_of
-from crosscast.lint.subject import Subject
-from crosscast.readers.python.calls import calls_of, last
+from crosscast.messages.diagnostics import Severity
+from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

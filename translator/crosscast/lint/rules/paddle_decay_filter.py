@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, program_of
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Module
-from crosscast.pysource.nodes import walk
 from crosscast.pysource.project import Program
-from crosscast.readers.python.calls import calls_of, plain, value_of
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.library_calls import calls_of, plain, value_of
+from crosscast.sources.subject import Subject
 
 _STRUCTURED = ("bias", "LayerNorm", "layernorm", "LayerNorm.weight", "ln_", "norm.weight")
 """Parts of structured names, which no generated name has: `linear_0.b_0`, `layer_norm_0.w_0`."""

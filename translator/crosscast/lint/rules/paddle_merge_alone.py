@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import program_of
-from crosscast.lint.subject import Subject
-from crosscast.pysource.containers import definitions
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.values.containers import definitions
 from crosscast.readers.python.conditions import Condition, branches
+from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

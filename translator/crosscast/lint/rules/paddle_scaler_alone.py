@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import function_calls
@@ -18,11 +17,12 @@ from crosscast.lint.rules._paddle import (
     program_of,
     scalers,
 )
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.project import Program
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.readers.python.conditions import branches
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._data_parallel import loaders, wraps
 from crosscast.lint.rules._examples import DDP, changed
 from crosscast.lint.rules._loop import eager_steps
-from crosscast.lint.subject import Subject
-from crosscast.pysource.values import Known
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.values.value import Known
+from crosscast.sources.subject import Subject
 
 _SPLITS = re.compile(
     r"Sampler|shard|IterableDataset|split_dataset|num_replicas|rank::|webdataset|wds\.|DALI|dali"

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP
 from crosscast.lint.rules._scalers import made_scalers, switched_off
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 
 _STATE = re.compile(r"scal\w*(\[\w+\])?\.state_dict|amp\.state_dict|scaler\.pt|scaler_state")
 _OPTIMIZER = re.compile(r"opt\w*\.state_dict\(")

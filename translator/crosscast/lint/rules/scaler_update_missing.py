@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
 from crosscast.lint.rules._paddle import scalers
-from crosscast.lint.subject import Subject
-from crosscast.readers.python.calls import plain
+from crosscast.messages.diagnostics import Severity
+from crosscast.readers.python.library_calls import plain
+from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.pysource.project import Program

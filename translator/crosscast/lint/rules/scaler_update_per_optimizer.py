@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, plain_scaler
-from crosscast.lint.subject import Subject
-from crosscast.pysource.nodes import walk
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _RIGHT = """\

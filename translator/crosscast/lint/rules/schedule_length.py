@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps
 from crosscast.lint.rules._schedules import is_prepared, is_schedule, makers, spelled_out
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
-from crosscast.lint.subject import Subject
-from crosscast.pysource.values import Known
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.values.value import Known
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _BATCHES = re.compile(r"\blen\((self\.)?\w*(loader|iter|dl|batches)\w*\)", re.I)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler
 from crosscast.lint.rules._schedules import is_schedule
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Module
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 
 _NOTICES = re.compile(r"get_scale\(|_scale\b.*[<>]|found_inf|step_was_skipped|skipped|overflow")

@@ -6,15 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
-from crosscast.lint.edits import insert
+from crosscast.edits.node_edits import insert
 from crosscast.lint.rule import Edit, Finding, Rule
 from crosscast.lint.rules._data_parallel import samplers
 from crosscast.lint.rules._examples import DDP, changed
 from crosscast.lint.rules._loop import eager_steps
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
-from crosscast.pysource.values import Known
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.values.value import Known
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 
 _OTHER = re.compile(r"val|test|eval|dev|valid|infer|query|gallery", re.I)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._unread import told_by_readers
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 
 _CODES = ("CC925", "CC928", "CC929", "CC930")
 """Two precisions at once; sizes that do not divide; refused beside another file; exclusive."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, function_calls, program_of
 from crosscast.lint.rules._loop import literals
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
 from crosscast.readers.tensorflow.keras import scales_by_hand
 from crosscast.readers.tensorflow.loops import gradient_clips, is_used
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity, Span
-from crosscast.lint.files import kind_of
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity, Span
 from crosscast.pysource.module import Module
+from crosscast.sources.files import kind_of
+from crosscast.sources.subject import Subject
 
 _VARIABLE = "TF_ENABLE_AUTO_MIXED_PRECISION"
 _OFF = ("", "0", "false", "False")

@@ -6,16 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import function_calls, program_of
-from crosscast.lint.subject import Subject
-from crosscast.pysource.calls import Call
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.module import Module
 from crosscast.pysource.project import Program
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, canonical
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import calls_of, canonical
+from crosscast.sources.subject import Subject
 
 _REMAT = re.compile(
     r"tensorflow\.recompute_grad|keras\.remat|tensorflow\.contrib\.layers\.recompute_grad"

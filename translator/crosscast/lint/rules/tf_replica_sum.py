@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import function_calls, program_of, strategies
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Function, Module
 from crosscast.pysource.project import Program
-from crosscast.readers.python.calls import calls_of, canonical
+from crosscast.readers.python.library_calls import calls_of, canonical
+from crosscast.sources.subject import Subject
 
 _MEANS = ("tensorflow.reduce_mean", "tensorflow.math.reduce_mean")
 _DIVIDED = re.compile(

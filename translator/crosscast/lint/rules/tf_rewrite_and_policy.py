@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
-from crosscast.lint.subject import Subject
-from crosscast.readers.python.calls import calls_of, last
+from crosscast.messages.diagnostics import Severity
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from crosscast.diagnostics import Severity
-from crosscast.lint.edits import insert, insert_before, opening, replace_node
+from crosscast.edits.node_edits import insert, insert_before, opening, replace_node
 from crosscast.lint.outdated import older, spans, used
 from crosscast.lint.rule import Edit, Finding, Rule
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Module
+from crosscast.sources.subject import Subject
 
 _PLACES = ("torch.cuda.amp", "torch.cpu.amp")
 _KEYWORDS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()}

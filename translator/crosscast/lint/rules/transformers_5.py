@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.outdated import older
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.module import Call
+from crosscast.sources.subject import Subject
 
 _DROPPED = {
     "warmup_ratio": "warmup_steps: a number below 1 is a share of all steps",

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
-from crosscast.lint.words import has_word
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.project import Program
+from crosscast.sources.prefilter import has_word
+from crosscast.sources.subject import Subject
 
 _FLAG = re.compile(r"--[A-Za-z][\w-]*")
 _OTHER_PARSERS = (

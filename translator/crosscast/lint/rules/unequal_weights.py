@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions, syncs_every_micro
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import eager_steps, own_windows
 from crosscast.lint.rules._windows import ACCUMULATES, end_tests
-from crosscast.lint.subject import Subject
-from crosscast.pysource.nodes import walk
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 
 _RIGHT = changed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast.lint.rules._loop import (
@@ -17,7 +16,8 @@ from crosscast.lint.rules._loop import (
     scaler_names,
 )
 from crosscast.lint.rules._windows import end_tests
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterable[Finding]:

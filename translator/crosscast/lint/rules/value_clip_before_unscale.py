@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._clips import clips_in_scale_loss, scaled_clips, unscale_edit
 from crosscast.lint.rules._examples import AMP, changed
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 
 _RIGHT = changed(AMP, ("clip_grad_norm_", "clip_grad_value_"))
 

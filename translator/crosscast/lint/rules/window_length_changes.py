@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._windows import end_tests, length_set
-from crosscast.lint.subject import Subject
-from crosscast.pysource.nodes import walk
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event
 
 _RIGHT = """\

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import EPOCHS, changed
 from crosscast.lint.rules._loop import window_steps
 from crosscast.lint.rules._tail import carried_tails
 from crosscast.lint.rules.tail_leaks import RULE as LEAKS
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Severity
+from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:

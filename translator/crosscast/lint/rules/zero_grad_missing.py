@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Severity
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps
-from crosscast.lint.subject import Subject
-from crosscast.pysource.nodes import walk
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
-from crosscast.trainstep.kinds import kind_by_name, last_name
+from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
 
 _CLEARS = re.compile(
     r"zero_?grad|clear_?grad|grad\.(data\.)?zero_|grad\s*=\s*None|zero_gradients|set_to_none"

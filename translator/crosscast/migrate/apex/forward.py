@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.edits.layout import block_of, has_long_text, is_alone
 from crosscast.migrate.apex.uses import Site, Stops
-from crosscast.migrate.layout import block_of, has_long_text, is_alone
-from crosscast.pysource.nodes import walk
+from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.trainstep.events import TrainingStep
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from crosscast.edits.layout import Draft, is_alone
 from crosscast.migrate.apex.uses import Stops
-from crosscast.migrate.layout import Draft, is_alone
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.migrate.apex.starting import Start
+from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import REGISTERED, Uses
 
 if TYPE_CHECKING:

@@ -6,22 +6,22 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from crosscast.edits.layout import Draft, every_edit
 from crosscast.migrate.apex.examples import AMP
 from crosscast.migrate.apex.forward import Region, regions_of
 from crosscast.migrate.apex.imports import unused
+from crosscast.migrate.apex.loop_rewrite import Loop, write
 from crosscast.migrate.apex.notes import notes_of
-from crosscast.migrate.apex.reach import reach_of
-from crosscast.migrate.apex.starting import start_of
-from crosscast.migrate.apex.states import check_calls
-from crosscast.migrate.apex.stepping import steps_of
+from crosscast.migrate.apex.preconditions import check_calls
+from crosscast.migrate.apex.scaled_steps import steps_of
+from crosscast.migrate.apex.scaler_creation import start_of
+from crosscast.migrate.apex.scaler_paths import reach_of
 from crosscast.migrate.apex.uses import Stops, uses_of
-from crosscast.migrate.apex.writing import Loop, write
 from crosscast.migrate.codemod import Change, Codemod, Outcome
-from crosscast.migrate.layout import Draft, every_edit
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
     from crosscast.pysource.module import Module
+    from crosscast.sources.subject import Subject
 
 
 def run(subject: Subject) -> Iterable[Outcome]:

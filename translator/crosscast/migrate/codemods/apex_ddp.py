@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.edits.layout import Draft
 from crosscast.migrate.apex.examples_fused import PARALLEL
-from crosscast.migrate.apex.moved import (
+from crosscast.migrate.apex.loop_rewrite import torch_in
+from crosscast.migrate.apex.moved_names import (
     Name,
     change_arguments,
     is_constant,
@@ -16,14 +18,12 @@ from crosscast.migrate.apex.moved import (
     removable,
     remove_names,
 )
-from crosscast.migrate.apex.starting import is_plain
-from crosscast.migrate.apex.writing import torch_in
+from crosscast.migrate.apex.scaler_creation import is_plain
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
-from crosscast.migrate.layout import Draft
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
     from crosscast.pysource.module import Module
+    from crosscast.sources.subject import Subject
 
 _NEW = {
     "DistributedDataParallel": ".nn.parallel.DistributedDataParallel",

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.edits.layout import Draft
 from crosscast.migrate.apex.examples_fused import FUSED
-from crosscast.migrate.apex.moved import (
+from crosscast.migrate.apex.loop_rewrite import torch_in
+from crosscast.migrate.apex.moved_names import (
     Name,
     change_arguments,
     is_constant,
@@ -16,12 +18,10 @@ from crosscast.migrate.apex.moved import (
     removable,
     remove_names,
 )
-from crosscast.migrate.apex.writing import torch_in
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
-from crosscast.migrate.layout import Draft
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
+    from crosscast.sources.subject import Subject
 
 _NO_FORM = {
     "FusedLAMB": "LAMB is not in torch: a recipe with optimizer `lamb` compiles to one",

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
 from crosscast.lint.rule import Edit
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.clips import ARGUMENTS
 from crosscast.migrate.keras.edits import remove, without_arguments
-from crosscast.migrate.keras.loop import Loop
-from crosscast.migrate.keras.loops import loops_of
+from crosscast.migrate.keras.loop_search import loops_of
 from crosscast.migrate.keras.program import is_keras_optimizer, maker_of, obstacles, open_call
+from crosscast.migrate.keras.scaled_loop import Loop
 from crosscast.migrate.keras.scalers import constructor, scaler_calls
+from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

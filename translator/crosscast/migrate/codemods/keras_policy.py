@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from textwrap import indent
 
-from crosscast.lint.edits import column_at
+from crosscast.edits.node_edits import column_at
 from crosscast.lint.rule import Edit
-from crosscast.lint.subject import Subject
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
 from crosscast.migrate.keras.edits import without_arguments
 from crosscast.migrate.keras.experimental import Names, all_names
+from crosscast.migrate.keras.loss_scales import scale_of
 from crosscast.migrate.keras.policies import (
     Outcomes,
     layer_policies,
@@ -21,8 +21,8 @@ from crosscast.migrate.keras.policies import (
     scale_of_policy,
 )
 from crosscast.migrate.keras.program import obstacles, open_call
-from crosscast.migrate.keras.scales import scale_of
-from crosscast.readers.python.calls import text_value, value_of
+from crosscast.readers.python.library_calls import text_value, value_of
+from crosscast.sources.subject import Subject
 
 _PLAIN = ("float32", "float64", "bfloat16", "mixed_bfloat16", "float16")
 

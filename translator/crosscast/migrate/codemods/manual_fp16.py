@@ -6,18 +6,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
+from crosscast.edits.layout import Draft, block_of
 from crosscast.migrate.apex.forward import Region, regions_of
-from crosscast.migrate.apex.starting import NEVER
+from crosscast.migrate.apex.loop_rewrite import torch_in
+from crosscast.migrate.apex.scaler_creation import NEVER
 from crosscast.migrate.apex.uses import Site, Stops
-from crosscast.migrate.apex.writing import torch_in
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
-from crosscast.migrate.layout import Draft, block_of
 from crosscast.migrate.manual.examples import MANUAL
 from crosscast.migrate.manual.masters import Masters, masters_in, understand
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
     from crosscast.pysource.module import Module
+    from crosscast.sources.subject import Subject
 
 _HELPERS = {
     "FP16_Optimizer": "it holds float32 copies and a loss scale",

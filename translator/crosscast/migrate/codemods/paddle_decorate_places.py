@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.lint.edits import insert_before
-from crosscast.lint.subject import Subject
+from crosscast.edits.node_edits import insert_before
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.pysource.calls import Call
+from crosscast.pysource.calls.arguments import Call
+from crosscast.sources.subject import Subject
 
 _NAMES = ("paddle.amp.decorate", "paddle.amp.amp_decorate")
 _OLD = ("master_weight", "save_dtype")

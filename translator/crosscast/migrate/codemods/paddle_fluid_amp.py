@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Edit
-from crosscast.lint.subject import Subject
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_fluid import (
     CannotError,
@@ -17,9 +16,10 @@ from crosscast.migrate.paddle_fluid import (
     left_of_fluid,
     more_arguments,
 )
-from crosscast.pysource.calls import Call
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.module import Module
 from crosscast.pysource.project import Program
+from crosscast.sources.subject import Subject
 
 _PLACES = (
     "paddle.fluid.dygraph",

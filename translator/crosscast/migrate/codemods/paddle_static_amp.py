@@ -6,9 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.edits import insert
+from crosscast.edits.node_edits import insert
 from crosscast.lint.rule import Edit
-from crosscast.lint.subject import Subject
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_decorate import DECORATE, SCALING, given_of
 from crosscast.migrate.paddle_fluid import (
@@ -28,10 +27,11 @@ from crosscast.migrate.paddle_graph import (
     name_of_paddle,
     put_under,
 )
-from crosscast.pysource.calls import Call
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.module import Module
 from crosscast.pysource.project import Program
 from crosscast.readers.paddle.static import is_static
+from crosscast.sources.subject import Subject
 
 _FLUID = "paddle.fluid.contrib.mixed_precision"
 _NAMES = (f"{_FLUID}.decorate", DECORATE, "paddle.static.amp.bf16.decorate_bf16")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.diagnostics import Span
-from crosscast.lint.edits import replace_node
+from crosscast.edits.node_edits import replace_node
 from crosscast.lint.rule import Edit
-from crosscast.lint.subject import Subject
+from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.migrate.keras.compiled import fixed_scale
+from crosscast.migrate.keras.compiled_models import fixed_scale
 from crosscast.migrate.keras.edits import raw, remove
 from crosscast.migrate.keras.launch import by_shell
-from crosscast.migrate.keras.loop import SCALED
-from crosscast.migrate.keras.place import policy_edit
+from crosscast.migrate.keras.loss_scales import Scale, scale_of
+from crosscast.migrate.keras.policy_place import policy_edit
 from crosscast.migrate.keras.program import (
     compiles,
     is_keras_optimizer,
@@ -23,8 +22,7 @@ from crosscast.migrate.keras.program import (
     open_call,
     own_choice,
 )
-from crosscast.migrate.keras.scales import Scale, scale_of
-from crosscast.migrate.keras.wishes import (
+from crosscast.migrate.keras.rewrite_requests import (
     GRAPHS,
     Asked,
     by_option,
@@ -35,10 +33,12 @@ from crosscast.migrate.keras.wishes import (
     refuse,
     wished,
 )
-from crosscast.pysource.calls import Call
+from crosscast.migrate.keras.scaled_loop import SCALED
+from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.project import Program
-from crosscast.readers.python.calls import calls_of, last
+from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.tensorflow.keras import policy_sites
+from crosscast.sources.subject import Subject
 
 _CALL = "enable_mixed_precision_graph_rewrite"
 _POLICY = 'keras.mixed_precision.set_global_policy("mixed_float16")'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.lint.rules.torch_cuda_amp import RULE
 from crosscast.migrate.codemod import Example
-from crosscast.migrate.of_rules import codemod_of
+from crosscast.migrate.rule_codemods import codemod_of
 
 _NEW = """\
 import torch

@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.migrate.keras.scales import is_literal
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import canonical, value_of
+from crosscast.migrate.keras.loss_scales import is_literal
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import canonical, value_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

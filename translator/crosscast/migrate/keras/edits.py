@@ -7,7 +7,7 @@ import io
 import tokenize
 from typing import TYPE_CHECKING
 
-from crosscast.lint.edits import column_at, insert, replace_node
+from crosscast.edits.node_edits import column_at, insert, replace_node
 from crosscast.lint.rule import Edit
 
 if TYPE_CHECKING:

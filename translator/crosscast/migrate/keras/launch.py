@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
-from crosscast.lint.files import kind_of
+from crosscast.edits.text_edits import lines_of
 from crosscast.lint.rule import Edit
-from crosscast.lint.spans import lines_of
+from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Refusal
-from crosscast.migrate.keras.place import Wish
-from crosscast.migrate.keras.wishes import Asked
+from crosscast.migrate.keras.policy_place import Wish
+from crosscast.migrate.keras.rewrite_requests import Asked
 from crosscast.readers.tensorflow.rewrite import VARIABLE
+from crosscast.sources.files import kind_of
 
 if TYPE_CHECKING:
-    from crosscast.lint.subject import Subject
+    from crosscast.messages.source import Source
     from crosscast.pysource.project import Program
-    from crosscast.source import Source
+    from crosscast.sources.subject import Subject
 
 _OFF = ("", "0", "false", "False")
 _NAME = r"TF_ENABLE_AUTO_MIXED_PRECISION(?:_GRAPH_REWRITE|_LOSS_SCALING)?"

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.lint.edits import column_at
+from crosscast.edits.node_edits import column_at
 from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
-from crosscast.migrate.keras.compiled import fixed_scale, unscaled
+from crosscast.migrate.keras.compiled_models import fixed_scale, unscaled
 from crosscast.migrate.keras.edits import without_arguments
 from crosscast.migrate.keras.experimental import Names
-from crosscast.migrate.keras.holds import setter_of, unless
+from crosscast.migrate.keras.loss_scales import Scale, scale_of
+from crosscast.migrate.keras.policy_scope import setter_of, unless
 from crosscast.migrate.keras.program import compiles, maker_of, open_call
-from crosscast.migrate.keras.scales import Scale, scale_of
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, last, text_value, value_of
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import calls_of, last, text_value, value_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

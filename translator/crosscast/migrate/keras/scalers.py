@@ -6,11 +6,12 @@ import ast
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from crosscast.lint.edits import replace_node
+from crosscast.edits.node_edits import replace_node
 from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
-from crosscast.migrate.keras.compiled import factor_edits, unscaled
+from crosscast.migrate.keras.compiled_models import factor_edits, unscaled
 from crosscast.migrate.keras.edits import raw, remove, without_arguments
+from crosscast.migrate.keras.loss_scales import is_literal
 from crosscast.migrate.keras.program import (
     compiles,
     is_keras_optimizer,
@@ -19,14 +20,13 @@ from crosscast.migrate.keras.program import (
     optimizer_of,
     own_choice,
 )
-from crosscast.migrate.keras.scales import is_literal
-from crosscast.pysource.names import meanings_of
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import canonical, value_of
+from crosscast.pysource.names.lookup import meanings_of
+from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.library_calls import canonical, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

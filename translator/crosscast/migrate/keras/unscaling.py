@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.lint.edits import replace_node
+from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.clips import Clip, clip_of
 from crosscast.migrate.keras.edits import raw, remove
-from crosscast.migrate.keras.loop import Loop, texts_around
+from crosscast.migrate.keras.scaled_loop import Loop, texts_around
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
 
 

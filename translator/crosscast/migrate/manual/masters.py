@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.uses import Stops
-from crosscast.pysource.names import bindings_of
-from crosscast.pysource.nodes import walk
+from crosscast.pysource.names.lookup import bindings_of
+from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

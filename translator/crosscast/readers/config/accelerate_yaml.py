@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import tell_zero
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import no_auto, tell_clip, tell_precision, tell_window
-from crosscast.source import Source
 
 _KINDS = {
     "MULTI_GPU": "ddp",

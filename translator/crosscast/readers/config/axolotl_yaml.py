@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
@@ -13,7 +14,6 @@ from crosscast.readers.words import (
     tell_warmup,
     tell_window,
 )
-from crosscast.source import Source
 
 _KNOWN = frozenset(
     (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import tell_betas, tell_optimizer, tell_precision
-from crosscast.source import Source
 
 _DURATION = re.compile(
     r"^\s*max_duration\s*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M

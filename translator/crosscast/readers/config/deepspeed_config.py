@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.diagnostics import Severity
+from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree

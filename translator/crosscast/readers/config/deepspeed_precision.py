@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from crosscast.diagnostics import Severity
-from crosscast.library_defaults import LIBRARY_DEFAULTS
+from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
+from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 AUTO = "auto: the program that starts DeepSpeed says it"
 _SCALING = {

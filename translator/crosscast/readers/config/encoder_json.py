@@ -5,9 +5,9 @@ They say nothing of training; a launch names them, and then they are the model o
 
 from __future__ import annotations
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
-from crosscast.source import Source
 
 _SIZES = {
     "num_hidden_layers": "layers",

@@ -27,10 +27,10 @@ from ruamel.yaml.events import (
     StreamStartEvent,
 )
 
-from crosscast.diagnostics import Diagnostic, Severity, Span
 from crosscast.facts.fact import Plain
+from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast.messages.source import Source
 from crosscast.readers.config.tree import Document, Tree
-from crosscast.source import Source
 
 Loader = Literal["pyyaml", "numbers"]
 """`pyyaml`: stock PyYAML; `numbers`: with `1e-6` read as a number."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.readers.config.settings import Said, Setting, Settings, number_of, switch_of
 from crosscast.readers.words import (
     SCHEDULES,
@@ -12,6 +11,7 @@ from crosscast.readers.words import (
     tell_warmup,
     tell_window,
 )
+from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 ONLY_THERE = frozenset(
     (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
 from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.settings import Said
 from crosscast.readers.protocol import Reading
 from crosscast.readers.shell.flags_paddle import TRAINER, tell_trainer_flags
-from crosscast.source import Source
 
 _WORDS = ("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_epochs")
 

@@ -11,10 +11,10 @@ import json
 import re
 from bisect import bisect_right
 
-from crosscast.diagnostics import Diagnostic, Severity, Span
 from crosscast.facts.fact import Plain
+from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast.messages.source import Source
 from crosscast.readers.config.tree import Document, Tree
-from crosscast.source import Source
 
 MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 64

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Known, Unknown, Value
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.origins import origin
-from crosscast.readers.torch.told import Told, content, is_number
+from crosscast.readers.torch.fact_writer import Told, content, is_number
 from crosscast.readers.words import PRECISIONS
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
 
 
 def precision(

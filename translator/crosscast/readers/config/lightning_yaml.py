@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
 from crosscast.readers.words import tell_betas, tell_clip, tell_optimizer, tell_precision
-from crosscast.source import Source
 
 _TRAIN = re.compile(r"^[ \t]+(global_batch_size|micro_batch_size|lr_warmup_steps)[ \t]*:", re.M)
 _TRAINER = re.compile(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import tell_trainer
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.source import Source
 
 _STRONG = frozenset({"finetuning_type", "stage", "template", "cutoff_len", "dataset_dir"})
 _TRAINING = frozenset(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import family_of, tell_precision
-from crosscast.source import Source
 
 _MARK = re.compile(
     r"^[ \t]+(distribution_strategy|mixed_precision_dtype|optimizer_config|steps_per_loop|"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.lightning_yaml import product_of
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
 from crosscast.readers.words import tell_betas, tell_optimizer, tell_warmup
-from crosscast.source import Source
 
 _MARK = re.compile(
     r"^[ \t]+(megatron_amp_O2|tensor_model_parallel_size|activations_checkpoint_\w+|"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import tell_warmup
-from crosscast.source import Source
 
 _ONLY_THERE = frozenset(
     (

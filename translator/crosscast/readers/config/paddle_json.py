@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.encoder_json import is_encoder, tell_encoder
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
 from crosscast.readers.words import tell_warmup
-from crosscast.source import Source
 
 _SCALING = {
     "incr_every_n_steps": "growth_interval",

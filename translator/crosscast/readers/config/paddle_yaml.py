@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.paddle_detection import tell_detection
 from crosscast.readers.config.paddle_words import (
     items_of,
@@ -18,7 +19,6 @@ from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import family_of, tell_optimizer
-from crosscast.source import Source
 
 _DETECTION = frozenset(
     (

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from crosscast.diagnostics import Diagnostic, Severity, Span
 from crosscast.facts.fact import Confidence, Fact, Layer, Origin, PlainValue
+from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
@@ -15,7 +16,6 @@ from crosscast.readers.words import (
     tell_warmup,
     tell_window,
 )
-from crosscast.source import Source
 
 _COMPONENT = re.compile(r"^\s+_component_\s*:\s*torchtune\.", re.M)
 _DECAYS = (

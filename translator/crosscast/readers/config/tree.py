@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from crosscast.diagnostics import Diagnostic, Span
 from crosscast.facts.fact import Origin, Plain, PlainValue
+from crosscast.messages.diagnostics import Diagnostic, Span
 from crosscast.readers.config.settings import Setting, Settings, normal
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.shell.text import ShellText
-from crosscast.recipe_launch import SLURM_NAME_PATTERN
+from crosscast.recipe.launch import SLURM_NAME_PATTERN
 
 _JOB = re.compile(r"^ +LAUNCH=\$\{original%%/job\.sbatch\*\}/launch\.sh$", re.M)
 _STARTS = re.compile(r'^(?:exec )?srun .*\bbash "\$LAUNCH" "\$@"(?: &)?$', re.M)

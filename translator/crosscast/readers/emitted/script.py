@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Fact, Plain
-from crosscast.pysource.nodes import walk
-from crosscast.source import Source
+from crosscast.messages.diagnostics import Span
+from crosscast.messages.source import Source
+from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

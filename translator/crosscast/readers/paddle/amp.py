@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
-from crosscast.readers.python.calls import calls_of, matching, plain, text_value
+from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.library_calls import calls_of, matching, plain, text_value
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "paddle-amp"

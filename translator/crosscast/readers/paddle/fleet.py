@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.containers import chase
-from crosscast.pysource.values import Known
+from crosscast.pysource.values.containers import chase
+from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.amp import mode_facts
 from crosscast.readers.paddle.static import SETTINGS
-from crosscast.readers.python.calls import calls_of, last, plain, uses, value_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.decisions import RECOMPUTING, Decision, decide
+from crosscast.readers.python.library_calls import calls_of, last, plain, uses, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

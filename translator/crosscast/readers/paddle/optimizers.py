@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.containers import chase
-from crosscast.pysource.values import Known
+from crosscast.pysource.values.containers import chase
+from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
-from crosscast.readers.python.calls import calls_of, canonical, last, matching, uses
+from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, uses
 from crosscast.readers.python.optimizers import (
     Made,
     facts_of,
@@ -27,7 +27,7 @@ from crosscast.readers.python.origins import located, origin
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "paddle-optimizers"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, canonical, last
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import calls_of, canonical, last
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")

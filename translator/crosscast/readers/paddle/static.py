@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.amp import scaling_facts
 from crosscast.readers.paddle.masters import masters
-from crosscast.readers.python.calls import calls_of, matching, plain
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.library_calls import calls_of, matching, plain
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "paddle-static"

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
+from crosscast.messages.diagnostics import Span
+from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.python.origins import by_words
-from crosscast.trainstep import step_answers as steps
-from crosscast.trainstep import window_answers as windows
-from crosscast.trainstep.division import division_of
-from crosscast.trainstep.find import training_steps
-from crosscast.trainstep.window_answers import Answer
+from crosscast.trainstep.answers import step as steps
+from crosscast.trainstep.answers import windows
+from crosscast.trainstep.answers.division import division_of
+from crosscast.trainstep.answers.windows import Answer
+from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
     from crosscast.pysource.project import Program

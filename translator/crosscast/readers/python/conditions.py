@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.choices import certain_truth
-from crosscast.pysource.containers import chase, definitions
-from crosscast.pysource.dead import leaves_block
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Choice, Known, Symbol, Unknown
+from crosscast.pysource.syntax.dead_code import leaves_block
+from crosscast.pysource.values.choices import certain_truth
+from crosscast.pysource.values.containers import chase, definitions
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Function, Module
 
 _PRECISION = re.compile(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Known, Symbol
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known, Symbol
 from crosscast.readers.config.tree import Tree
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
     from crosscast.facts.fact import Origin
+    from crosscast.messages.diagnostics import Span
     from crosscast.pysource.module import Module
 
 MAX_DEPTH = 30

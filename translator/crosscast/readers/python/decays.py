@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.nodes import walk
-from crosscast.readers.python.reach import Reach
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.expression_sources import Reach
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
+    from crosscast.messages.diagnostics import Span
 
 _NAMES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), word)

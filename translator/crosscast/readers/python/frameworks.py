@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.diagnostics import Diagnostic, Severity
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import calls_of
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
+    from crosscast.messages.diagnostics import Span
     from crosscast.pysource.project import Program
 
 NAME = "frameworks"

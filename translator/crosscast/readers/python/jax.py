@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Known, Value
-from crosscast.readers.python.calls import calls_of, last, plain, uses, value_of
+from crosscast.pysource.values.value import Known, Value
+from crosscast.readers.python.library_calls import calls_of, last, plain, uses, value_of
 from crosscast.readers.python.optimizers import (
     course_facts,
     facts_of,
@@ -23,7 +23,7 @@ from crosscast.readers.python.precision import precision_facts, site
 from crosscast.readers.python.schedules import Course
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

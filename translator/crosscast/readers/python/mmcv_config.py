@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.torch.optimizer_names import role
 from crosscast.readers.words import tell_window
+from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 _HOOK = next(d for d in LIBRARY_DEFAULTS if d.api == "mmcv.runner.Fp16OptimizerHook")
 _POLICIES = {

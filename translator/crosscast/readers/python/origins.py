@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.pysource.containers import definitions
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.flags import flag_read
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known, Unknown, Value
-from crosscast.readers.python.calls import parts_of
+from crosscast.pysource.flags.flag import flag_read
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import definitions
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.python.library_calls import parts_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.flags import Flag
+    from crosscast.pysource.flags.flag import Flag
     from crosscast.pysource.module import Module
-    from crosscast.pysource.scopes import Binding
+    from crosscast.pysource.syntax.scopes import Binding
 
 Who = Literal["always", "flag", "config", "caller"]
 _FLAGS = frozenset(

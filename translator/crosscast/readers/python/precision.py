@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Literal
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.choices import certain_truth
-from crosscast.pysource.containers import chase
-from crosscast.pysource.values import Choice, Known, Symbol, Unknown, Value
-from crosscast.readers.python.calls import last
+from crosscast.pysource.values.choices import certain_truth
+from crosscast.pysource.values.containers import chase
+from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.python.conditions import Condition, branches, reached_by
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.library_calls import last
 from crosscast.readers.python.origins import origin
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
+    from crosscast.messages.diagnostics import Span
     from crosscast.pysource.module import Module
 
 Mode = Literal["mixed", "full", ""]

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known, Unknown, Value
-from crosscast.readers.python.calls import canonical, last, plain
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.decays import NOT, formulas, named, words_of
-from crosscast.readers.python.reach import Reach, reach
+from crosscast.readers.python.expression_sources import Reach, reach
+from crosscast.readers.python.library_calls import canonical, last, plain
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
 
 __all__ = ["Course", "course_of", "words_of"]

@@ -7,15 +7,15 @@ import re
 import shlex
 from dataclasses import dataclass, replace
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Layer
+from crosscast.messages.diagnostics import Span
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.protocol import Command, Reading
 from crosscast.readers.shell.environment import tell_variable
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.reader import read_script
 from crosscast.readers.shell.text import Piece
-from crosscast.source import Source
 
 MAX_CHARACTERS = 400_000
 

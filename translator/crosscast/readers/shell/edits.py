@@ -6,7 +6,7 @@ import fnmatch
 import re
 from dataclasses import replace
 
-from crosscast.diagnostics import Span
+from crosscast.messages.diagnostics import Span
 from crosscast.readers.shell.text import Array, Piece, ShellText, Variable, Word
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
+from crosscast.messages.diagnostics import Span
 from crosscast.readers.shell.arithmetic import calculate
 from crosscast.readers.shell.edits import edited, raw, used
 from crosscast.readers.shell.text import (

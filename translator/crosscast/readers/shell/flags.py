@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Fact, Layer, Origin
-from crosscast.readers.shell.simple import Started
+from crosscast.messages.diagnostics import Span
+from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, places_of, reason_of, shown, text_of
 
 DIVIDERS = re.compile(r"[|&;<>]+")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from crosscast.facts.fact import Fact
-from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import tell_clip, tell_warmup
+from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 _ONLY_THERE = frozenset(
     (

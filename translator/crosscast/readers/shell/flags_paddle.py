@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crosscast.library_defaults import LIBRARY_DEFAULTS
 from crosscast.readers.config.hf_arguments import tell_trainer
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.environment import is_paddle_variable
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import tell_warmup, tell_window
+from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 TRAINER = frozenset({"amp_master_grad", "scale_loss", "recompute", "sharding", "fp16_opt_level_O2"})
 _STRONG = frozenset(

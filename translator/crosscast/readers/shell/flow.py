@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
+from crosscast.messages.diagnostics import Span
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.text import Array, Piece, ShellText, Variable, Word, text_of
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.settings import Said
-from crosscast.readers.shell.simple import Started
+from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, text_of
-from crosscast.source import Source
 
 
 def config_in(said: Said, started: Iterable[Started]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Fact
+from crosscast.messages.diagnostics import Span
 from crosscast.readers.protocol import Command
 from crosscast.readers.shell.flags import (
     DIVIDERS,
@@ -29,7 +29,7 @@ from crosscast.readers.shell.programs import (
     WRAPPERS,
     starts_program,
 )
-from crosscast.readers.shell.simple import Started
+from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, shown, text_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Fact, Layer
+from crosscast.messages.diagnostics import Span
 from crosscast.readers.config.settings import number_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.shell.text import Piece

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Diagnostic, Severity
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said
 from crosscast.readers.emitted.job import tell_start
 from crosscast.readers.emitted.launch import tell_emitted
@@ -17,12 +18,11 @@ from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import tell_launch
 from crosscast.readers.shell.heredoc_config import config_in
 from crosscast.readers.shell.launch import Launch, launch_of
-from crosscast.readers.shell.lost import glued_diagnostics, lost_diagnostics
+from crosscast.readers.shell.lost_flags import glued_diagnostics, lost_diagnostics
 from crosscast.readers.shell.processes import with_processes
 from crosscast.readers.shell.run import Runner
 from crosscast.readers.shell.slurm import directives, variables
 from crosscast.readers.shell.text import Piece, ShellText
-from crosscast.source import Source
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from crosscast.readers.shell.conditions import decide
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flow import assigned_in, branches, is_test, merged, not_known, short
-from crosscast.readers.shell.simple import MAX_STEPS, Commands
+from crosscast.readers.shell.simple_commands import MAX_STEPS, Commands
 from crosscast.readers.shell.text import ShellText, Word, text_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Origin
+from crosscast.messages.diagnostics import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node

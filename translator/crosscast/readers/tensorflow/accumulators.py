@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.containers import definitions
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known, Unknown, Value
-from crosscast.readers.python.calls import calls_of, value_of
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import definitions
+from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.python.library_calls import calls_of, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Choice, Known
-from crosscast.readers.python.calls import calls_of, plain, uses, value_of
+from crosscast.pysource.values.value import Choice, Known
+from crosscast.readers.python.library_calls import calls_of, plain, uses, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
 from crosscast.readers.tensorflow.keras import policy_sites
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "tf-helpers"

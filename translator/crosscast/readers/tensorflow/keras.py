@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Choice, Instance, Known, Unknown, Value
-from crosscast.readers.python.calls import calls_of, last, matching, plain, text_value
+from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.python.conditions import branches, reached_by
+from crosscast.readers.python.library_calls import calls_of, last, matching, plain, text_value
 from crosscast.readers.python.precision import (
     Mode,
     Site,
@@ -29,8 +29,8 @@ from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, is_told_not_to_scale
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "keras"

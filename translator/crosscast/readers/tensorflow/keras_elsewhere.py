@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.python.calls import calls_of
+from crosscast.readers.python.library_calls import calls_of
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Known, Value
-from crosscast.readers.python.calls import plain
+from crosscast.pysource.values.value import Known, Value
+from crosscast.readers.python.library_calls import plain
 from crosscast.readers.tensorflow.keras_optimizers import compiled, is_given, optimizer_calls
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
+    from crosscast.messages.diagnostics import Span
     from crosscast.pysource.project import Program
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Known, Unknown, Value
-from crosscast.readers.python.calls import calls_of, canonical, last, matching, value_of
+from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, value_of
 from crosscast.readers.python.optimizers import family_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "keras-optimizers"

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, canonical, last, uses
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.decisions import RECOMPUTING, Decision, decide
+from crosscast.readers.python.library_calls import calls_of, canonical, last, uses
 from crosscast.readers.python.origins import located
 from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.parallel import parallel
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

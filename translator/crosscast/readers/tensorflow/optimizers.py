@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, canonical, last, text_value, uses
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import calls_of, canonical, last, text_value, uses
 from crosscast.readers.python.optimizers import (
     Made,
     course_facts,
@@ -28,7 +28,7 @@ from crosscast.readers.tensorflow.keras_optimizers import (
 )
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Function, Module
     from crosscast.pysource.project import Program
 

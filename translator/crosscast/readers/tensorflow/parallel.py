@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import calls_of, last
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import calls_of, last
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 _STRATEGIES = {

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values import Instance, Known, Symbol, Unknown, Value
-from crosscast.readers.python.calls import calls_of, canonical, last, plain, value_of
+from crosscast.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.library_calls import calls_of, canonical, last, plain, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site
 from crosscast.readers.tensorflow.keras import policy_sites
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Choice, Known, Unknown, Value
-from crosscast.readers.python.calls import matching
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.readers.python.library_calls import matching
 from crosscast.readers.python.origins import origin
-from crosscast.readers.torch.told import Told, content, place_of, word_of_type
+from crosscast.readers.torch.fact_writer import Told, content, place_of, word_of_type
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "accelerate"

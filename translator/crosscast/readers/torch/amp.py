@@ -9,19 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Instance
-from crosscast.readers.python.calls import calls_of, last, matching
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.library_calls import calls_of, last, matching
+from crosscast.readers.torch.fact_writer import Told, place_of, trains, types_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
-from crosscast.readers.torch.told import Told, place_of, trains, types_of
-from crosscast.trainstep.find import training_steps
+from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Choice, Known, Value
-from crosscast.readers.python.calls import matching
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.library_calls import matching
+from crosscast.readers.torch.fact_writer import Told, content, is_number, place_of
 from crosscast.readers.torch.precision import Use, tell_uses
-from crosscast.readers.torch.told import Told, content, is_number, place_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "apex"

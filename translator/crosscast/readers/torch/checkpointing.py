@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Known
-from crosscast.readers.python.calls import last
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import conditions, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
-from crosscast.readers.torch.told import Told, is_foreign, place_of, trains
+from crosscast.readers.python.library_calls import last
+from crosscast.readers.torch.fact_writer import Told, is_foreign, place_of, trains
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.flags import Flag
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.flags.flag import Flag
     from crosscast.pysource.project import Program
 
 NAME = "checkpointing"

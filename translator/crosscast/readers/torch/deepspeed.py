@@ -9,18 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
-from crosscast.pysource.containers import chase
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Known, Unknown
+from crosscast.pysource.values.containers import chase
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.trainer_settings import plain_of
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.python.calls import matching
-from crosscast.readers.torch.told import Told, content, place_of
+from crosscast.readers.python.library_calls import matching
+from crosscast.readers.torch.fact_writer import Told, content, place_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.containers import chase
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known, Value
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import chase
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.nodes import walk
-from crosscast.pysource.values import Known
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known
 from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
-from crosscast.readers.python.calls import last, matching
+from crosscast.readers.python.library_calls import last, matching
+from crosscast.readers.torch.fact_writer import Told, content, place_of
 from crosscast.readers.torch.schedule_calls import scheduled
-from crosscast.readers.torch.told import Told, content, place_of
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Function, Module
     from crosscast.pysource.project import Program
 

@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.containers import definitions
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.nodes import walk
-from crosscast.readers.python.calls import last, parts_of
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import definitions
+from crosscast.pysource.values.evaluate import evaluate
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import decide
+from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.torch.apex import tell_wrapper_scale
+from crosscast.readers.torch.fact_writer import Told, place_of, trains, word_of_type
 from crosscast.readers.torch.precision import Use, tell_uses
-from crosscast.readers.torch.told import Told, place_of, trains, word_of_type
-from crosscast.trainstep.kinds import is_model_name, kind_by_name, last_name
+from crosscast.trainstep.frames.object_kinds import is_model_name, kind_by_name, last_name
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
 

@@ -6,14 +6,14 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Choice, Known, Value
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Known, Value
+from crosscast.readers.torch.fact_writer import Told, content, place_of
 from crosscast.readers.torch.groups import groups_of
 from crosscast.readers.torch.optimizer_names import ARGUMENTS, RATES, decay_field
-from crosscast.readers.torch.told import Told, content, place_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
 
 _TIMM = {

@@ -9,13 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.containers import chase, definitions
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Symbol
-from crosscast.readers.python.calls import last
+from crosscast.pysource.values.containers import chase, definitions
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Symbol
 from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.default_conditions import is_usual
 from crosscast.readers.python.frameworks import framework_of
-from crosscast.readers.python.usual import is_usual
+from crosscast.readers.python.library_calls import last
+from crosscast.readers.torch.fact_writer import Told, place_of, trains
+from crosscast.readers.torch.object_names import Subjects, subject_of
 from crosscast.readers.torch.optimizer_names import (
     BASES,
     WRAPPERS,
@@ -26,12 +28,10 @@ from crosscast.readers.torch.optimizer_names import (
     role,
 )
 from crosscast.readers.torch.optimizer_settings import Made, tell_from_flags, tell_settings
-from crosscast.readers.torch.subjects import Subjects, subject_of
-from crosscast.readers.torch.told import Told, place_of, trains
-from crosscast.trainstep.find import training_steps
+from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
     from crosscast.pysource.project import Program
     from crosscast.trainstep.events import Event

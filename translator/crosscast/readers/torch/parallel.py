@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Choice, Known, Unknown
-from crosscast.readers.python.calls import last, parts_of
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
-from crosscast.readers.torch.told import Told, content, place_of, trains
-from crosscast.trainstep.kinds import is_model_name, last_name
+from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.torch.fact_writer import Told, content, place_of, trains
+from crosscast.trainstep.frames.object_kinds import is_model_name, last_name
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 NAME = "torch_parallel"

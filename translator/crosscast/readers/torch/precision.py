@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.readers.python.decisions import Decision
-from crosscast.readers.torch.told import Told
+from crosscast.readers.torch.fact_writer import Told
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
+    from crosscast.messages.diagnostics import Span
 
 _ORDER = ("flag", "config", "caller", "always")
 

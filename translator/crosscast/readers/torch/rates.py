@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.containers import definitions
-from crosscast.pysource.nodes import walk
-from crosscast.readers.python.calls import parts_of
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import definitions
+from crosscast.readers.python.library_calls import parts_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Function, Module

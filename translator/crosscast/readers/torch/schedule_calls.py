@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
 from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluate import evaluate
-from crosscast.pysource.values import Choice, Known, Unknown, Value
-from crosscast.readers.python.calls import last, parts_of
+from crosscast.messages.diagnostics import Span
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast.readers.python.conditions import conditions
-from crosscast.readers.python.usual import is_usual
+from crosscast.readers.python.default_conditions import is_usual
+from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.torch.fact_writer import content, is_number, place_of
 from crosscast.readers.torch.schedule_functions import Candidate, by_function, own_class
 from crosscast.readers.torch.schedule_names import (
     BY_WORD,
@@ -26,11 +27,10 @@ from crosscast.readers.torch.schedule_names import (
 )
 from crosscast.readers.torch.schedule_outside import by_outside
 from crosscast.readers.torch.schedule_policies import POLICY, is_partial, policy
-from crosscast.readers.torch.told import content, is_number, place_of
 from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 _WARMUPS = (

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.diagnostics import Span
 from crosscast.facts.fact import Confidence, Fact
-from crosscast.pysource.containers import chase, definitions
+from crosscast.messages.diagnostics import Span
+from crosscast.pysource.values.containers import chase, definitions
+from crosscast.readers.torch.fact_writer import place_of
 from crosscast.readers.torch.rates import head_start, results_of, shape_of
-from crosscast.readers.torch.told import place_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Module
 
 

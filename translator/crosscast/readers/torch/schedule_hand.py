@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.containers import definitions
-from crosscast.pysource.nodes import walk
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import definitions
 from crosscast.readers.python.conditions import conditions
-from crosscast.readers.python.usual import is_usual
+from crosscast.readers.python.default_conditions import is_usual
 from crosscast.readers.torch.rates import shape_of
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_outside import by_outside, outside
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.module import Function, Module
     from crosscast.pysource.project import Program
 

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.containers import chase, definitions
-from crosscast.pysource.nodes import walk
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import chase, definitions
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_names import decay_of
-from crosscast.trainstep.find import training_steps
+from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.evaluate import evaluate
-from crosscast.readers.python.calls import last
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.readers.python.library_calls import last
+from crosscast.readers.torch.fact_writer import content, place_of
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_names import decay_of, warms_up
-from crosscast.readers.torch.told import content, place_of
 from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls import Call
+    from crosscast.pysource.calls.arguments import Call
     from crosscast.pysource.project import Program
 
 POLICY = re.compile(r"(\w+_)?(lr|learning_rate)_(decay|sched|schedule|schedules)|"

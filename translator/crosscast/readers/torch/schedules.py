@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.readers.torch.fact_writer import Told, trains
 from crosscast.readers.torch.schedule_calls import in_library, scheduled
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_hand import by_hand
 from crosscast.readers.torch.schedule_outside import moved_on
-from crosscast.readers.torch.told import Told, trains
 
 if TYPE_CHECKING:
     from crosscast.pysource.project import Program

@@ -16,16 +16,16 @@ from crosscast.readers.config.trainer_settings import (
     texts_of,
     with_expressions,
 )
-from crosscast.readers.python.calls import last
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.library_calls import last
 from crosscast.readers.shell.flags_paddle import tell_trainer_flags
+from crosscast.readers.torch.fact_writer import Told, place_of
 from crosscast.readers.torch.precision import Use, tell_uses
-from crosscast.readers.torch.told import Told, place_of
 
 if TYPE_CHECKING:
-    from crosscast.diagnostics import Span
-    from crosscast.pysource.calls import Call
-    from crosscast.pysource.flags import Flag
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.flags.flag import Flag
     from crosscast.pysource.project import Program
 
 NAME = "transformers"

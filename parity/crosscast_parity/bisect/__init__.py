@@ -1,0 +1,1 @@
+"""Which fields of a recipe explain a difference."""

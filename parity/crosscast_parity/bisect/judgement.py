@@ -1,0 +1,173 @@
+"""Holds recorded runs against recipes: every check is asked once about every run and recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Check
+from crosscast_parity.evidence.recorded_run import (
+    Bench,
+    Gap,
+    Judges,
+    Part,
+    Sighting,
+    gap_of,
+    judges_of,
+    told_apart_by,
+)
+from crosscast_parity.recipes.changes import value_at
+from crosscast_parity.recipes.variations import Variation, paths_of, vary
+
+CHEAP: tuple[Part, ...] = ("counts", "machine", "factors")
+Run = Callable[[Recipe], "tuple[Check, ...] | None"]
+"""Trains by a recipe and compares with the stored run of the script; None if it cannot be run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """Holds recorded runs against recipes, and trains anew only where the records say nothing.
+
+    `recipe`: what the script claims to follow; the recipes of the sightings derive from it.
+    """
+
+    recipe: Recipe
+    sightings: tuple[Sighting, ...]
+    bench: Bench = judges_of
+    run: Run | None = None
+    _judges: list[Judges] = field(default_factory=list)
+    _known: dict[tuple[int, Part, str], tuple[Check, ...]] = field(default_factory=dict)
+    _translated: dict[tuple[Variation, ...], list[list[Recipe]]] = field(default_factory=dict)
+
+    def by_records(self, changes: Sequence[Variation]) -> tuple[Check, ...]:
+        """Return what all checks of the recorded runs say under changed recipes."""
+        found: list[Check] = []
+        for number, others in enumerate(self._translations(changes)):
+            said = (tuple(self._said(number, other)) for other in others)
+            found += min(said, key=gap_of)
+        return tuple(found)
+
+    def held_against(self, recipe: Recipe) -> tuple[Check, ...]:
+        """Return what they say under another recipe, from which each run's own is derived anew.
+
+        Runs of which nobody knows how their recipe was derived say nothing.
+        """
+        return tuple(
+            check
+            for number, sighting in enumerate(self.sightings)
+            if sighting.derive(self.recipe) == sighting.recipe
+            for check in self._said(number, sighting.derive(recipe))
+        )
+
+    def at_a_glance(self, changes: Sequence[Variation]) -> Gap:
+        """Return how far the runs are from changed recipes, by the cheap checks alone."""
+        return gap_of(
+            check
+            for number, others in enumerate(self._translations(changes))
+            for check in min(
+                (tuple(self._said(number, other, CHEAP)) for other in others), key=gap_of
+            )
+        )
+
+    def _translations(self, changes: Sequence[Variation]) -> Iterator[list[Recipe]]:
+        """Yield for every run what its recipe may be with the changes."""
+        key = tuple(changes)
+        if key not in self._translated:
+            self._translated[key] = [self._both(one.recipe, key) for one in self.sightings]
+        yield from self._translated[key]
+
+    def _both(self, recipe: Recipe, changes: Sequence[Variation]) -> list[Recipe]:
+        scaled = self.translated(recipe, changes)
+        as_is = self.translated(recipe, changes, scaled=False)
+        return [scaled] if scaled == as_is else [scaled, as_is]
+
+    def _said(
+        self, number: int, other: Recipe, only: Sequence[Part] | None = None
+    ) -> Iterator[Check]:
+        own = self.sightings[number].recipe
+        apart = told_apart_by(own, other)
+        for part in self._of(number):
+            if only is not None and part not in only:
+                continue
+            yield from self._judge(number, part, other if part in apart else own)
+            if part in apart:
+                yield from self._unanswered(number, part, own, other)
+
+    def _unanswered(self, number: int, part: Part, own: Recipe, other: Recipe) -> Iterator[Check]:
+        """Yield what fails under the claimed recipe and is not judged under another one.
+
+        Rows say nothing of labels, so the factor of the loss is not known if it is divided by
+        them. What cannot be judged is not explained.
+        """
+        answered = {
+            (one.level, one.name)
+            for one in self._judge(number, part, other)
+            if one.result != "not tested"
+        }
+        for one in self._judge(number, part, own):
+            if one.result == "fail" and (one.level, one.name) not in answered:
+                yield one
+
+    def _of(self, number: int) -> Judges:
+        if not self._judges:
+            self._judges.extend(map(self.bench, self.sightings))
+        return self._judges[number]
+
+    def _judge(self, number: int, part: Part, recipe: Recipe) -> tuple[Check, ...]:
+        key = (number, part, recipe.model_dump_json())
+        if key not in self._known:
+            run = self.sightings[number].run
+            checks = self._of(number)[part](recipe)
+            self._known[key] = tuple(replace(check, run=run) for check in checks)
+        return self._known[key]
+
+    def _fails(self, number: int, part: Part) -> bool:
+        checks = self._judge(number, part, self.sightings[number].recipe)
+        return any(check.result == "fail" for check in checks)
+
+    def translated(
+        self, recipe: Recipe, changes: Sequence[Variation], *, scaled: bool = True
+    ) -> Recipe:
+        """Return a derived recipe with the same changes, as far as it has these fields.
+
+        Numbers that were derived are multiplied alike if `scaled`, as where a script doubles the
+        first scale; else they stay, as where it was derived from a recipe with another number.
+        """
+        main = self.recipe.model_dump()
+        for change in changes:
+            if change.path not in paths_of(recipe):
+                continue
+            here, there = value_at(recipe.model_dump(), change.path), value_at(main, change.path)
+            value = change.value
+            if here != there:
+                numbers = _number(here) and _number(there) and _number(value)
+                if not (scaled and numbers and there):
+                    continue
+                value = type(here)(here * value / there)
+            varied = vary(recipe, change.path, value, unfit=True)
+            recipe = varied.recipe if varied else recipe
+        return recipe
+
+    def parts_of(self, change: Variation) -> set[Part]:
+        """Return the judges that can see a change in any recorded run."""
+        return {
+            part
+            for sighting, others in zip(self.sightings, self._translations((change,)), strict=True)
+            for other in others
+            for part in told_apart_by(sighting.recipe, other)
+        }
+
+    def failing_parts(self) -> set[Part]:
+        """Return the judges that object to the claimed recipe."""
+        return {
+            part
+            for number in range(len(self.sightings))
+            for part in self._of(number)
+            if self._fails(number, part)
+        }
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

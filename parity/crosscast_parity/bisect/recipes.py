@@ -1,0 +1,178 @@
+"""Which of the fields in which two recipes differ makes their runs differ?
+
+The differing fields are taken back one set after another, by delta debugging, until the smallest
+set is found that must be taken back for the difference to go away. A recipe in between is first
+held against the records of the one side, which trains nothing; only one that they have nothing
+against is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.bisect.delta_debugging import minimal
+from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.trials import (
+    Bisection,
+    By,
+    Protocol,
+    Trial,
+    from_to,
+    headline,
+    title,
+)
+from crosscast_parity.checks.check import Check, failures
+from crosscast_parity.recipes.changes import built
+from crosscast_parity.recipes.companions import SECTIONS
+from crosscast_parity.recipes.variations import shown, shown_path
+
+IGNORED = ("version", "name", "batch.global_batch_size", "launch")
+"""The global batch size follows from the others; how processes are started changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """One thing in which two recipes differ: a field, or a section of another kind."""
+
+    path: str
+    ours: Any
+    theirs: Any
+
+    def __str__(self) -> str:
+        return f"{shown_path(self.path)}: {shown(self.theirs)}"
+
+
+def differences(ours: Recipe, theirs: Recipe) -> list[Difference]:
+    """Return in what two recipes differ. Sections of different kinds differ in one thing only."""
+    found: list[Difference] = []
+    _walk(ours.model_dump(), theirs.model_dump(), "", found)
+    return found
+
+
+def _walk(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str, found: list[Difference]
+) -> None:
+    for name in ours.keys() | theirs.keys():
+        place = f"{path}.{name}" if path else name
+        one, other = ours.get(name), theirs.get(name)
+        if place in IGNORED or one == other:
+            continue
+        if (
+            isinstance(one, Mapping)
+            and isinstance(other, Mapping)
+            and not _kinds(place, one, other)
+        ):
+            _walk(one, other, place, found)
+        else:
+            found.append(Difference(place, one, other))
+    if not path:
+        found.sort(key=lambda difference: difference.path)
+
+
+def _kinds(place: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two sections are of different kinds, with other fields."""
+    tags = [path.split(".")[1] for path in SECTIONS if path.startswith(f"{place}.")]
+    tags += ["kind"] if place == "model" else ["source"] if place == "data" else []
+    return any(one.get(tag) != other.get(tag) for tag in tags)
+
+
+def mixed(ours: Recipe, taken: Sequence[Difference]) -> Recipe | None:
+    """Return our recipe with some of the other's fields; None if they do not fit together."""
+    data = ours.model_dump()
+    for difference in taken:
+        *sections, last = difference.path.split(".")
+        place: Any = data
+        for section in sections:
+            place = place[section]
+        place[last] = difference.theirs
+    batch, steps = data["batch"], data["accumulation"]["steps"]
+    processes = data["distributed"]["nodes"] * data["distributed"]["processes_per_node"]
+    batch["global_batch_size"] = batch["micro_batch_size"] * steps * processes
+    made = built(data)
+    return made[0] if made and made[1] else None
+
+
+def bisect_recipes(court: Court, theirs: Recipe) -> Bisection:
+    """Find the fields that make the runs of two recipes differ.
+
+    Args:
+        court: Our recipe, the records of its runs, and `run`, which trains by another recipe and
+            compares with ours.
+        theirs: The other recipe.
+    """
+    whole = differences(court.recipe, theirs)
+    search = _Search(court, whole)
+    first = search.trial(whole)
+    if first.failing is None:
+        return Bisection(outcome="not explained", sentence="the other recipe cannot be run")
+    if first.closed:
+        sentence = f"no check sees a difference that the {_fields(len(whole))} make that differ"
+        return Bisection(outcome="no difference", sentence=sentence, trials=search.trials)
+    blamed = minimal(whole, search.gone_without)
+    rest = [one for one in whole if one not in blamed]
+    if rest:
+        search.trial(blamed)  # how much of the difference they make alone
+    sentence = _sentence(search, blamed, len(rest), first, search.trial(rest))
+    return Bisection(
+        outcome="explained",
+        sentence=sentence,
+        fields=tuple(shown_path(one.path) for one in blamed),
+        changes=tuple(map(str, blamed)),
+        check=title(search.protocol.headline),
+        trials=search.trials,
+    )
+
+
+class _Search:
+    def __init__(self, court: Court, whole: Sequence[Difference]) -> None:
+        self._court = court
+        self._whole = whole
+        self._tried: dict[tuple[str, ...], Trial] = {}
+        self.protocol = Protocol(None)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials so far."""
+        return tuple(self.protocol.trials)
+
+    def gone_without(self, part: Sequence[Difference]) -> bool:
+        """Whether the difference goes away when these fields are taken back."""
+        return self.trial([one for one in self._whole if one not in part]).closed
+
+    def trial(self, taken: Sequence[Difference]) -> Trial:
+        """Return what our recipe with these fields of the other makes of the difference."""
+        key = tuple(one.path for one in taken)
+        if key not in self._tried:
+            checks, by = self._checks(taken)
+            if self.protocol.headline is None and checks is not None:
+                self.protocol.headline = headline(checks)
+            self._tried[key] = self.protocol.note(taken, by, checks)
+        return self._tried[key]
+
+    def _checks(self, taken: Sequence[Difference]) -> tuple[tuple[Check, ...] | None, By]:
+        recipe = mixed(self._court.recipe, taken)
+        if recipe is None:
+            return None, "records"
+        records = self._court.held_against(recipe)
+        if not taken or any(failures(records)) or self._court.run is None:
+            return records, "records"
+        made = self._court.run(recipe)
+        return (None if made is None else (*records, *made)), "run"
+
+
+def _fields(count: int) -> str:
+    return "one field" if count == 1 else f"{count} fields"
+
+
+def _sentence(
+    search: _Search, blamed: Sequence[Difference], others: int, first: Trial, last: Trial
+) -> str:
+    told = (f"{shown_path(o.path)} ({shown(o.ours)} -> {shown(o.theirs)})" for o in blamed)
+    sentence = f"{' and '.join(told)} explains the difference: "
+    sentence += from_to(search.protocol.headline, first, last)
+    if others:
+        sentence += f"; {_fields(others)} more that differ make no difference that a check sees"
+    return sentence

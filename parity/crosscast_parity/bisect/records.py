@@ -1,0 +1,185 @@
+"""Search the variations of a recipe for the one that a script's records follow. Nothing is trained.
+
+Singles first, all of them, so that the evidence also shows what does not explain; then numbers are
+fitted, then the best are made larger.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from crosscast_parity.bisect.hypotheses import AXES, fitted, guesses, rounder
+from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.trials import Protocol, Trial, gap_of_trial
+from crosscast_parity.evidence.recorded_run import Gap
+from crosscast_parity.recipes.changes import value_at
+from crosscast_parity.recipes.variations import Variation, variations, vary
+
+LARGEST = 3
+"""Fields of a set at most."""
+BEAM = 5
+"""Sets that are made larger."""
+READ_OF_EACH = 2
+"""Values of a field that are taken from the traces."""
+GIVEN = ("data.train_rows",)
+"""What all programs are given alike."""
+
+Set = tuple[Variation, ...]
+
+
+@dataclass(slots=True)
+class RecordSearch:
+    """The search so far. `others`: sets that explain the records as well as the best."""
+
+    court: Court
+    protocol: Protocol
+    tried: dict[Set, Trial] = field(default_factory=dict)
+    others: list[Set] = field(default_factory=list)
+
+    def search(self, claimed: Trial) -> Set:
+        """Return the best set that the records show; whether it explains is for `explains`."""
+        candidates = self._candidates()
+        kept: list[Set] = [()]
+        self.tried[()] = claimed
+        for size in range(1, LARGEST + 1):
+            sets = _extended(kept, candidates)
+            for one in sets:
+                self._try(one)
+            ranked = self._ranked(sets)
+            if not ranked:
+                break
+            tabled = _distinct(ranked)
+            if size == 1 and not self.explains(ranked[0]):
+                fits = self._fit(ranked)
+                candidates += [one[0] for one in fits]
+                ranked = self._ranked([*sets, *fits])
+            if self.explains(ranked[0]):
+                best = self._smallest(ranked[0])
+                self.others = self._as_good(best, ranked)
+                return best
+            kept = _distinct(ranked)[:BEAM]
+            # A number that was fitted alone is off where a second one is wrong, too.
+            fields = [_fields(one) for one in kept]
+            kept += [one for one in tabled if _fields(one) in fields and one not in kept]
+        return min(self.tried, key=lambda one: (gap_of_trial(self.tried[one]), len(one)))
+
+    def _candidates(self) -> list[Variation]:
+        """Return the variations that an objecting check can see and no cheap check refutes.
+
+        Of the values that were read off the traces the nearest of each field are enough.
+        """
+        court, recipe = self.court, self.court.recipe
+        parts, nothing = court.failing_parts(), court.at_a_glance(())
+        tried = list(variations(recipe, unfit=True))
+        known = {str(one) for one in tried}
+        read = [one for one in guesses(recipe, court.sightings) if str(one) not in known]
+        gaps = {
+            one: gap
+            for one in (*tried, *read)
+            if one.path not in GIVEN
+            and court.parts_of(one) & parts
+            and (gap := court.at_a_glance((one,))) <= nothing
+        }
+        nearest = sorted((one for one in read if one in gaps), key=lambda one: gaps[one])
+        counts = Counter[str]()
+        chosen = []
+        for one in nearest:
+            counts[one.path] += 1
+            if counts[one.path] <= READ_OF_EACH:
+                chosen.append(one)
+        return [one for one in tried if one in gaps] + chosen
+
+    def _try(self, one: Set) -> Trial:
+        if one not in self.tried:
+            checks = self.court.by_records(one)
+            self.tried[one] = self.protocol.note(one, "records", checks)
+        return self.tried[one]
+
+    def explains(self, one: Set) -> bool:
+        """Whether the records have nothing against a set."""
+        return one in self.tried and self.tried[one].closed
+
+    def _ranked(self, sets: Sequence[Set]) -> list[Set]:
+        """Return the sets by what they leave open; the value of the headline decides ties."""
+
+        def key(one: Set) -> tuple[Gap, int, float]:
+            trial = self.tried[one]
+            unfit = sum(not change.fits for change in one)
+            return (gap_of_trial(trial), unfit, trial.value or 0.0)
+
+        return sorted(sets, key=key)
+
+    def _fit(self, ranked: Sequence[Set]) -> list[Set]:
+        """Fit every number of one field, from the best value that was tried or claimed."""
+        found: list[Set] = []
+        for one in _distinct(ranked):
+            axis = AXES.get(one[0].path)
+            claimed = value_at(self.court.recipe.model_dump(), one[0].path)
+            if axis is None or claimed is None:
+                continue
+            better = gap_of_trial(self.tried[one]) < gap_of_trial(self.tried[()])
+            best = fitted(
+                axis, one[0].value if better else claimed, partial(self._badness, axis.path)
+            )
+            for value in () if best is None else (*rounder(best), best):
+                varied = vary(self.court.recipe, axis.path, value)
+                if varied is None:
+                    continue
+                found.append((varied,))
+                if self._try((varied,)).closed:
+                    break
+        return found
+
+    def _badness(self, path: str, value: float) -> float:
+        varied = vary(self.court.recipe, path, value)
+        if varied is None:
+            return float("inf")
+        checks = self.court.by_records((varied,))
+        trial = Protocol(self.protocol.headline).note((), "records", checks)
+        return trial.excess if trial.failing else -1.0 / (1e-12 + (trial.value or 0.0))
+
+    def _smallest(self, one: Set) -> Set:
+        """Leave out what is not needed."""
+        for change in one:
+            rest = tuple(other for other in one if other is not change)
+            if rest and self._try(rest).closed:
+                return self._smallest(rest)
+        return one
+
+    def _as_good(self, best: Set, ranked: Sequence[Set]) -> list[Set]:
+        """Return sets of other fields that explain the records, too, the best for each fields."""
+        seen = {_fields(best)}
+        found = []
+        for one in ranked:
+            paths = _fields(one)
+            if self.explains(one) and len(one) == len(best) and paths not in seen:
+                seen.add(paths)
+                found.append(one)
+        return found
+
+
+def _extended(kept: Sequence[Set], candidates: Sequence[Variation]) -> list[Set]:
+    """Return every kept set with one more field, each set once."""
+    found: dict[frozenset[tuple[str, str]], Set] = {}
+    for one in kept:
+        used = {change.path for change in one}
+        for change in candidates:
+            if change.path not in used:
+                larger = (*one, change)
+                found.setdefault(frozenset((c.path, str(c)) for c in larger), larger)
+    return list(found.values())
+
+
+def _distinct(ranked: Sequence[Set]) -> list[Set]:
+    """Return the best set of every combination of fields."""
+    seen: dict[frozenset[str], Set] = {}
+    for one in ranked:
+        seen.setdefault(_fields(one), one)
+    return list(seen.values())
+
+
+def _fields(one: Set) -> frozenset[str]:
+    return frozenset(change.path for change in one)

@@ -1,0 +1,75 @@
+"""Where records say nothing: train by a variation of the recipe, compare with the script's run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.records import Set
+from crosscast_parity.bisect.trials import Protocol, Trial, gap_of_trial
+from crosscast_parity.checks.check import Check
+from crosscast_parity.evidence.recorded_run import Gap, gap_of
+from crosscast_parity.recipes.variations import Variation, variations
+
+MOST_RUNS = 24
+"""Trainings of one bisection."""
+
+RUN_FIRST = (
+    "model.layer_norm_eps",
+    "precision.",
+    "accumulation.",
+    "model.attention_heads",
+    "data.shuffle",
+    "seed",
+    "batch.",
+)
+"""What records do not show, in the order in which it is trained anew."""
+
+
+@dataclass(slots=True)
+class RunSearch:
+    """The trainings so far."""
+
+    court: Court
+    protocol: Protocol
+    trials: dict[Set, Trial] = field(default_factory=dict)
+
+    def search(self, best: Set, found: Sequence[Check]) -> Set:
+        """Train with the set that explains the records, then with one more field.
+
+        Return the set that leaves least open; `trials` tells whether that is nothing.
+        """
+        if best and self._run(best).closed:
+            return best
+        for change in self._unseen(best):
+            if len(self.trials) >= MOST_RUNS:
+                break
+            if self._run((*best, change)).closed:
+                return (*best, change)
+        helps = any(gap_of_trial(trial) < gap_of(found) for trial in self.trials.values())
+        return min(self.trials, key=self._open) if helps else best
+
+    def _open(self, one: Set) -> Gap:
+        return gap_of_trial(self.trials[one])
+
+    def _unseen(self, best: Set) -> list[Variation]:
+        """Return variations that the records cannot judge and that can be trained."""
+        used = {change.path for change in best}
+        candidates = [
+            change
+            for change in variations(self.court.recipe)
+            if change.path.startswith(RUN_FIRST) and change.path not in used
+        ]
+        unseen = [one for one in candidates if not self.court.parts_of(one) - {"types"}]
+        return sorted(unseen, key=lambda one: _order(one.path))
+
+    def _run(self, one: Set) -> Trial:
+        assert self.court.run is not None
+        recipe = self.court.translated(self.court.recipe, one)
+        self.trials[one] = self.protocol.note(one, "run", self.court.run(recipe))
+        return self.trials[one]
+
+
+def _order(path: str) -> int:
+    return next(number for number, start in enumerate(RUN_FIRST) if path.startswith(start))

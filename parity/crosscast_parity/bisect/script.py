@@ -1,0 +1,74 @@
+"""Which recipe does a script follow that does not follow the one it claims?
+
+First by its records: every variation of the recipe is held against them (`records`). Only
+what they cannot show (the model, the order of the rows) is trained anew, by a function that the
+harness gives (`runs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.records import RecordSearch, Set
+from crosscast_parity.bisect.runs import RunSearch
+from crosscast_parity.bisect.trials import Bisection, Protocol, Trial, from_to, headline, title
+from crosscast_parity.checks.check import Check, failures
+from crosscast_parity.recipes.variations import shown_path
+
+
+def bisect_script(court: Court, found: Sequence[Check] = ()) -> Bisection:
+    """Search for the recipe that explains a script's runs.
+
+    Args:
+        court: The recipe it claims, its records and, to go on where they end, `run`.
+        found: Checks of the comparison that the records do not repeat: of gradients, trajectory.
+    """
+    base = court.by_records(())
+    if not any(failures((*base, *found))):
+        return Bisection(outcome="no difference", sentence="no check fails: nothing to explain")
+    protocol = Protocol(headline(base) or headline(found))
+    first = claimed = protocol.note((), "records", base)
+    best: Set = ()
+    last, others = claimed, []
+    if claimed.failing:
+        search = RecordSearch(court, protocol)
+        best = search.search(claimed)
+        last, others = search.tried[best], search.others
+    if any(failures(found)) and (last.closed or not claimed.failing):
+        if court.run is not None:
+            protocol.headline = headline(found)
+            first = protocol.note((), "run", found)
+            runs = RunSearch(court, protocol)
+            best = runs.search(best, found)
+            last = runs.trials.get(best, first)
+        elif not best:
+            last = protocol.note((), "run", found)
+    return _result(protocol, best, others, first, last)
+
+
+def _result(
+    protocol: Protocol, best: Set, others: Sequence[Set], first: Trial, last: Trial
+) -> Bisection:
+    """Say what was found."""
+    texts = tuple(map(str, best))
+    words = " and ".join(texts)
+    change = from_to(protocol.headline, first, last)
+    explained = bool(best) and last.closed
+    if explained:
+        sentence = f"the script behaves as {words} does; {change}"
+        if others:
+            also = "; or ".join(" and ".join(map(str, one)) for one in others[:3])
+            sentence += f" (the records do not tell it from {also})"
+    else:
+        sentence = "no field of the recipe, alone or with others, explains it"
+        sentence += f"; the nearest is {words}: {change}" if best else ""
+    return Bisection(
+        outcome="explained" if explained else "not explained",
+        sentence=sentence,
+        fields=tuple(shown_path(one.path) for one in best) if explained else (),
+        changes=texts,
+        others=tuple(tuple(map(str, one)) for one in others) if explained else (),
+        check=title(protocol.headline),
+        trials=tuple(protocol.trials),
+    )

@@ -1,0 +1,145 @@
+"""Look for the fields of a recipe that explain why a program differs from the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.recipes import bisect_recipes, differences
+from crosscast_parity.bisect.script import bisect_script
+from crosscast_parity.bisect.trials import Bisection
+from crosscast_parity.checks.check import Check, failures
+from crosscast_parity.compare.reporting import Outcomes
+from crosscast_parity.exercise.recorded_runs import sightings
+from crosscast_parity.judge.records import BisectionRecord, BisectionStep, Pair, ParityReport
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.runs import VARIANTS
+from crosscast_parity.recipes.changes import value_at
+from crosscast_parity.runs.outcomes import StageResult
+
+COMPARED = ("L0a", "L0c", "L1a", "L1c", "L2")
+"""Levels that need two programs."""
+CHANGED = "changed"
+Rerun = Callable[[Contestant, Contestant, StageResult], ParityReport]
+"""Compares two programs in one stage, with the rows and weights of the first comparison."""
+
+
+def bisect_pairs(
+    outcomes: Outcomes, report: ParityReport, rerun: Rerun
+) -> tuple[BisectionRecord, ...]:
+    """Bisect every pair that differs.
+
+    Args:
+        outcomes: what the comparison has made.
+        report: what it found.
+        rerun: makes the runs that the records cannot replace.
+    """
+    return tuple(
+        _record(pair, _bisect(outcomes, report, pair, rerun))
+        for pair in report.pairs
+        if pair.verdict == "DIFFERENT" and report.reference
+    )
+
+
+def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) -> Bisection:
+    result = _stage_of(outcomes, pair)
+    ours = outcomes.contestants[pair.contestant]
+    theirs = outcomes.contestants[pair.reference]
+    mine = result.recipes[ours.name]
+
+    def run(recipe: Recipe) -> tuple[Check, ...] | None:
+        changed = Contestant(
+            name=CHANGED, target=theirs.target, recipe=recipe, python=theirs.python
+        )
+        try:
+            found = rerun(replace(ours, recipe=mine), changed, result)
+        except DiagnosticError:
+            return None
+        if found.reference != CHANGED or not found.pairs:
+            return None
+        checks = _compared(found.pairs[0].checks, result.stage.name)
+        blind = {
+            made.spec.name
+            for made in result.all_of(ours.name)
+            if replaced_in(made.spec.variant, mine, recipe)
+        }
+        return tuple(
+            one
+            for one in checks
+            if (one.level != "L0a" or one.run not in blind)
+            and (same_loss(mine, recipe) or not one.name.startswith("first loss,"))
+        )
+
+    court = Court(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
+    other = result.recipes[theirs.name]
+    own = report.entrant(pair.contestant).checks
+    if mine != other and not any(failures(own)):
+        return bisect_recipes(court, other)
+    return bisect_script(court, list(_compared(pair.checks, result.stage.name)))
+
+
+def same_loss(recipe: Recipe, other: Recipe) -> bool:
+    """Whether the loss functions of two recipes return the same: sums over rows, or their means.
+
+    The first losses of two scripts cannot be compared otherwise; their gradients can.
+    """
+    means = [one.accumulation.normalize_by == "microbatch" for one in (recipe, other)]
+    return means[0] == means[1]
+
+
+def replaced_in(variant: str, recipe: Recipe, other: Recipe) -> bool:
+    """Whether a variant puts a value of its own where two recipes differ.
+
+    The stress runs start at a loss scale of their own. A script that doubles its first scale does
+    so there, too, and a recipe with twice the first scale does not: trained anew, their traces
+    differ, which says nothing. The records have been asked about the doubled scale of these runs.
+    """
+    derive = VARIANTS[variant]
+    main, ours, theirs = (one.model_dump() for one in (recipe, derive(recipe), derive(other)))
+    return any(
+        _value(ours, one.path) is not None
+        and _value(main, one.path) != _value(ours, one.path) == _value(theirs, one.path)
+        for one in differences(recipe, other)
+    )
+
+
+def _value(data: dict[str, Any], path: str) -> Any:
+    try:
+        return value_at(data, path)
+    except KeyError:
+        return None
+
+
+def _stage_of(outcomes: Outcomes, pair: Pair) -> StageResult:
+    """Return the stage of the first check that fails; that of the results has no records."""
+    failed = [check.stage for check in failures(pair.checks)]
+    stages = {result.stage.name: result for result in outcomes.results}
+    return next((stages[name] for name in failed if name in stages), outcomes.results[0])
+
+
+def _compared(checks: Iterable[Check], stage: str) -> list[Check]:
+    return [check for check in checks if check.level in COMPARED and check.stage == stage]
+
+
+def _record(pair: Pair, found: Bisection) -> BisectionRecord:
+    return BisectionRecord(
+        contestant=pair.contestant,
+        reference=pair.reference,
+        fields=found.fields,
+        wording=found.sentence,
+        steps=tuple(
+            BisectionStep(
+                changes=trial.changes,
+                gap=0.0 if trial.closed else trial.excess,
+                level=found.check,
+                value=trial.value,
+                limit=trial.limit,
+            )
+            for trial in found.trials
+            if trial.failing is not None
+        ),
+    )

@@ -1,0 +1,225 @@
+"""Run programs on the same weights and batches, compare them level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast_parity.compare.bisection import bisect_pairs
+from crosscast_parity.compare.reporting import Outcomes, report_of
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.judge.records import Entrant, ParityReport
+from crosscast_parity.planning.contestants import Contestant, check_names, refuse
+from crosscast_parity.planning.half_precision import Execution, choose_execution
+from crosscast_parity.planning.options import Options, choose_reference_name
+from crosscast_parity.planning.overflows import choose_faults
+from crosscast_parity.planning.runs import Stage
+from crosscast_parity.planning.stages import make_stages, own_stage
+from crosscast_parity.processes.work_done import OnProgress, Progress, Tally, ignore
+from crosscast_parity.recipes.derived import is_half
+from crosscast_parity.recipes.stress import stress_recipe
+from crosscast_parity.recipes.stress_scale import stress_faults
+from crosscast_parity.runs.execution import Maker
+from crosscast_parity.runs.kept_reference import check_seeds, store_reference
+from crosscast_parity.runs.outcomes import StageResult
+from crosscast_parity.runs.workspace import CompileTo, Workspace
+
+__all__ = ["OnProgress", "Progress", "compare", "ignore"]
+
+
+def compare(
+    contestants: Sequence[Contestant],
+    *,
+    options: Options,
+    compile_to: CompileTo,
+    on_progress: OnProgress = ignore,
+    stages: Sequence[Stage] | None = None,
+    inputs: Recipe | None = None,
+) -> ParityReport:
+    """Run programs and compare their traces, gradients, updates and results.
+
+    Args:
+        contestants: the programs, each name once; rows and weights are made for the recipe of the
+            reference.
+        options: folder, depth of the check, numbers of windows, twins, threads and jobs.
+        compile_to: the compiler, passed in so that the harness does not depend on it.
+        on_progress: called whenever a run begins or ends.
+        stages: instead of those of `options.check`.
+        inputs: recipe that rows and weights are made for, instead of the reference's.
+
+    Raises:
+        DiagnosticError: a recipe cannot be compared, or nothing could be written. What happens
+            to a process is never an error here, it is in the report.
+    """
+    check_names(contestants)
+    check_seeds(contestants)
+    try:
+        return _Comparison(contestants, options, compile_to, on_progress, stages, inputs).run()
+    except OSError as error:
+        where = error.filename or options.workdir
+        raise DiagnosticError(
+            Diagnostic(code="CC708", message=f"{where}: {error.strerror or error}")
+        ) from None
+
+
+class _Comparison:
+    def __init__(
+        self,
+        contestants: Sequence[Contestant],
+        options: Options,
+        compile_to: CompileTo,
+        on_progress: OnProgress,
+        stages: Sequence[Stage] | None,
+        inputs: Recipe | None,
+    ) -> None:
+        names = [contestant.name for contestant in contestants]
+        self.wanted = choose_reference_name(names, options.reference)
+        self.options = options
+        self.contestants = {one.name: one for one in contestants}
+        self.recipe = self.contestants[self.wanted].recipe
+        self.work = Workspace(options, compile_to)
+        self.inputs = inputs
+        self.compile_to = compile_to
+        self.tally = Tally(on_progress)
+        self.stages = list(stages) if stages is not None else self._stages()
+        self.execution = {one.name: self._execution(one) for one in contestants}
+        self.results = [self._result(stage) for stage in self.stages]
+
+    def _stages(self) -> list[Stage]:
+        options = self.options
+        own = any(one.own for one in self.contestants.values())
+        if options.stress:
+            self._refuse_stress(own)
+        if own:
+            return [own_stage(self.recipe, options.windows, options.twins)]
+        return make_stages(
+            self.recipe,
+            options.check,
+            windows=options.windows,
+            twins=options.twins,
+            stress=options.stress,
+        )
+
+    def _refuse_stress(self, own: bool) -> None:
+        """A recipe made active cannot be given to a script that exists, nor to two recipes."""
+        if own:
+            raise refuse("--stress derives a recipe, which a script of one's own cannot follow")
+        if self.options.check == "model":
+            raise refuse("--stress is for the small model of --check quick, full and nightly")
+        if any(one.recipe != self.recipe for one in self.contestants.values()):
+            raise refuse("--stress would make one recipe of two that are to be compared")
+
+    def _execution(self, contestant: Contestant) -> Execution:
+        if contestant.stored:
+            return contestant.stored.execution
+        half = any(is_half(stage.derive(contestant.recipe)) for stage in self.stages)
+        options = self.options
+        return choose_execution(half, contestant.framework, options.half, options.device)
+
+    def _result(self, stage: Stage) -> StageResult:
+        recipes = {name: stage.derive(one.recipe) for name, one in self.contestants.items()}
+        recipe = recipes[self.wanted]
+        faults: tuple[Fault, ...] = ()
+        if "faults" in stage.parts:
+            faults = self._faults(recipe, stage)
+        return StageResult(stage, recipes, faults, judgements=self.work.judgements)
+
+    def _faults(self, recipe: Recipe, stage: Stage) -> tuple[Fault, ...]:
+        if not recipe.scaling_on and (self.recipe.scaling_on or self.inputs is not None):
+            return ()  # a stage in another type
+        if stage.stress and self.options.faults is None:
+            return stress_faults(recipe, stage.windows) if recipe.scaling_on else ()
+        return choose_faults(recipe, self.options.faults)
+
+    def run(self) -> ParityReport:
+        try:
+            self.work.prepare()
+            return self._compare()
+        finally:
+            self.work.release()
+
+    def _compare(self) -> ParityReport:
+        maker = self._maker()
+        # Cores that wait for the slowest may as well make the twins of the likely reference.
+        maker.make([*maker.plain(), *maker.twins(self.wanted)])
+        reference = self._reference()
+        if reference and reference != self.wanted:
+            maker.make(maker.twins(reference))
+        outcomes = Outcomes(
+            options=self.options,
+            contestants=self.contestants,
+            wanted=self.wanted,
+            execution=self.execution,
+            results=self.results,
+            scripts=self.work,
+            stressed=stress_recipe(self.recipe)[1] if self.options.stress else (),
+        )
+        report = report_of(outcomes, reference)
+        if self.options.bisect:
+            found = bisect_pairs(outcomes, report, self._again)
+            report = replace(report, bisections=found)
+        if self.options.save_reference and reference:
+            self._save(report.entrant(reference), self.options.save_reference)
+        return report
+
+    def _maker(self) -> Maker:
+        return Maker(
+            options=self.options,
+            contestants=self.contestants,
+            wanted=self.wanted,
+            execution=self.execution,
+            results=self.results,
+            work=self.work,
+            inputs=self.inputs,
+            tally=self.tally,
+        )
+
+    def _again(self, ours: Contestant, changed: Contestant, result: StageResult) -> ParityReport:
+        """Compare a program with a reference by a changed recipe; its own runs are there."""
+        stage = replace(result.stage, derive=lambda recipe: recipe)
+        options = replace(
+            self.options,
+            workdir=self.work.folder / "bisect",
+            cache=self.work.store.root,
+            reference=changed.name,
+            faults=result.faults,
+            bisect=False,
+            stress=False,
+            save_reference=None,
+        )
+        return compare(
+            [ours, changed],
+            options=options,
+            compile_to=self.compile_to,
+            on_progress=self.tally.on_progress,
+            stages=[stage],
+            inputs=result.recipes[self.wanted],
+        )
+
+    def _save(self, entrant: Entrant, folder: Path) -> None:
+        contestant = self.contestants[entrant.name]
+        twins = [m for r in self.results for m in r.twins(entrant.name).values()]
+        store_reference(
+            folder,
+            name=entrant.name,
+            target=entrant.target,
+            recipe=contestant.recipe,
+            execution=entrant.execution,
+            script=entrant.script,
+            made=[*(m for r in self.results for m in r.all_of(entrant.name)), *twins],
+        )
+
+    def _reference(self) -> str | None:
+        """Return the program to compare with: the wanted one if all its runs are whole."""
+        whole = [name for name in self.contestants if self._whole(name)]
+        order = sorted(whole, key=lambda name: name != self.wanted)
+        return order[0] if order else None
+
+    def _whole(self, name: str) -> bool:
+        runs = [made.run for result in self.results for made in result.all_of(name)]
+        return any(run.outcome.complete for run in runs) and all(
+            run.outcome.complete or run.needless for run in runs
+        )

@@ -1,0 +1,228 @@
+"""From the runs of a stage to checks: those of one program alone, and those of a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Literal
+
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Check, Level, relative
+from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
+from crosscast_parity.judge.records import Difference, TensorErrors
+from crosscast_parity.levels.dtypes import check_dtypes
+from crosscast_parity.levels.envelope import Envelope, measure_envelope
+from crosscast_parity.levels.gate import check_gate
+from crosscast_parity.levels.losses import Dtype, report_evaluation
+from crosscast_parity.levels.machine import check_faults, check_machine
+from crosscast_parity.levels.model import compare_models
+from crosscast_parity.levels.replay import replay_run
+from crosscast_parity.levels.rows import check_counts
+from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
+from crosscast_parity.planning.runs import repeated_by_gate
+from crosscast_parity.runs.outcomes import Made, StageResult
+
+SHOWN_DIFFERENCES = 3
+
+
+def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
+    """Check a program against its recipe, without anybody else: gate, L0b, L0d, L1b."""
+    checks: list[Check] = [*_gate(result, contestant)]
+    for made in result.all_of(contestant):
+        if made.run.needless:
+            words = made.run.outcome.message
+            untested = Check(level="L0a", name="faults", result="not tested", wording=words)
+            checks += _stamped([untested], made)
+        if made.run.outcome.complete:
+            checks += _stamped(_machine(result, made), made)
+            if made.spec.record:
+                checks += _stamped(_recorded(result, made), made)
+    return tuple(checks)
+
+
+def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
+    again = result.of(contestant, "gate")
+    first = result.of(contestant, repeated_by_gate(result.recipes[contestant]))
+    if again and first:
+        weights = (first.folder / "model.safetensors", again.folder / "model.safetensors")
+        yield from _stamped(check_gate(first.run.rows, again.run.rows, weights), again)
+
+
+def _machine(result: StageResult, made: Made) -> tuple[Check, ...]:
+    recipe = made.spec.recipe
+    checks = check_machine(canonical_plan(recipe), made.run.rows)
+    rows = result.train_rows(made)
+    if rows is not None:
+        checks = (*checks, *check_counts(recipe, rows, made.run.rows))
+    if made.spec.faults:
+        checks = (*checks, check_faults(made.spec.faults, made.run.rows))
+    return checks
+
+
+def _recorded(result: StageResult, made: Made) -> tuple[Check, ...]:
+    recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
+    if made.spec.faults:
+        # The types are those of the other runs; at the recipe's own scale small gradients lie
+        # among the subnormal halves, whose grid is another one.
+        return _replayed(result, made, recipe)
+
+    def judged() -> tuple[Check, ...]:
+        return check_dtypes(recipe, result.observation(made), emulated=emulated)
+
+    given = {"recipe": recipe, "emulated": emulated}
+    recall = result.judgements.recall
+    dtypes = _guarded("L0d", lambda: recall(CHECKS, "types", [made.folder], given, judged))
+    return (*dtypes, *_replayed(result, made, recipe))
+
+
+def _replayed(result: StageResult, made: Made, recipe: Recipe) -> tuple[Check, ...]:
+    def judged() -> tuple[Check, ...]:
+        return replay_run(recipe, result.observation(made))
+
+    recall, given = result.judgements.recall, {"recipe": recipe}
+    return _guarded("L1b", lambda: recall(CHECKS, "replay", [made.folder], given, judged))
+
+
+def _guarded(level: Level, check: Callable[[], tuple[Check, ...]]) -> tuple[Check, ...]:
+    """Recordings come from another program: what is wrong with them is said, not raised."""
+    try:
+        return check()
+    except DiagnosticError as error:
+        found = error.diagnostics[0]
+        words = f"{found.code} {found.message}"
+        return (Check(level=level, name="recording", result="not tested", wording=words),)
+
+
+def _stamped(checks: Iterable[Check], made: Made) -> list[Check]:
+    return [replace(check, stage=made.spec.stage, run=made.spec.name) for check in checks]
+
+
+def stage_envelope(result: StageResult, reference: str) -> Envelope | None:
+    """Measure the noise of the reference's own loss in a stage.
+
+    There is none where it was not asked for: of paired seeds only the ends are compared.
+    """
+    main = result.of(reference, "main")
+    if main is None or result.stage.seed is not None:
+        return None
+    twins = result.twins(reference)
+    exact = twins.pop("twin-float32", None)
+    noise = [twin.run.rows for twin in twins.values()]
+    # An overflow moves the half run onto another path: then float32 says nothing about its noise.
+    calm = not any(row.skipped for row in main.run.rows)
+    kin = [exact.run.rows] if exact and calm else []
+    return measure_envelope(main.run.rows, noise, kin)
+
+
+def pair_checks(
+    result: StageResult, contestant: str, reference: str, envelope: Envelope | None
+) -> tuple[tuple[Check, ...], dict[str, TensorErrors], tuple[Difference, ...]]:
+    """Compare a program with the reference: L0a, L0c, L1a, L1c, L2.
+
+    Of a stage that is a pair of L3 only L0a: nobody knows how far noise moves its losses.
+
+    Returns:
+        The checks, the errors of the first gradients by `stage/run`, the first differing rows.
+    """
+    ends_only = result.stage.seed is not None
+    envelope = None if ends_only else envelope
+    checks: list[Check] = []
+    errors: dict[str, TensorErrors] = {}
+    differences: list[Difference] = []
+    for made in result.all_of(contestant):
+        other = result.of(reference, made.spec.name)
+        if not made.run.outcome.complete or other is None or made.spec.repeat:
+            continue
+        found = _compared(made, other, envelope)
+        if ends_only:
+            found = tuple(check for check in found if check.level in ("L0a", "result"))
+        differences += _differences(made, other, envelope)
+        if made.spec.record and made.spec.recipe != other.spec.recipe:
+            found = (*found, *_by_their_recipe(result, made, other))
+        if made.spec.record and not made.spec.faults:
+            dtype = made.spec.recipe.precision.compute_dtype
+            more, sizes = _models(result, made, other, dtype)
+            found = (*found, *more)
+            if sizes:
+                errors[f"{made.spec.stage}/{made.spec.name}"] = sizes
+        checks += _stamped(found, made)
+    return tuple(checks), errors, tuple(differences)
+
+
+def _by_their_recipe(result: StageResult, made: Made, other: Made) -> tuple[Check, ...]:
+    """Compute our recorded windows anew under the recipe of the reference.
+
+    Each program may keep its own recipe to the letter, and too few windows show the difference.
+    """
+    found = _replayed(result, made, other.spec.recipe)
+    return tuple(replace(c, name=f"{c.name}, by the reference's recipe") for c in found)
+
+
+def _compared(made: Made, other: Made, envelope: Envelope | None) -> tuple[Check, ...]:
+    dtype: Dtype = made.spec.recipe.precision.compute_dtype
+    plain = made.spec.name == "main"
+    noise = envelope or Envelope((), 0, 0)
+    if not plain:
+        # These have no perturbed runs: noise grows in them as fast as in the main one.
+        length = len(other.run.rows)
+        horizon = min(length, envelope.horizon) if envelope else length
+        norms = envelope.norms if envelope else ()
+        noise = Envelope((0.0,) * length, horizon, 0, norms)
+    end = _end(made, other)
+    found = compare_traces(
+        made.run.rows, other.run.rows, noise, dtype=dtype, trajectory=plain and bool(noise.spread)
+    )
+    return (end, *found, *(_evaluation(made, other) if plain else ()))
+
+
+def _end(made: Made, other: Made) -> Check:
+    a, b = made.run.outcome, other.run.outcome
+    same = a.kind == b.kind
+    return Check(
+        level="L0a",
+        name="end",
+        result="pass" if same else "fail",
+        wording=a.kind if same else f"{a.kind} ({a.message}), reference {b.kind} ({b.message})",
+    )
+
+
+def _evaluation(made: Made, other: Made) -> tuple[Check, ...]:
+    a, b = made.run.outcome.status, other.run.outcome.status
+    return report_evaluation(a.eval if a else None, b.eval if b else None)
+
+
+def _models(
+    result: StageResult, made: Made, other: Made, dtype: Dtype
+) -> tuple[tuple[Check, ...], TensorErrors]:
+    init: Literal["bert", "stress"] = "stress" if made.spec.name.endswith("stress") else "bert"
+    sizes: TensorErrors = {}
+
+    def judged() -> tuple[tuple[Check, ...], TensorErrors]:
+        ours, theirs = result.observation(made), result.observation(other)
+        return compare_models(ours, theirs, dtype=dtype, init=init)
+
+    def compared() -> tuple[Check, ...]:
+        nonlocal sizes
+        folders, given = [made.folder, other.folder], {"dtype": dtype, "init": init}
+        checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
+        return checks
+
+    return _guarded("L1a" if dtype == "float32" else "L1c", compared), sizes
+
+
+def _differences(made: Made, other: Made, envelope: Envelope | None) -> Iterator[Difference]:
+    """The first windows whose rows differ in a column that is compared."""
+    horizon = envelope.horizon if envelope else 0
+    found = (
+        Difference(stage=made.spec.stage, run=made.spec.name, ours=a, reference=b)
+        for a, b in zip(made.run.rows, other.run.rows, strict=False)
+        if a.skipped != b.skipped
+        or any(
+            relative(column.value(a), column.value(b)) > column.limit
+            for column in (*COLUMNS, *((GRAD_NORM,) if a.window < horizon else ()))
+        )
+    )
+    return islice(found, SHOWN_DIFFERENCES)

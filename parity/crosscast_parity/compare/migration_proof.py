@@ -1,0 +1,248 @@
+"""The proof of a migration: what was emitted is run and held against the recipe of its source.
+
+The recipe is the oracle, as in every comparison. First the step of the script is run beside the
+reference interpreter on a toy, every window of it (`toy.stage`). Then the script itself trains a
+small BERT: counts and loss scale (L0b), types (L0d) and the arithmetic of updates (L1b) are
+computed from the recipe in NumPy and held against what it did. The model of a source is its
+user's; a BERT of 0.14 million weights stands in for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import BertModel, Recipe, SyntheticData
+from crosscast.targets.capability import leaves
+from crosscast_parity.checks.check import Check
+from crosscast_parity.compare.harness import OnProgress, compare, ignore
+from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.judge.verdict import place
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.stages import proof_stages
+from crosscast_parity.recipes.derived import TINY_MODEL, changed
+from crosscast_parity.report.files import write_report
+from crosscast_parity.toy.exercise import shown_on_toy
+from crosscast_parity.toy.names import for_toy
+from crosscast_parity.toy.stage import STAGE, CompileForm, OnToy, ToyRun, step_on_toy
+
+Outcome = Literal["same", "different", "cannot be verified here"]
+Verdict = Literal["same", "changed on purpose", "not comparable", "different"]
+_ROWS = 512
+_TOKENS = 24
+_BERT = "BERT"
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldProof:
+    """What the run says of one field of the recipe."""
+
+    field: str
+    verdict: Verdict
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageProof:
+    """What came of one stage: of the step on the toy, or of the script with a small BERT."""
+
+    stage: str
+    outcome: Outcome
+    wording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What came of the runs of what was emitted for one target."""
+
+    target: str
+    outcome: Outcome
+    wording: str
+    stages: tuple[StageProof, ...] = ()
+    checks: tuple[str, ...] = ()
+    fields: tuple[FieldProof, ...] = ()
+
+
+def prove(
+    recipe: Recipe,
+    target: str,
+    workdir: Path,
+    *,
+    compile_to: CompileForm,
+    corrected: Mapping[str, str],
+    unknown: Sequence[str],
+    on_progress: OnProgress = ignore,
+) -> Proof:
+    """Run what is emitted for a target and hold it against the recipe, field by field.
+
+    Args:
+        recipe: of the source.
+        target: what it was compiled to.
+        workdir: for runs and the report of the comparison.
+        compile_to: the compiler, for scripts and for steps.
+        corrected: fields that differ from the source on purpose, with what was corrected.
+        unknown: fields that no source says.
+        on_progress: called whenever a run begins or ends.
+
+    Raises:
+        DiagnosticError: nothing could be written.
+    """
+    toy, toy_proof = _on_toy(recipe, target, workdir / STAGE, compile_to, on_progress)
+    report, bert_proof = _on_bert(recipe, target, workdir, compile_to, on_progress)
+    stages = (toy_proof, bert_proof)
+    checks = list(toy.checks)
+    fields: tuple[FieldProof, ...] = ()
+    if report is not None:
+        checks += report.entrant(target).checks
+        if bert_proof.outcome == "same" or _failing(report.entrant(target).checks):
+            failing = {str(check.level) for check in _failing(checks)}
+            fields = tuple(_fields(recipe, report, toy.runs, corrected, unknown, failing))
+    outcome = bert_proof.outcome
+    if toy_proof.outcome == "different":
+        outcome = "different"
+    return Proof(
+        target=target,
+        outcome=outcome,
+        wording="; ".join(f"{one.stage}: {one.wording}" for one in stages),
+        stages=stages,
+        checks=tuple(f"{place(one)}: {one.result}: {one.wording}" for one in checks),
+        fields=fields,
+    )
+
+
+def stand_in(recipe: Recipe) -> Recipe:
+    """Return the recipe with a model and rows that are there, where its own are not."""
+    if isinstance(recipe.model, BertModel):
+        return recipe
+    model = {"kind": "bert", **TINY_MODEL, "dropout": 0.0}
+    data = SyntheticData(
+        source="synthetic", sequence_length=_TOKENS, train_rows=_ROWS, eval_rows=_ROWS
+    )
+    changes = {"model": model, "data": data.model_dump()}
+    # Patterns of a group are names of the user's own parameters.
+    return changed(recipe, changes | {"optimizer.groups": ()})
+
+
+def _on_toy(
+    recipe: Recipe,
+    target: str,
+    folder: Path,
+    compile_to: CompileForm,
+    on_progress: OnProgress,
+) -> tuple[OnToy, StageProof]:
+    """Run the step on the toy, where the recipe's groups hold other parameters."""
+    groups = for_toy(recipe.optimizer.groups)
+    tested = changed(stand_in(recipe), {"optimizer.groups": groups})
+    try:
+        toy = step_on_toy(tested, target, folder, compile_to=compile_to, on_progress=on_progress)
+    except DiagnosticError as error:
+        toy = OnToy(unable=_unless_writing(error))
+    if toy.unable:
+        words = f"not run: {toy.unable}"
+        return toy, StageProof(stage=STAGE, outcome="cannot be verified here", wording=words)
+    failing = _failing(toy.checks)
+    if failing:
+        return toy, StageProof(stage=STAGE, outcome="different", wording=_words(failing))
+    rows = [row for run in toy.runs for row in run.seen.rows]
+    skipped = sum(bool(row["skipped"]) for row in rows)
+    words = f"{len(rows)} windows are as the reference has them, {skipped} of them overflowed"
+    left = [one for one in toy.checks if one.result != "pass"]
+    if left:
+        words = f"{_words(left)}; nothing differs"
+    return toy, StageProof(stage=STAGE, outcome="same", wording=words)
+
+
+def _on_bert(
+    recipe: Recipe,
+    target: str,
+    workdir: Path,
+    compile_to: CompileForm,
+    on_progress: OnProgress,
+) -> tuple[ParityReport | None, StageProof]:
+    """Run the script through the levels of the harness that need no second program."""
+    tested = stand_in(recipe)
+    try:
+        report = compare(
+            [Contestant(name=target, target=target, recipe=tested)],
+            options=make_options(workdir, twins=0, reference=target),
+            compile_to=compile_to,
+            on_progress=on_progress,
+            stages=proof_stages(tested),
+        )
+    except DiagnosticError as error:
+        words = _unless_writing(error)
+        return None, StageProof(stage=_BERT, outcome="cannot be verified here", wording=words)
+    write_report(report, workdir)
+    outcome, words = _judged(target, report)
+    if outcome == "same" and tested is not recipe:
+        words += "; its 0.14 million weights stood in for your model"
+    return report, StageProof(stage=_BERT, outcome=outcome, wording=words)
+
+
+def _unless_writing(error: DiagnosticError) -> str:
+    """Return what refused a run; raise what is about files again."""
+    if any(one.code.startswith("CC5") or one.code == "CC708" for one in error.diagnostics):
+        raise error
+    return "; ".join(one.message for one in error.diagnostics)
+
+
+def _judged(target: str, report: ParityReport) -> tuple[Outcome, str]:
+    checks = report.entrant(target).checks
+    failing = _failing(checks)
+    if failing:
+        return "different", _words(failing)
+    bad = [run for run in report.runs if not run.outcome.complete and not run.needless]
+    if bad:
+        words = next((run.outcome.message for run in bad if run.outcome.message), "a run ended")
+        missing = all(run.outcome.kind == "cannot_run" for run in bad)
+        return ("cannot be verified here" if missing else "different"), words
+    passed = sum(check.result == "pass" for check in checks)
+    count = sum(len(run.rows) for run in report.runs)
+    skipped = sum(row.skipped for run in report.runs for row in run.rows)
+    return "same", f"{passed} checks pass over {count} windows, {skipped} of them overflowed"
+
+
+def _failing(checks: Sequence[Check]) -> list[Check]:
+    return [check for check in checks if check.result == "fail"]
+
+
+def _words(checks: Sequence[Check]) -> str:
+    return "; ".join(f"{place(one)}: {one.wording}" for one in checks[:_SHOWN])
+
+
+def _fields(
+    recipe: Recipe,
+    report: ParityReport,
+    runs: Sequence[ToyRun],
+    corrected: Mapping[str, str],
+    unknown: Sequence[str],
+    failing: set[str],
+) -> Iterator[FieldProof]:
+    known = {one.field.partition("[")[0]: one.why for one in report.exercise if not one.exercised}
+    seen = {one.field.partition("[")[0]: one.why for one in report.exercise if one.exercised}
+    own = not isinstance(recipe.model, BertModel)
+    for path, _ in leaves(recipe):
+        if path in corrected:
+            yield FieldProof(field=path, verdict="changed on purpose", why=corrected[path])
+        elif own and path.startswith(("model.", "data.")):
+            why = "the model and its rows are your own; a small BERT stood in for them"
+            yield FieldProof(field=path, verdict="not comparable", why=why)
+        elif own and path.startswith("precision.ops."):
+            why = "the types within your own model are yours"
+            yield FieldProof(field=path, verdict="not comparable", why=why)
+        elif path in unknown:
+            yield FieldProof(field=path, verdict="not comparable", why="no source says it")
+        elif why := seen.get(path) or shown_on_toy(runs, path):
+            verdict: Verdict = "different" if why.startswith(tuple(failing)) else "same"
+            yield FieldProof(field=path, verdict=verdict, why=why)
+        elif path in known:
+            why = f"not exercised: {known[path]}"
+            yield FieldProof(field=path, verdict="not comparable", why=why)
+        else:
+            why = "it has no effect beside the other fields"
+            yield FieldProof(field=path, verdict="not comparable", why=why)

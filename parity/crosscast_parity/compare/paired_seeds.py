@@ -1,0 +1,47 @@
+"""L3: the results of a program and of the reference over the same seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+from crosscast.recipe.document import SyntheticData
+from crosscast_parity.checks.check import Check
+from crosscast_parity.levels.seeds import SeedResult, judge_seeds, train_loss_tail
+from crosscast_parity.recipes.derived import bert_of
+from crosscast_parity.runs.outcomes import Made, StageResult
+
+
+def seed_checks(
+    results: Sequence[StageResult], contestant: str, reference: str
+) -> tuple[Check, ...]:
+    """Judge the paired results of all seeds, if there are stages with seeds."""
+    seeded = [result for result in results if result.stage.seed is not None]
+    if not seeded:
+        return ()
+    ours = seed_results(seeded, contestant)
+    theirs = seed_results(seeded, reference)
+    recipe = seeded[0].recipes[reference]
+    rows = recipe.data.eval_rows if isinstance(recipe.data, SyntheticData) else None
+    return judge_seeds(ours, theirs, plateau=log(bert_of(recipe).labels), eval_rows=rows)
+
+
+def seed_results(results: Sequence[StageResult], contestant: str) -> list[SeedResult]:
+    """Return the results of a program, of those seeds that came to an end."""
+    found = []
+    for result in results:
+        made = result.of(contestant, "main")
+        if made and result.stage.seed is not None:
+            found.append(_result(result.stage.seed, made))
+    return found
+
+
+def _result(seed: int, made: Made) -> SeedResult:
+    status = made.run.outcome.status
+    evaluation = status.eval if status else None
+    return SeedResult(
+        seed=seed,
+        train_loss_tail=train_loss_tail(made.run.rows),
+        eval_loss=evaluation.loss if evaluation else None,
+        eval_accuracy=evaluation.accuracy if evaluation else None,
+    )

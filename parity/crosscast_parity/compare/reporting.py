@@ -1,0 +1,174 @@
+"""From the runs of a comparison to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from crosscast.recipe.document import SyntheticData
+from crosscast_parity.bisect.unshown_fields import hidden_in
+from crosscast_parity.checks.check import Check
+from crosscast_parity.compare.judging import own_checks, pair_checks, stage_envelope
+from crosscast_parity.compare.paired_seeds import seed_checks
+from crosscast_parity.exercise.recorded_runs import fields_exercised
+from crosscast_parity.judge.records import (
+    Difference,
+    Entrant,
+    Pair,
+    ParityReport,
+    Run,
+    StageRecord,
+    TensorErrors,
+)
+from crosscast_parity.judge.verdict import by_level, conclude
+from crosscast_parity.levels.envelope import Envelope
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.half_precision import Execution
+from crosscast_parity.planning.options import Options
+from crosscast_parity.processes.run_cache import folder_hash, versions
+from crosscast_parity.recipes.derived import comparable, weights_of
+from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """All that a comparison has made. `wanted`: the reference that was asked for."""
+
+    options: Options
+    contestants: Mapping[str, Contestant]
+    wanted: str
+    execution: Mapping[str, Execution]
+    results: Sequence[StageResult]
+    scripts: Workspace
+    stressed: tuple[str, ...]
+
+    def runs(self, name: str) -> list[Run]:
+        """Return the runs of a program, but for the perturbed ones."""
+        return [made.run for result in self.results for made in result.all_of(name)]
+
+
+def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
+    """Judge all programs against the reference; None if no program came to an end."""
+    recipe = outcomes.contestants[outcomes.wanted].recipe
+    results = outcomes.results
+    entrants = {name: _entrant(outcomes, name) for name in outcomes.contestants}
+    envelopes = {
+        result.stage.name: stage_envelope(result, reference) if reference else None
+        for result in results
+    }
+    pairs = tuple(
+        _pair(outcomes, entrants[name], entrants[reference] if reference else None, envelopes)
+        for name in outcomes.contestants
+        if name != reference and len(outcomes.contestants) > 1
+    )
+    return ParityReport(
+        recipe=recipe.name,
+        check=outcomes.options.check,
+        device=outcomes.options.device,
+        threads=outcomes.options.threads,
+        reference=reference,
+        requested_reference=outcomes.wanted,
+        entrants=tuple(entrants.values()),
+        stages=tuple(_stage(outcomes, result, envelopes) for result in results),
+        runs=tuple(made.run for result in results for made in result.made.values()),
+        pairs=pairs,
+        stress=outcomes.stressed,
+        left_out=(*_left_out(outcomes), *outcomes.scripts.notes),
+        exercise=fields_exercised(results[0], reference) if reference else (),
+    )
+
+
+def _left_out(outcomes: Outcomes) -> list[str]:
+    """Return what of any program's recipe was not run, in words, each once."""
+    words = [w for one in outcomes.contestants.values() for w in comparable(one.recipe)[1]]
+    return list(dict.fromkeys(words))
+
+
+def _entrant(outcomes: Outcomes, name: str) -> Entrant:
+    contestant = outcomes.contestants[name]
+    made = [m for result in outcomes.results for m in result.all_of(name)]
+    statuses = [m.run.outcome.status for m in made if m.run.outcome.status]
+    found = dict(statuses[0].versions) if statuses else dict(versions(contestant.python))
+    return Entrant(
+        name=name,
+        target=contestant.target,
+        framework=contestant.framework,
+        recipe=contestant.recipe.name,
+        execution=outcomes.execution[name],
+        script=_script(outcomes, contestant, made[0]),
+        device=statuses[0].device if statuses else "",
+        versions=found,
+        checks=tuple(c for result in outcomes.results for c in own_checks(result, name)),
+    )
+
+
+def _script(outcomes: Outcomes, contestant: Contestant, made: Made) -> str:
+    if contestant.stored:
+        return contestant.stored.script
+    script = outcomes.scripts.script(contestant, made.spec)
+    return script.name if contestant.own else folder_hash(script.parent)[:12]
+
+
+def _stage(
+    outcomes: Outcomes, result: StageResult, envelopes: Mapping[str, Envelope | None]
+) -> StageRecord:
+    recipe = result.recipes[outcomes.wanted]
+    weights = weights_of(recipe)
+    model = recipe.model
+    size = f"{weights / 1e6:.2g} million weights" if weights >= 1e5 else f"{weights} weights"
+    layers = getattr(model, "layers", 0)
+    return StageRecord(
+        name=result.stage.name,
+        title=f"{layers} layers, {size}, {recipe.precision.compute_dtype}, seed {recipe.seed}",
+        dtype=recipe.precision.compute_dtype,
+        windows=result.stage.windows,
+        weights=weights,
+        eval_rows=recipe.data.eval_rows if isinstance(recipe.data, SyntheticData) else None,
+        faults=tuple(str(fault) for fault in result.faults),
+        seed=result.stage.seed,
+        envelope=envelopes[result.stage.name],
+    )
+
+
+def _pair(
+    outcomes: Outcomes,
+    entrant: Entrant,
+    reference: Entrant | None,
+    envelopes: Mapping[str, Envelope | None],
+) -> Pair:
+    runs = outcomes.runs(entrant.name)
+    if reference is None:
+        nobody = "no program came to an end that the others could be compared with"
+        verdict, wording = conclude(entrant, entrant, entrant.checks, runs, ())
+        if verdict in ("EQUIVALENT", "INCONCLUSIVE"):
+            verdict, wording = "NOT TESTED", nobody
+        return Pair(
+            contestant=entrant.name,
+            reference="-",
+            verdict=verdict,
+            wording=wording,
+            checks=entrant.checks,
+        )
+    checks: list[Check] = list(entrant.checks)
+    errors: dict[str, TensorErrors] = {}
+    differences: list[Difference] = []
+    for result in outcomes.results:
+        name = result.stage.name
+        found, sizes, rows = pair_checks(result, entrant.name, reference.name, envelopes[name])
+        checks += found
+        errors |= sizes
+        differences += rows
+    recipes = {name: one.recipe for name, one in outcomes.contestants.items()}
+    checks += hidden_in(outcomes.results, recipes, entrant.name, reference.name)
+    checks += seed_checks(outcomes.results, entrant.name, reference.name)
+    verdict, wording = conclude(entrant, reference, checks, runs, outcomes.runs(reference.name))
+    return Pair(
+        contestant=entrant.name,
+        reference=reference.name,
+        verdict=verdict,
+        wording=wording,
+        checks=tuple(by_level(checks)),
+        differences=tuple(differences),
+        tensor_errors=errors,
+    )

@@ -1,0 +1,1 @@
+"""Recorded runs held against recipes."""

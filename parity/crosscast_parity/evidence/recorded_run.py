@@ -1,0 +1,150 @@
+"""What was recorded of a run, and what the NumPy side says about it under any recipe.
+
+The same run can be held against several recipes: the one it claims to follow, and others. A recipe
+that passes every check explains the run; a field whose other values pass, too, was not exercised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from crosscast.plan import operations as ops
+from crosscast.plan.canonical import canonical_plan
+from crosscast.recipe.document import Recipe, SyntheticData
+from crosscast_parity.checks.check import Check
+from crosscast_parity.evidence.replay import Replayed
+from crosscast_parity.levels.dtypes import check_dtypes
+from crosscast_parity.levels.machine import check_machine
+from crosscast_parity.levels.rows import check_counts
+from crosscast_parity.recordings.observations import Observation
+from crosscast_parity.recordings.trace import Row
+
+Part = Literal["counts", "machine", "factors", "applied", "update", "types"]
+
+
+def unchanged(recipe: Recipe) -> Recipe:
+    """Return the recipe itself."""
+    return recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """One run of one program.
+
+    `recipe`: what it claims to follow. `train_rows`: rows of its data; None if nobody knows.
+    `weights`: what it started from. `compared`: whether its gradients are held against those of
+    another program. `emulated`: whether its half precision was. `derive`: makes `recipe` from that
+    of the comparison, and this run's from another one of the comparison.
+    """
+
+    run: str
+    recipe: Recipe
+    rows: tuple[Row, ...]
+    observation: Observation | None = None
+    train_rows: int | None = None
+    weights: Literal["bert", "stress"] = "bert"
+    compared: bool = True
+    emulated: bool = False
+    derive: Callable[[Recipe], Recipe] = field(default=unchanged, compare=False)
+
+
+Judge = Callable[[Recipe], tuple[Check, ...]]
+"""Holds one run against a recipe."""
+Judges = Mapping[Part, Judge]
+Bench = Callable[[Sighting], Judges]
+
+
+def judges_of(sighting: Sighting) -> Judges:
+    """Return what can judge a run, the cheapest first."""
+    found: dict[Part, Judge] = {
+        "counts": lambda recipe: counts(recipe, sighting),
+        "machine": lambda recipe: check_machine(canonical_plan(recipe), sighting.rows),
+    }
+    observation = sighting.observation
+    if observation is not None and observation.windows:
+        replayed = Replayed(sighting.recipe, observation)
+        found |= {
+            "factors": replayed.factors,
+            "applied": replayed.applied,
+            "update": replayed.update,
+            "types": lambda recipe: check_dtypes(recipe, observation, emulated=sighting.emulated),
+        }
+    return found
+
+
+def counts(recipe: Recipe, sighting: Sighting) -> tuple[Check, ...]:
+    """Hold micro-batches and rows of every window against a recipe."""
+    rows = sighting.train_rows
+    if isinstance(recipe.data, SyntheticData) and recipe.data != sighting.recipe.data:
+        rows = recipe.data.train_rows
+    return () if rows is None else check_counts(recipe, rows, sighting.rows)
+
+
+def told_apart_by(one: Recipe, other: Recipe) -> tuple[Part, ...]:
+    """Return the judges that can tell two recipes apart at all, the cheapest first."""
+    found: list[Part] = []
+    if _counted(one) != _counted(other):
+        found.append("counts")
+    plans = canonical_plan(one), canonical_plan(other)
+    kinds = {
+        type(op)
+        for op in (*plans[0], *plans[1])
+        if plans[0].find(type(op)) != plans[1].find(type(op))
+    }
+    found += [part for part, seen in _SEEN.items() if kinds & seen]
+    if one.precision != other.precision or one.accumulation.dtype != other.accumulation.dtype:
+        found.append("types")
+    return tuple(found)
+
+
+_SEEN: dict[Part, set[type[ops.Op]]] = {
+    "machine": {ops.UpdateScale, ops.Schedule},
+    "factors": {ops.Normalize, ops.Scale},
+    "applied": {ops.Accumulate, ops.Unscale, ops.CheckFinite, ops.Clip},
+    "update": {ops.Step, ops.Ema, ops.Schedule},
+}
+
+
+def _counted(recipe: Recipe) -> tuple[object, ...]:
+    accumulation = recipe.accumulation
+    rows = getattr(recipe.data, "train_rows", None)
+    return recipe.batch, accumulation.steps, accumulation.tail, rows
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Gap:
+    """How far a run is from a recipe: checks that fail, and by how many powers of ten in all.
+
+    A check that counts windows adds one, and a power of ten for every ten windows.
+    """
+
+    failing: int
+    excess: float
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left to explain."""
+        return not self.failing
+
+
+def gap_of(checks: Iterable[Check]) -> Gap:
+    """Measure the failing checks."""
+    sizes = [1.0 + excess_of(check) for check in checks if check.result == "fail"]
+    return Gap(len(sizes), sum(sizes))
+
+
+def excess_of(check: Check) -> float:
+    """Return by how many powers of ten a check is over its limit; at most 12."""
+    value, limit = check.value, check.limit
+    if value is None or math.isnan(value) or math.isinf(value):
+        return 12.0
+    return min(12.0, math.log10(max(1.0, value / limit if limit else value)))
+
+
+def worst_of(checks: Iterable[Check]) -> Check | None:
+    """Return the failing check that is furthest over its limit."""
+    failing = [check for check in checks if check.result == "fail"]
+    return max(failing, key=excess_of, default=None)

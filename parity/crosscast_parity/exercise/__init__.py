@@ -1,0 +1,1 @@
+"""Which fields of a recipe the runs of a comparison exercised."""

@@ -1,0 +1,225 @@
+"""Which fields of a recipe the runs of a comparison exercised, and which they did not.
+
+A field is exercised if the recorded runs tell its value from another one: under a recipe with the
+other value, a check that passes would fail. That is computed, not believed: the checks that need no
+second program (counts, loss-scale machine, replay, types) are held against the same records under
+every variation of the field, until one fails. For fields that show in a comparison with another
+program only, `rules` says what was compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Check, windows
+from crosscast_parity.evidence.recorded_run import (
+    Bench,
+    Judge,
+    Judges,
+    Part,
+    Sighting,
+    judges_of,
+    told_apart_by,
+)
+from crosscast_parity.exercise.rules import EXPLANATIONS, absent, rule_for
+from crosscast_parity.levels.row_weights import NORM_LIMIT, weight_change
+from crosscast_parity.recipes.changes import value_at
+from crosscast_parity.recipes.variations import (
+    TABLE,
+    Variation,
+    paths_of,
+    shown,
+    shown_path,
+    variations,
+)
+
+Status = Literal["exercised", "not exercised", "not used"]
+
+NAMES = ("version", "name", "model.preset", "schedule.warmup_ratio")
+"""Fields without a meaning of their own for training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exercise:
+    """What the runs say about one field.
+
+    `wording` follows the status after a colon: "exercised: L1b update of float32-bert ...".
+    `value` and `limit` are those of the check that would have failed.
+    """
+
+    path: str
+    status: Status
+    wording: str
+    level: str = ""
+    run: str = ""
+    value: float | None = None
+    limit: float | None = None
+
+    def __str__(self) -> str:
+        return f"{shown_path(self.path)}: {self.status}: {self.wording}"
+
+
+def exercise(
+    recipe: Recipe, sightings: Sequence[Sighting], bench: Bench = judges_of
+) -> tuple[Exercise, ...]:
+    """Say for every field of a recipe whether the runs exercised it.
+
+    Args:
+        recipe: The recipe of the comparison.
+        sightings: Runs of one program that passes its own checks, the reference for example. Each
+            has a recipe of its own, derived from `recipe`: in float32, or with another loss scale.
+        bench: Gives the checks of a run.
+    """
+    board = _Board(tuple(sightings), tuple(map(bench, sightings)))
+    return tuple(_one(recipe, path, board) for path in fields_of(recipe))
+
+
+def fields_of(recipe: Recipe) -> list[str]:
+    """Return every field of a recipe that can mean something; items of pairs by themselves."""
+    known = [path for path, _ in TABLE]
+    return [p for p in _leaves(recipe.model_dump(), "", known) if _counts(p)]
+
+
+def _counts(path: str) -> bool:
+    return path not in NAMES and not path.startswith("launch.")
+
+
+def _leaves(value: Any, path: str, known: Sequence[str]) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _leaves(one, f"{path}.{key}" if path else key, known)
+    elif isinstance(value, tuple) and f"{path}.0" in known and value:
+        yield from (f"{path}.{number}" for number in range(len(value)))
+    else:
+        yield path
+
+
+@dataclass(frozen=True, slots=True)
+class _Board:
+    """The records, with what every check says under the recipe that each run claims."""
+
+    sightings: tuple[Sighting, ...]
+    judges: tuple[Judges, ...]
+    _passing: dict[tuple[int, Part], set[tuple[str, str]]] = field(default_factory=dict)
+
+    def differences(self, number: int, other: Recipe, parts: Sequence[Part]) -> list[Check]:
+        """Return the checks of a run that pass under its recipe and would not under another."""
+        for part in parts:
+            judge = self.judges[number].get(part)
+            if judge is None:
+                continue
+            passing = self._pass(number, part, judge)
+            failing = [
+                check
+                for check in judge(other)
+                if check.result == "fail" and (check.level, check.name) in passing
+            ]
+            if failing:
+                return failing
+        return []
+
+    def _pass(self, number: int, part: Part, judge: Judge) -> set[tuple[str, str]]:
+        if (number, part) not in self._passing:
+            checks = judge(self.sightings[number].recipe)
+            self._passing[number, part] = {(c.level, c.name) for c in checks if c.result == "pass"}
+        return self._passing[number, part]
+
+
+def _one(recipe: Recipe, path: str, board: _Board) -> Exercise:
+    nothing = absent(recipe, path)
+    if nothing:
+        return Exercise(path=path, status="not used", wording=nothing)
+    rule = rule_for(path)
+    if rule is not None:
+        level, wording = rule.judge(recipe, board.sightings)
+        status: Status = "exercised" if level else "not exercised"
+        return Exercise(path=path, status=status, wording=wording, level=level)
+    value = value_at(recipe.model_dump(), path)
+    if path not in paths_of(recipe) or not list(variations(recipe, path, unfit=True)):
+        words = "it has no meaning beside the values of other fields"
+        return Exercise(path=path, status="not used", wording=words)
+    return _by_variation(recipe, path, value, board)
+
+
+def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exercise:
+    tried: list[Variation] = []
+    for number, sighting in enumerate(board.sightings):
+        if not _says(sighting.recipe, path, value):
+            continue
+        for variation in variations(sighting.recipe, path, unfit=True):
+            if "loss_scaling" in variation.also and path.startswith("precision."):
+                continue  # the scale would tell them apart, not the precision
+            if not any(variation.value == one.value for one in tried):
+                tried.append(variation)
+            found = _seen(number, variation, board)
+            if found is not None:
+                return found
+    if path == "schedule.total_steps" and any(_whole(one) for one in board.sightings):
+        words = "a run makes that many windows, which are counted"
+        return Exercise(path=path, status="exercised", wording=words, level="L0a")
+    because = EXPLANATIONS.get(path, "")
+    values = " and ".join(shown(one.value) for one in tried[:3])
+    wording = f"because {because}; " if because else ""
+    wording += f"all checks pass with {values}, too" if tried else "no run has this field"
+    return Exercise(path=path, status="not exercised", wording=wording)
+
+
+def _says(recipe: Recipe, path: str, value: Any) -> bool:
+    """Whether a run's recipe has the field and says the same; numbers of a scale may be others."""
+    if path not in paths_of(recipe):
+        return False
+    numeric = path.startswith("loss_scaling.") and not isinstance(value, str)
+    return numeric or bool(value_at(recipe.model_dump(), path) == value)
+
+
+def _seen(number: int, variation: Variation, board: _Board) -> Exercise | None:
+    sighting = board.sightings[number]
+    parts = told_apart_by(sighting.recipe, variation.recipe)
+    if variation.path == "accumulation.normalize_by":
+        parts = ()  # two ways to write the same mean have other factors, but the same gradient
+    failing = board.differences(number, variation.recipe, parts)
+    if failing:
+        check = failing[0]
+        words = f"{check.level} {check.name} of {sighting.run}: {shown(variation.value)} instead"
+        return Exercise(
+            path=variation.path,
+            status="exercised",
+            wording=f"{words} would {_by_how_much(check)}",
+            level=check.level,
+            run=sighting.run,
+            value=check.value,
+            limit=check.limit,
+        )
+    return _by_weights(sighting, variation)
+
+
+def _by_how_much(check: Check) -> str:
+    if check.value is None or check.limit is None or check.value <= check.limit:
+        return f"fail: {check.wording}"
+    if not check.limit:
+        return f"differ in {windows(int(check.value))}"
+    return f"be off by {check.value:.2g} (limit {check.limit:g})"
+
+
+def _by_weights(sighting: Sighting, variation: Variation) -> Exercise | None:
+    """The divisor of the loss shows in the gradient norm, which is compared with the reference."""
+    change = weight_change(sighting.recipe, variation.recipe, sighting.rows)
+    if not sighting.compared or not change > NORM_LIMIT:
+        return None
+    words = f"L0c gradient norm of {sighting.run}: {shown(variation.value)} instead would weigh"
+    return Exercise(
+        path=variation.path,
+        status="exercised",
+        wording=f"{words} rows otherwise by {change:.2g} (limit {NORM_LIMIT:g})",
+        level="L0c",
+        run=sighting.run,
+        value=change,
+        limit=NORM_LIMIT,
+    )
+
+
+def _whole(sighting: Sighting) -> bool:
+    return len(sighting.rows) == sighting.recipe.schedule.total_steps

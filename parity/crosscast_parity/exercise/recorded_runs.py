@@ -1,0 +1,64 @@
+"""Hold what the reference's runs recorded against other recipes: which fields were exercised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.exercise.fields import exercise
+from crosscast_parity.judge.judgement_data import FIELDS
+from crosscast_parity.judge.records import FieldExercise
+from crosscast_parity.planning.runs import VARIANTS
+from crosscast_parity.recipes.variations import shown_path
+from crosscast_parity.runs.outcomes import Made, StageResult
+
+
+def sightings(result: StageResult, contestant: str) -> list[Sighting]:
+    """Return what the runs of a program in a stage have shown, the perturbed ones left out."""
+    return [_sighting(result, made) for made in _seen(result, contestant)]
+
+
+def _seen(result: StageResult, contestant: str) -> list[Made]:
+    return [
+        made
+        for made in result.all_of(contestant)
+        if made.run.outcome.complete and not made.spec.repeat
+    ]
+
+
+def _sighting(result: StageResult, made: Made) -> Sighting:
+    return Sighting(
+        run=f"{made.spec.stage}/{made.spec.name}",
+        recipe=made.spec.recipe,
+        rows=made.run.rows,
+        observation=result.observation(made) if made.spec.record else None,
+        train_rows=result.train_rows(made),
+        weights="stress" if made.spec.name.endswith("stress") else "bert",
+        emulated=made.run.execution == "emulated",
+        derive=VARIANTS[made.spec.variant],
+    )
+
+
+def fields_exercised(result: StageResult, contestant: str) -> tuple[FieldExercise, ...]:
+    """Return for every field that the recipe uses whether a wrong value would have been seen."""
+    recipe, seen = result.recipes[contestant], _seen(result, contestant)
+    given = {"recipe": recipe, "runs": [_given(result, made) for made in seen]}
+    folders = [made.folder for made in seen]
+
+    def judged() -> tuple[FieldExercise, ...]:
+        return tuple(
+            FieldExercise(
+                field=shown_path(one.path), exercised=one.status == "exercised", why=one.wording
+            )
+            for one in exercise(recipe, sightings(result, contestant))
+            if one.status != "not used"
+        )
+
+    return result.judgements.recall(FIELDS, "exercise", folders, given, judged)
+
+
+def _given(result: StageResult, made: Made) -> list[Any]:
+    """Return what a sighting is made of beside the files of its run."""
+    spec = made.spec
+    rows, execution = result.train_rows(made), made.run.execution
+    return [spec.stage, spec.name, spec.variant, spec.recipe, spec.record, rows, execution]

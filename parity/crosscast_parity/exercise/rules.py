@@ -1,0 +1,240 @@
+"""Fields that the NumPy side cannot judge: what must have been compared to exercise them.
+
+A table. A field stands here if no variation of it changes counts, the loss-scale machine, the
+replayed arithmetic or the types of operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.evidence.recorded_run import Sighting
+
+Needs = Literal["nothing", "gradients", "bert gradients", "half types", "no dropout", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One field, or all below a path that ends in a dot.
+
+    `level` sees it if what it `needs` was done; `seen` says how. `unseen`: why it was not seen.
+    """
+
+    path: str
+    level: str
+    needs: Needs
+    seen: str
+    unseen: str
+
+    def judge(self, recipe: Recipe, sightings: Sequence[Sighting]) -> tuple[str, str]:
+        """Return the level that sees the field, empty for none, and the wording."""
+        done = any(_NEEDS[self.needs](recipe, sighting) for sighting in sightings)
+        if done:
+            return self.level, f"{self.level}: {self.seen}"
+        return "", f"because {self.unseen}"
+
+
+def _gradients(recipe: Recipe, one: Sighting) -> bool:
+    exact = one.recipe.precision.compute_dtype == "float32"
+    return one.compared and one.observation is not None and exact
+
+
+_NEEDS: dict[Needs, Callable[[Recipe, Sighting], bool]] = {
+    "nothing": lambda recipe, one: True,
+    "never": lambda recipe, one: False,
+    "gradients": _gradients,
+    "bert gradients": lambda recipe, one: _gradients(recipe, one) and one.weights == "bert",
+    "half types": lambda recipe, one: (
+        one.observation is not None and one.recipe.precision.compute_dtype != "float32"
+    ),
+    "no dropout": lambda recipe, one: (
+        _gradients(recipe, one) and not getattr(recipe.model, "dropout", 1.0)
+    ),
+}
+
+_NO_GRADIENTS = "gradients were not compared in float32"
+_SIZES = "weights of other sizes do not load"
+_GIVEN = "every program is given the same rows, whatever it says about them"
+_ORDER = "another order of the rows gives another gradient in the first windows"
+
+
+def _size(name: str) -> Rule:
+    return Rule(f"model.{name}", "gate", "nothing", _SIZES, "")
+
+
+RULES = (
+    *map(_size, ("kind", "layers", "hidden_size", "intermediate_size", "vocab_size")),
+    *map(_size, ("max_positions", "type_vocab_size", "labels")),
+    Rule("model.factory.", "", "never", "", "the harness runs the shipped BERT only"),
+    Rule(
+        "model.attention_heads",
+        "L1a",
+        "gradients",
+        "another number of heads gives another gradient",
+        _NO_GRADIENTS,
+    ),
+    Rule(
+        "model.layer_norm_eps",
+        "L1a",
+        "bert gradients",
+        "from BERT's initial weights, whose variances are small, another epsilon gives another"
+        " gradient",
+        "gradients were not compared in float32 from BERT's initial weights, where it shows",
+    ),
+    Rule(
+        "model.dropout",
+        "L1a",
+        "no dropout",
+        "a program that drops anything gives another gradient",
+        "masks differ between frameworks, so dropout is off in a comparison",
+    ),
+    Rule("model.init_std", "", "never", "", "every program starts from the same given weights"),
+    Rule("data.source", "", "never", "", _GIVEN),
+    Rule("data.train", "", "never", "", _GIVEN),
+    Rule("data.eval", "", "never", "", _GIVEN),
+    Rule("data.sequence_length", "", "never", "", _GIVEN),
+    Rule("data.eval_rows", "", "never", "", _GIVEN),
+    Rule("data.shuffle", "L1a", "gradients", _ORDER, _NO_GRADIENTS),
+    Rule("seed", "L1a", "gradients", _ORDER, _NO_GRADIENTS),
+    Rule(
+        "precision.param_dtype",
+        "L0d",
+        "half types",
+        "weights rounded to half lie on its grid",
+        "nothing is computed in half precision",
+    ),
+    Rule("precision.tf32", "", "never", "", "only GPUs have TensorFloat-32"),
+    Rule(
+        "activation_checkpointing",
+        "",
+        "never",
+        "",
+        "it changes what is kept in memory and no number",
+    ),
+    Rule("distributed.", "", "never", "", "the harness runs one process for each program"),
+    Rule("overrides.", "", "never", "", "it is a setting of one backend, compared with nothing"),
+    Rule(
+        "batch.global_batch_size",
+        "L0b",
+        "nothing",
+        "it is counted in every window",
+        "",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A field that says nothing as long as `holds`: the feature it belongs to is not there."""
+
+    path: str
+    holds: Callable[[Recipe], bool]
+    wording: str
+
+
+def _no_decay(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    return not optimizer.weight_decay and not any(g.weight_decay for g in optimizer.groups)
+
+
+def _all_decay(recipe: Recipe) -> bool:
+    optimizer = recipe.optimizer
+    plain = not optimizer.no_decay and all(g.weight_decay != 0 for g in optimizer.groups)
+    return bool(optimizer.weight_decay) and plain
+
+
+def _exact(recipe: Recipe) -> bool:
+    return recipe.precision.mode == "none"
+
+
+def _one_micro_batch(recipe: Recipe) -> bool:
+    return recipe.accumulation.steps == 1
+
+
+def _constant_rate(recipe: Recipe) -> bool:
+    return recipe.schedule.name == "constant" and not recipe.schedule.warmup_steps
+
+
+ABSENT = (
+    Absent("ema.decay", lambda r: r.ema.decay is None, "the recipe keeps no average"),
+    Absent("optimizer.groups", lambda r: not r.optimizer.groups, "the recipe has no such groups"),
+    Absent("optimizer.no_decay", _no_decay, "the recipe has no decay"),
+    Absent(
+        "loss_scaling.max_scale",
+        lambda r: getattr(r.loss_scaling, "max_scale", None) is None,
+        "the recipe has no highest scale",
+    ),
+    Absent(
+        "schedule.power", lambda r: r.schedule.name != "polynomial", "only polynomials have one"
+    ),
+    Absent(
+        "loss_scaling.hysteresis_mode",
+        lambda r: getattr(r.loss_scaling, "hysteresis", 1) == 1,
+        "one overflow is enough for a back-off, however they are counted",
+    ),
+    Absent(
+        "optimizer.eps_placement",
+        lambda r: not getattr(r.optimizer, "bias_correction", True),
+        "without bias correction both places are one",
+    ),
+    Absent("optimizer.always_adapt", _all_decay, "all weights have decay, and are adapted anyway"),
+    Absent("precision.ops.", _exact, "everything is float32"),
+    Absent("precision.param_dtype", _exact, "everything is float32"),
+    Absent("accumulation.dtype", _exact, "everything is float32"),
+    Absent("accumulation.dtype", _one_micro_batch, "a window is one micro-batch"),
+    Absent("accumulation.normalize_by", _one_micro_batch, "a window is one micro-batch"),
+    Absent(
+        "accumulation.normalize_by",
+        lambda r: r.accumulation.tail in ("drop", "carry"),
+        "all windows are full, and both means the same",
+    ),
+    Absent("optimizer.rate_in_momentum", _constant_rate, "the rate does not change"),
+    Absent("schedule.tick", _constant_rate, "the rate does not change"),
+    Absent("schedule.decay_from", lambda r: not r.schedule.warmup_steps, "there is no warm-up"),
+    Absent("schedule.tick", lambda r: not r.scaling_on, "nothing is skipped without loss scaling"),
+    Absent("precision.tf32", lambda r: not r.precision.tf32, "the recipe does not allow it"),
+    Absent(
+        "activation_checkpointing",
+        lambda r: not r.activation_checkpointing,
+        "the recipe has none",
+    ),
+    Absent("distributed.", lambda r: r.processes == 1, "the recipe has one process"),
+)
+
+EXPLANATIONS = {
+    "optimizer.no_decay": "there is no decay, or none that shows",
+    "clipping.max_norm": "no gradient was longer than it, or all were",
+    "clipping.max_value": "no gradient was larger than it",
+    "clipping.eps": "it is far below the norms",
+    "schedule.tick": "no window was skipped",
+    "schedule.end_lr": "the run ends before the rate is that low",
+    "schedule.decay_from": "there is no warm-up, or the run ends with it",
+    "loss_scaling.growth_factor": "the scale did not grow",
+    "loss_scaling.growth_interval": "no row of clean windows was that long",
+    "loss_scaling.backoff_factor": "the scale did not back off",
+    "loss_scaling.hysteresis": "no window overflowed",
+    "loss_scaling.hysteresis_mode": "no overflows came so that the two differ",
+    "loss_scaling.min_scale": "the scale did not fall that low",
+    "loss_scaling.max_scale": "the scale did not grow that high",
+    "accumulation.normalize_by": "all micro-batches of a window had as many rows",
+    "accumulation.tail": "no window was short",
+    "precision.ops.embeddings": "a lookup may stay in float32 under compute",
+}
+"""Likely reasons, for the field's owner to look at."""
+
+
+def absent(recipe: Recipe, path: str) -> str:
+    """Return why a field says nothing in this recipe; empty if it says something."""
+    return next((a.wording for a in ABSENT if _covers(a.path, path) and a.holds(recipe)), "")
+
+
+def rule_for(path: str) -> Rule | None:
+    """Return the rule that decides about a field; None if variations do."""
+    return next((rule for rule in RULES if _covers(rule.path, path)), None)
+
+
+def _covers(pattern: str, path: str) -> bool:
+    return pattern == path or (pattern.endswith(".") and path.startswith(pattern))

@@ -1,0 +1,1 @@
+"""What all runs are given: weights and batches."""

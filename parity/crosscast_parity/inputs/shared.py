@@ -1,0 +1,85 @@
+"""What all runs share: the batches and the weights, drawn once, outside every framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosscast.data.npz import Dataset
+from crosscast.data.synthetic import Split, nli_synthetic
+from crosscast.recipe.document import BertModel, NpzData, Recipe, SyntheticData
+from crosscast_parity.inputs.weights import bert_weights, perturb, save
+from crosscast_parity.recipes.derived import bert_of
+
+FEW_ROWS = 8
+SPLITS: tuple[Split, Split] = ("train", "eval")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Files that the runs read: rows, weights as BERT starts, weights under stress (see
+    `bert_weights`), and one perturbed set of the first for every twin.
+
+    `few`: some rows of `eval`, for runs whose result nobody asks for.
+    """
+
+    train: Path
+    eval: Path
+    few: Path
+    weights: Path
+    stress: Path
+    twins: tuple[Path, ...]
+
+
+def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
+    """Write batches and weights for a recipe below `folder`.
+
+    Synthetic rows are drawn from the recipe's seed; npz rows are used where they are, relative to
+    the working directory.
+    """
+    model = bert_of(recipe)
+    folder.mkdir(parents=True, exist_ok=True)
+    train, evaluation = _data(recipe, model, folder)
+    weights = bert_weights(model, recipe.seed, model.init_std)
+    stress = bert_weights(model, recipe.seed, model.init_std, "stress")
+    paths = (
+        folder / "weights.safetensors",
+        folder / "stress.safetensors",
+        *(folder / f"twin-{n}.safetensors" for n in range(1, twins + 1)),
+    )
+    save(paths[0], weights)
+    save(paths[1], stress)
+    for number, path in enumerate(paths[2:]):
+        save(path, perturb(weights, seed=recipe.seed + 1 + number))
+    few = folder / "few.npz"
+    rows = Dataset.load(evaluation).arrays()
+    Dataset(**{name: array[:FEW_ROWS] for name, array in rows.items()}).save(few, force=True)
+    return Inputs(
+        train=train,
+        eval=evaluation,
+        few=few,
+        weights=paths[0],
+        stress=paths[1],
+        twins=paths[2:],
+    )
+
+
+def _data(recipe: Recipe, model: BertModel, folder: Path) -> tuple[Path, Path]:
+    if isinstance(recipe.data, NpzData):
+        paths = (Path(recipe.data.train).absolute(), Path(recipe.data.eval).absolute())
+        for path in paths:
+            Dataset.load(path)  # a bad file is one message here, not a failure in every run
+        return paths
+    return _synthetic(recipe, recipe.data, model, folder)
+
+
+def _synthetic(
+    recipe: Recipe, data: SyntheticData, model: BertModel, folder: Path
+) -> tuple[Path, Path]:
+    rows = {"train": data.train_rows, "eval": data.eval_rows}
+    for split in SPLITS:
+        dataset = nli_synthetic(
+            rows[split], data.sequence_length, model.vocab_size, recipe.seed, split=split
+        )
+        dataset.save(folder / f"{split}.npz", force=True)
+    return folder / "train.npz", folder / "eval.npz"

@@ -1,0 +1,1 @@
+"""Records of a comparison, judgements that are kept, and the verdict."""

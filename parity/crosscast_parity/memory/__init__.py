@@ -1,0 +1,1 @@
+"""Memory that runs take, measured and drawn."""

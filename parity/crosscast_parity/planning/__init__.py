@@ -1,0 +1,1 @@
+"""What a comparison asks for: contestants, options, stages, runs."""

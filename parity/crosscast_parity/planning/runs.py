@@ -1,0 +1,205 @@
+"""Which runs a comparison needs: stages, and for every contestant the runs of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.inputs.shared import Inputs
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_half
+
+Part = Literal["gate", "start", "faults", "trajectory"]
+"""What can be left out of a stage: `start` is the recorded runs of a few windows."""
+
+RECORDED = 4
+"""Windows that are recorded of a small model."""
+RECORDED_LARGE = 2
+RECORDED_FAULTY = 8
+"""Windows that are recorded at most of a small model with injected overflows."""
+AFTER_FAULTS = 6
+LARGE = 2_000_000
+"""Weights from which fewer windows are recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A comparison at one size, seed and precision of the recipe.
+
+    `derive`: makes the stage's recipe from a contestant's. `windows`: of the plain runs.
+    `variants`: whether other recipes may be compiled from it, as float32 is. `seed`: set in stages
+    that are the pairs of L3. `stress`: whether the recipe is one that makes every feature active.
+    """
+
+    name: str
+    parts: frozenset[Part]
+    windows: int
+    derive: Callable[[Recipe], Recipe]
+    recorded: int = RECORDED
+    twins: int = 3
+    variants: bool = True
+    seed: int | None = None
+    stress: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """One training of one contestant.
+
+    `variant`: which of its scripts. `weights`: path of the initial weights. `record`: how many
+    windows are observed. `repeat`: tells apart runs that are made twice on purpose.
+    """
+
+    contestant: str
+    stage: str
+    name: str
+    variant: str
+    recipe: Recipe
+    inputs: Inputs
+    weights: Path
+    windows: int
+    faults: tuple[Fault, ...] = ()
+    record: int = 0
+    manifest: bool = False
+    repeat: int = 0
+
+    @property
+    def id(self) -> tuple[str, str, str]:
+        """What names it in the whole comparison."""
+        return (self.contestant, self.stage, self.name)
+
+
+VARIANTS: Mapping[str, Callable[[Recipe], Recipe]] = {
+    "main": lambda recipe: recipe,
+    "float32": in_float32,
+    "stress": at_stress_scale,
+}
+"""What a contestant's scripts are compiled from: the recipe of the stage, and two made from it."""
+
+
+def recipe_variants(recipe: Recipe, stage: Stage) -> dict[str, Recipe]:
+    """Return the recipes that a contestant's scripts are compiled from, by name of the variant."""
+    names = ["main"]
+    if stage.variants and is_half(recipe):
+        names += ["float32", *(["stress"] if "start" in stage.parts else [])]
+    return {name: VARIANTS[name](recipe) for name in names}
+
+
+def plain_runs(
+    contestant: Contestant,
+    recipe: Recipe,
+    stage: Stage,
+    inputs: Inputs,
+    faults: tuple[Fault, ...],
+) -> list[RunSpec]:
+    """Return the runs that every contestant of a stage makes; the long ones last."""
+    return list(_runs(contestant, recipe, stage, inputs, faults))
+
+
+def _runs(
+    contestant: Contestant,
+    recipe: Recipe,
+    stage: Stage,
+    inputs: Inputs,
+    faults: tuple[Fault, ...],
+) -> Iterator[RunSpec]:
+    variants = recipe_variants(recipe, stage)
+    half = is_half(recipe)
+
+    def run(name: str, variant: str, weights: Path, windows: int, **more: object) -> RunSpec:
+        return RunSpec(
+            contestant=contestant.name,
+            stage=stage.name,
+            name=name,
+            variant=variant,
+            recipe=variants[variant],
+            inputs=inputs,
+            weights=weights,
+            windows=windows,
+            **more,  # type: ignore[arg-type]
+        )
+
+    exact = "float32" if "float32" in variants else "main"
+    recorded = {"record": stage.recorded, "manifest": True}
+    stressed = "stress" if "stress" in variants else "main"
+    half_runs = half and not contestant.own
+    if "start" in stage.parts:
+        prefix = "float32" if exact == "float32" or not half else "half"
+        yield run(f"{prefix}-bert", exact, inputs.weights, stage.recorded, **recorded)
+        yield run(f"{prefix}-stress", exact, inputs.stress, stage.recorded, **recorded)
+        if half_runs and prefix == "float32":
+            yield run("half-stress", stressed, inputs.stress, stage.recorded, **recorded)
+        if "gate" in stage.parts:
+            yield run("gate", stressed, inputs.stress, stage.recorded, repeat=1)
+    if "faults" in stage.parts and faults:
+        length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
+        record = _past_a_skip(faults) if stage.recorded >= RECORDED else 0
+        yield run("faults", "main", inputs.weights, length, faults=faults, record=record)
+    if "trajectory" in stage.parts:
+        yield run("main", "main", inputs.weights, stage.windows)
+
+
+def _past_a_skip(faults: tuple[Fault, ...]) -> int:
+    """Return how many windows to record so that the last one is an update after a skipped window.
+
+    What a skip must not move (the count of the bias correction, moments) shows in such an update,
+    and in nothing before it; in the later the better, as the first one may have a rate of 0. 0 if
+    that would be too many.
+    """
+    faulty = {fault.window for fault in faults}
+    after = [window + 1 for window in faulty if window + 1 not in faulty]
+    return max((window + 1 for window in after if window < RECORDED_FAULTY), default=0)
+
+
+def repeated_by_gate(recipe: Recipe) -> str:
+    """Return the name of the run that `gate` repeats."""
+    return "half-stress" if is_half(recipe) else "float32-stress"
+
+
+def twin_runs(
+    contestant: Contestant, recipe: Recipe, stage: Stage, inputs: Inputs
+) -> list[RunSpec]:
+    """Return the perturbed runs of the reference, and its own float32 run if it is half."""
+    if "trajectory" not in stage.parts:
+        return []
+    variants = recipe_variants(recipe, stage)
+    chosen = [(f"twin-{n}", "main", path) for n, path in enumerate(inputs.twins, start=1)]
+    if "float32" in variants:
+        chosen.append(("twin-float32", "float32", inputs.weights))
+    return [
+        RunSpec(
+            contestant=contestant.name,
+            stage=stage.name,
+            name=name,
+            variant=variant,
+            recipe=variants[variant],
+            inputs=inputs,
+            weights=weights,
+            windows=stage.windows,
+        )
+        for name, variant, weights in chosen
+    ]
+
+
+def cost(spec: RunSpec, weights: int) -> float:
+    """Return a rough measure of the work in a run, for the order of runs and for the ETA."""
+    micro_batches = spec.windows * spec.recipe.accumulation.steps
+    rows = micro_batches * spec.recipe.batch.micro_batch_size
+    return 0.5 + micro_batches * 0.004 + rows * spec.recipe.data.sequence_length * weights * 1e-10
+
+
+def in_sessions(
+    specs: Sequence[RunSpec], costs: Sequence[float], parts: int
+) -> list[list[RunSpec]]:
+    """Deal runs of one contestant to a number of processes so that none has much more work."""
+    bins: list[tuple[float, list[RunSpec]]] = [(0.0, []) for _ in range(max(1, parts))]
+    for spec, size in sorted(zip(specs, costs, strict=True), key=lambda p: -p[1]):
+        lightest = min(range(len(bins)), key=lambda i: bins[i][0])
+        total, runs = bins[lightest]
+        bins[lightest] = (total + size, [*runs, spec])
+    order = {spec.id: place for place, spec in enumerate(specs)}
+    return [sorted(runs, key=lambda s: order[s.id]) for _, runs in bins if runs]

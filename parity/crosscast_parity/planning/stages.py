@@ -1,0 +1,178 @@
+"""What a check consists of: the stages of `--check quick`, `model`, `full` and `nightly`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Literal
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.planning.runs import LARGE, RECORDED, RECORDED_LARGE, Part, Stage
+from crosscast_parity.recipes.derived import (
+    comparable,
+    is_small,
+    shortened,
+    tiny,
+    weights_of,
+    with_dtype,
+    with_seed,
+)
+from crosscast_parity.recipes.stress import stress_recipe
+
+Depth = Literal["quick", "model", "full", "nightly"]
+DEPTHS: tuple[Depth, ...] = ("quick", "model", "full", "nightly")
+
+ALL: frozenset[Part] = frozenset({"gate", "start", "faults", "trajectory"})
+START: frozenset[Part] = frozenset({"start"})
+TRAJECTORY: frozenset[Part] = frozenset({"trajectory"})
+DTYPES = ("float32", "float16", "bfloat16")
+FULL_WINDOWS, NIGHTLY_WINDOWS, SEED_WINDOWS = 64, 200, 200
+"""Windows of trajectories unless asked for others; the last is for paired results."""
+PROOF_WINDOWS = 64
+FULL_SEEDS, NIGHTLY_SEEDS = 5, 10
+SEEDS = 2**31
+"""Seeds lie below it; those of a check follow the recipe's."""
+SMALL_SEEDS = 3
+"""Seeds of the small model that a full check goes through in every type."""
+
+
+def make_stages(
+    recipe: Recipe, depth: Depth, *, windows: int | None, twins: int, stress: bool = False
+) -> list[Stage]:
+    """Return the stages of a check.
+
+    Args:
+        recipe: of the comparison.
+        depth: `quick`: a tiny model through all levels but L3, and the start of the recipe's own
+            model. `model`: the recipe's own model only. `full`: the tiny model with several seeds
+            and in every type, the recipe's own up to L2, and paired seeds (L3). `nightly`: the same
+            with more windows and seeds.
+        windows: of trajectories, None for the usual number.
+        twins: perturbed runs of the reference.
+        stress: whether the small model gets a recipe in which every feature is active.
+    """
+    if depth == "model":
+        return [_model(recipe, ALL, windows or FULL_WINDOWS, twins)]
+    if depth == "quick":
+        return list(_quick(recipe, windows or FULL_WINDOWS, twins, stress))
+    return list(_full(recipe, depth, windows, twins, stress))
+
+
+def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
+    """Return the stage of a comparison with a script of one's own, which cannot be recompiled."""
+    return Stage(
+        name="model",
+        parts=ALL,
+        windows=windows or FULL_WINDOWS,
+        derive=_own,
+        recorded=_recorded(recipe),
+        twins=twins,
+        variants=False,
+    )
+
+
+def proof_stages(recipe: Recipe) -> list[Stage]:
+    """Return the stages in which one program is held against its recipe, and against no other.
+
+    First a recipe in which every feature is active, which shows most; then the recipe's own values.
+    """
+    parts: frozenset[Part] = frozenset({"start", "faults"})
+    active = partial(_small, windows=PROOF_WINDOWS, stress=True)
+    plain = partial(_small, windows=PROOF_WINDOWS, stress=False)
+    return [
+        Stage(
+            name="active",
+            parts=parts | TRAJECTORY,
+            windows=PROOF_WINDOWS,
+            derive=active,
+            twins=0,
+            stress=True,
+        ),
+        Stage(name="own-values", parts=parts, windows=PROOF_WINDOWS, derive=plain, twins=0),
+    ]
+
+
+def _own(recipe: Recipe) -> Recipe:
+    return comparable(recipe)[0]
+
+
+def _small(recipe: Recipe, windows: int, stress: bool) -> Recipe:
+    found = _own(recipe)
+    if stress:
+        return stress_recipe(found)[0]
+    return shortened(found if is_small(found) else tiny(found), windows)
+
+
+def _recorded(recipe: Recipe) -> int:
+    return RECORDED_LARGE if weights_of(recipe) >= LARGE else RECORDED
+
+
+def _model(recipe: Recipe, parts: frozenset[Part], windows: int, twins: int) -> Stage:
+    return Stage(
+        name="model",
+        parts=parts,
+        windows=windows,
+        derive=_own,
+        recorded=_recorded(recipe),
+        twins=twins,
+    )
+
+
+def _quick(recipe: Recipe, windows: int, twins: int, stress: bool) -> Iterator[Stage]:
+    derive = partial(_small, windows=windows, stress=stress)
+    yield Stage(name="tiny", parts=ALL, windows=windows, derive=derive, twins=twins, stress=stress)
+    if not is_small(recipe):
+        yield _model(recipe, START, windows, 0)
+
+
+def _full(
+    recipe: Recipe, depth: Depth, windows: int | None, twins: int, stress: bool
+) -> Iterator[Stage]:
+    nightly = depth == "nightly"
+    for number in range(SMALL_SEEDS):
+        for dtype in (recipe.precision.compute_dtype, *_others(recipe)):
+            yield _tiny(recipe, number, dtype, twins, stress)
+    if not is_small(recipe):
+        length = windows or (NIGHTLY_WINDOWS if nightly else FULL_WINDOWS)
+        yield _model(recipe, ALL, length, twins)
+    for number in range(NIGHTLY_SEEDS if nightly else FULL_SEEDS):
+        seed = (recipe.seed + number) % SEEDS
+        yield Stage(
+            name=f"seed-{seed}",
+            parts=TRAJECTORY,
+            windows=SEED_WINDOWS,
+            derive=partial(_seeded, seed=seed, windows=SEED_WINDOWS, stress=False),
+            twins=0,
+            seed=seed,
+        )
+
+
+def _others(recipe: Recipe) -> list[str]:
+    return [dtype for dtype in DTYPES if dtype != recipe.precision.compute_dtype]
+
+
+def _tiny(recipe: Recipe, number: int, dtype: str, twins: int, stress: bool) -> Stage:
+    own = dtype == recipe.precision.compute_dtype
+    name = "tiny" + (f"-{number + 1}" if number else "") + ("" if own else f"-{dtype}")
+    return Stage(
+        name=name,
+        parts=ALL,
+        windows=FULL_WINDOWS,
+        derive=partial(
+            _variation,
+            seed=(recipe.seed + number) % SEEDS,
+            dtype=None if own else dtype,
+            stress=stress,
+        ),
+        twins=twins,
+        stress=stress,
+    )
+
+
+def _variation(recipe: Recipe, seed: int, dtype: str | None, stress: bool) -> Recipe:
+    found = _seeded(recipe, seed, FULL_WINDOWS, stress)
+    return with_dtype(found, dtype) if dtype else found
+
+
+def _seeded(recipe: Recipe, seed: int, windows: int, stress: bool) -> Recipe:
+    return with_seed(_small(recipe, windows, stress), seed)

@@ -1,0 +1,1 @@
+"""Processes that run scripts, and the store of their results."""

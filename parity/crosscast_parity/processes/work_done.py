@@ -1,0 +1,44 @@
+"""How far a comparison is: the work that is done, for whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from crosscast_parity.processes.process import Outcome
+from crosscast_parity.processes.sessions import EventKind, SessionRun
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a comparison is. `done` and `total` are in a unit of work, not in runs."""
+
+    kind: EventKind
+    title: str
+    outcome: Outcome | None
+    done: float
+    total: float
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def ignore(progress: Progress) -> None:
+    """Say nothing when a run begins or ends."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds up the work that is done, for the progress."""
+
+    on_progress: OnProgress
+    total: float = 0.0
+    done: float = 0.0
+    seen: set[str] = field(default_factory=set)
+
+    def __call__(self, kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
+        """Count a run that has come to its end, once, and pass on what happened."""
+        if kind == "ended" and run.key not in self.seen:
+            self.seen.add(run.key)
+            self.done += run.cost
+        self.on_progress(Progress(kind, run.title, outcome, self.done, self.total))

@@ -1,0 +1,1 @@
+"""Recipes made from a recipe: shorter, smaller, changed, under stress."""

@@ -1,0 +1,162 @@
+"""Kinds of changes of one value of a recipe, and what a recipe becomes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from crosscast.recipe import rules
+from crosscast.recipe.document import Recipe
+
+Data = dict[str, Any]
+
+
+class Change(Protocol):
+    """What else a value could be."""
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield other values; some may not be allowed in the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class To:
+    """These values."""
+
+    others: tuple[Any, ...]
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield the values."""
+        yield from self.others
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The value times these factors; whole numbers stay whole."""
+
+    factors: tuple[float, ...]
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield the products, without binary dust such as 1.0000000000000002e-06."""
+        if not isinstance(current, int | float) or isinstance(current, bool):
+            return
+        for factor in self.factors:
+            product = float(f"{current * factor:.12g}")
+            yield round(product) if isinstance(current, int) else product
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """The value and these terms."""
+
+    terms: tuple[int, ...]
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield the sums."""
+        if isinstance(current, int | float) and not isinstance(current, bool):
+            yield from (current + term for term in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """The other of yes and no."""
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield it."""
+        if isinstance(current, bool):
+            yield not current
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """No roles, one less, one more."""
+
+    known: tuple[str, ...] = ("bias", "layer_norm", "embedding")
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield tuples of roles."""
+        yield ()
+        for role in self.known:
+            if role in current:
+                yield tuple(one for one in current if one != role)
+            else:
+                yield (*current, role)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """No parameter groups, one less, or one with another rate or decay."""
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield tuples of groups."""
+        if not current:
+            return
+        yield ()
+        if len(current) > 1:
+            yield tuple(reversed(current))
+        for number, group in enumerate(current):
+            before, after = current[:number], current[number + 1 :]
+            yield (*before, *after)
+            for change in self._of(group):
+                yield (*before, {**group, **change}, *after)
+
+    def _of(self, group: Mapping[str, Any]) -> Iterator[Data]:
+        factor, decay = group["rate_factor"], group["weight_decay"]
+        yield {"rate_factor": 1.0 if factor != 1.0 else 2.0}
+        yield {"weight_decay": None if decay is not None else 0.0}
+        if decay:
+            yield {"weight_decay": 0.0}
+
+
+def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> Data:
+    """Return a copy of the plain data of a recipe with other values at dotted paths.
+
+    A path may end in the number of an item of a tuple, as in `optimizer.betas.1`.
+    """
+    result = dict(data)
+    for path, value in changes.items():
+        *sections, last = path.split(".")
+        if last.isdigit():
+            *sections, holder = sections
+            items = list(value_at(result, ".".join([*sections, holder])))
+            items[int(last)] = value
+            last, value = holder, tuple(items)
+        place = result
+        for section in sections:
+            place[section] = dict(place[section])  # the given data stays as it is
+            place = place[section]
+        place[last] = value
+    return result
+
+
+def value_at(data: Mapping[str, Any], path: str) -> Any:
+    """Return what stands at a dotted path.
+
+    Raises:
+        KeyError: There is no such field in this recipe.
+    """
+    place: Any = data
+    for part in path.split("."):
+        if isinstance(place, tuple | list):
+            if int(part) >= len(place):
+                raise KeyError(path)
+            place = place[int(part)]
+        elif isinstance(place, Mapping):
+            place = place[part]
+        else:
+            raise KeyError(path)
+    return place
+
+
+def built(data: Mapping[str, Any]) -> tuple[Recipe, bool] | None:
+    """Return the recipe that the data is, and whether its fields fit together.
+
+    None if a value is not allowed in its field.
+    """
+    try:
+        recipe = Recipe.model_validate(data)
+    except ValidationError:
+        return None
+    return recipe, not rules.check(recipe)

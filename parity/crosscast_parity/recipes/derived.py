@@ -1,0 +1,189 @@
+"""Recipes derived from a recipe for one purpose of a comparison: smaller, in float32, shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Launch, Recipe, SyntheticData
+from crosscast_parity.recipes.changes import changed as with_values
+
+TINY_MODEL = {
+    "preset": None,
+    "layers": 2,
+    "hidden_size": 64,
+    "attention_heads": 2,
+    "intermediate_size": 256,
+    "vocab_size": 512,
+    "max_positions": 32,
+    "labels": 3,
+    "type_vocab_size": 2,
+}
+TINY_TOKENS = 24
+TINY_MICRO_BATCH = 4
+TINY_STEPS = 4
+TINY_EVAL_ROWS = 512
+SMALL_ENOUGH = 300_000
+"""A model of so few weights is not made smaller."""
+STRESS_SCALE = 64.0
+"""Loss scale of runs from stress weights, whose gradients are large: nothing overflows."""
+
+CALM_SCALE = 4096.0
+"""Loss scale at which a small model does not overflow by itself."""
+
+
+def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
+    """Return a recipe with other values in some fields, given by dotted paths.
+
+    Raises:
+        pydantic.ValidationError: a value is not allowed in its field.
+    """
+    return Recipe.model_validate(with_values(recipe.model_dump(), changes))
+
+
+def bert_of(recipe: Recipe) -> BertModel:
+    """Return the model section of a recipe whose runs can be compared.
+
+    Raises:
+        DiagnosticError: CC704 for a custom model, of which no weights are known.
+    """
+    if isinstance(recipe.model, BertModel):
+        return recipe.model
+    raise DiagnosticError(
+        Diagnostic(
+            code="CC704",
+            path="model.kind",
+            message="the harness cannot give a custom model the same weights in every framework",
+            hint="compare the recipe with model.kind: bert",
+        )
+    )
+
+
+def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    """Return the recipe as one process can compare it, and in words what that leaves out.
+
+    Dropout draws other masks in every framework, so it is off.
+    """
+    model = bert_of(recipe)
+    changes: dict[str, Any] = {}
+    left_out = []
+    if recipe.launch != Launch():  # nothing of the training: the harness starts its own processes
+        changes["launch"] = Launch().model_dump()
+    if model.dropout:
+        changes["model.dropout"] = 0.0
+        left_out.append(f"model.dropout: {model.dropout:g} was set to 0 (masks differ)")
+    if recipe.processes > 1:
+        changes["distributed.strategy"] = "none"
+        changes["distributed.nodes"] = changes["distributed.processes_per_node"] = 1
+        changes["batch.global_batch_size"] = recipe.batch.global_batch_size // recipe.processes
+        left_out.append(f"distributed: one process was run instead of {recipe.processes}")
+    return (changed(recipe, changes) if changes else recipe), tuple(left_out)
+
+
+def is_small(recipe: Recipe) -> bool:
+    """Whether the model need not be made smaller for a quick check."""
+    return weights_of(recipe) <= SMALL_ENOUGH
+
+
+def weights_of(recipe: Recipe) -> int:
+    """Return the number of weights of the recipe's model."""
+    total = 0
+    for shape in bert_shapes(bert_of(recipe)).values():
+        size = 1
+        for length in shape:
+            size *= length
+        total += size
+    return total
+
+
+def tiny(recipe: Recipe) -> Recipe:
+    """Return the recipe for a model of 0.14 million weights on synthetic rows.
+
+    The rows of an epoch leave a short last window, and the last micro-batch of that is short too.
+    """
+    micro = min(recipe.batch.micro_batch_size, TINY_MICRO_BATCH)
+    steps = min(recipe.accumulation.steps, TINY_STEPS)
+    window = micro * steps
+    short = window // 2 + (1 if micro > 1 else 0)
+    data = SyntheticData(
+        source="synthetic",
+        sequence_length=TINY_TOKENS,
+        train_rows=31 * window + short % window,
+        eval_rows=TINY_EVAL_ROWS,
+        shuffle=recipe.data.shuffle,
+    )
+    changes: dict[str, Any] = {f"model.{name}": value for name, value in TINY_MODEL.items()}
+    changes |= {
+        "data": data.model_dump(),
+        "batch.micro_batch_size": micro,
+        "batch.global_batch_size": window,
+        "accumulation.steps": steps,
+    }
+    return changed(recipe, changes)
+
+
+def shortened(recipe: Recipe, windows: int) -> Recipe:
+    """Return the recipe with its schedule squeezed into so many windows, if it is longer."""
+    total = recipe.schedule.total_steps
+    if total <= windows:
+        return recipe
+    changes: dict[str, Any] = {"schedule.total_steps": windows}
+    if recipe.schedule.warmup_steps:
+        changes["schedule.warmup_steps"] = max(
+            1, round(recipe.schedule.warmup_steps * windows / total)
+        )
+    return changed(recipe, changes)
+
+
+def in_float32(recipe: Recipe) -> Recipe:
+    """Return the recipe without half precision and loss scaling."""
+    precision = {"mode": "none", "compute_dtype": "float32"}
+    return changed(
+        recipe,
+        {
+            "precision": precision,
+            "loss_scaling": {"mode": "none"},
+            "accumulation.dtype": "float32",
+        },
+    )
+
+
+def at_stress_scale(recipe: Recipe) -> Recipe:
+    """Return the recipe with so small a loss scale that stress weights do not overflow."""
+    scaling = recipe.loss_scaling
+    if scaling.mode == "dynamic":
+        bounds: dict[str, Any] = {"init_scale": STRESS_SCALE}
+        if scaling.min_scale > STRESS_SCALE:
+            bounds["min_scale"] = STRESS_SCALE
+        if scaling.max_scale is not None and scaling.max_scale < STRESS_SCALE:
+            bounds["max_scale"] = STRESS_SCALE
+        return changed(recipe, {f"loss_scaling.{k}": v for k, v in bounds.items()})
+    if scaling.mode == "static":
+        return changed(recipe, {"loss_scaling.scale": STRESS_SCALE})
+    return recipe
+
+
+def with_dtype(recipe: Recipe, dtype: str) -> Recipe:
+    """Return the recipe in another compute dtype; float16 gets a loss scale if it had none."""
+    if dtype == "float32":
+        return in_float32(recipe)
+    changes: dict[str, Any] = {"precision.compute_dtype": dtype}
+    if not is_half(recipe):
+        changes["precision.mode"] = "mixed"
+    if dtype == "bfloat16":
+        changes["loss_scaling"] = {"mode": "none"}
+    elif not recipe.scaling_on:
+        changes["loss_scaling"] = {"mode": "dynamic", "init_scale": CALM_SCALE}
+    return changed(recipe, changes)
+
+
+def with_seed(recipe: Recipe, seed: int) -> Recipe:
+    """Return the recipe with another seed: other weights, another order of the rows."""
+    return changed(recipe, {"seed": seed})
+
+
+def is_half(recipe: Recipe) -> bool:
+    """Whether anything is computed in half precision."""
+    return recipe.precision.compute_dtype != "float32"

@@ -1,0 +1,1 @@
+"""What runs leave behind, read as data that nobody has to trust."""

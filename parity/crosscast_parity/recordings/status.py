@@ -1,0 +1,127 @@
+"""The status.json of an emitted script, read as untrusted data."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+
+StatusKind = Literal["finished", "stopped", "cannot_run", "failed"]
+
+STATUSES: dict[str, StatusKind] = {kind: kind for kind in get_args(StatusKind)}
+MAX_BYTES = 65536
+MAX_TEXT = 2000
+MAX_VERSIONS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Result on the evaluation rows; None where the value was not finite."""
+
+    loss: float | None
+    accuracy: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What a script says about its own end."""
+
+    status: StatusKind
+    message: str = ""
+    windows: int | None = None
+    updates: int | None = None
+    eval: Evaluation | None = None
+    device: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+def read_status(path: Path) -> Status:
+    """Read a status file.
+
+    Raises:
+        DiagnosticError: CC702 if the file is missing, too large or not of the contract's form.
+    """
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _bad(path, f"cannot be read ({error.strerror})") from None
+    if len(raw) > MAX_BYTES:
+        raise _bad(path, f"is larger than {MAX_BYTES} bytes")
+    try:
+        document = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise _bad(path, "is not JSON") from None
+    if not isinstance(document, dict):
+        raise _bad(path, "is not a JSON object")
+    return _status(path, document)
+
+
+def _status(path: Path, document: dict[str, Any]) -> Status:
+    kind = STATUSES.get(str(document.get("status")))
+    if kind is None:
+        raise _bad(path, "has no known `status`")
+    versions = document.get("versions") or {}
+    if not isinstance(versions, dict) or len(versions) > MAX_VERSIONS:
+        raise _bad(path, "has `versions` that are not a short object")
+    return Status(
+        status=kind,
+        message=_text(path, document, "message"),
+        windows=_count(path, document, "windows"),
+        updates=_count(path, document, "updates"),
+        eval=_evaluation(path, document.get("eval")),
+        device=_text(path, document, "device"),
+        versions={str(k)[:MAX_TEXT]: str(v)[:MAX_TEXT] for k, v in sorted(versions.items())},
+    )
+
+
+def _text(path: Path, document: dict[str, Any], name: str) -> str:
+    value = document.get(name) or ""
+    if not isinstance(value, str):
+        raise _bad(path, f"has a `{name}` that is not text")
+    return value[:MAX_TEXT]
+
+
+def _count(path: Path, document: dict[str, Any], name: str) -> int | None:
+    value = document.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _bad(path, f"has a `{name}` that is not a count")
+    return value
+
+
+def _evaluation(path: Path, value: object) -> Evaluation | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise _bad(path, "has an `eval` that is not an object")
+    return Evaluation(
+        loss=_finite(path, value.get("loss")), accuracy=_finite(path, value.get("accuracy"))
+    )
+
+
+def _finite(path: Path, value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _bad(path, "has an `eval` value that is not a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _bad(path: Path, problem: str) -> DiagnosticError:
+    return DiagnosticError(
+        Diagnostic(
+            code="CC702",
+            message=f"{path.name} {problem}",
+            hint="The run's log shows how far the script came.",
+        )
+    )

@@ -1,0 +1,88 @@
+"""The manifest of types: in which types the operations of a run computed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+
+FORMAT = 1
+MAX_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Calls of one operation with the same types.
+
+    `inputs`: those of its float inputs as the script passed them, each once. `output`: that of its
+    result, which is the type it computed in.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """Operations of a forward pass by class of `precision.ops`.
+
+    `autocast`: the half type of the autocast, or of the policy of Keras, around it.
+    """
+
+    autocast: str | None
+    operations: Mapping[str, tuple[Operation, ...]]
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        DiagnosticError: CC723 if it breaks its contract.
+    """
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+        document = json.loads(raw.decode("utf-8")) if len(raw) <= MAX_BYTES else None
+    except OSError as error:
+        _refuse(path, f"cannot be read: {error.strerror}")
+    except (ValueError, RecursionError):
+        _refuse(path, "is not JSON")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        _refuse(path, f"is not a manifest in format {FORMAT}")
+    autocast, classes = document.get("autocast"), document.get("operations")
+    if autocast is not None and not isinstance(autocast, str):
+        _refuse(path, "`autocast` is not the name of a type")
+    if not isinstance(classes, dict):
+        _refuse(path, "`operations` is not an object")
+    operations = {name: tuple(_operations(path, found)) for name, found in classes.items()}
+    return Manifest(autocast=autocast, operations=operations)
+
+
+def _operations(path: Path, found: Any) -> list[Operation]:
+    if not isinstance(found, dict) or not all(isinstance(one, list) for one in found.values()):
+        _refuse(path, "a class of operations does not map names to lists")
+    return [_operation(path, name, entry) for name, entries in found.items() for entry in entries]
+
+
+def _operation(path: Path, name: str, entry: Any) -> Operation:
+    if not isinstance(entry, dict):
+        _refuse(path, f"an entry of {name!r} is not an object")
+    inputs, output, count = entry.get("in"), entry.get("out"), entry.get("count")
+    if (
+        not isinstance(inputs, list)
+        or not all(isinstance(one, str) for one in inputs)
+        or not isinstance(output, str)
+        or not isinstance(count, int)
+    ):
+        _refuse(path, f"an entry of {name!r} lacks `in`, `out` or `count`")
+    return Operation(name=name, inputs=tuple(inputs), output=output, count=count)
+
+
+def _refuse(path: Path, problem: str) -> NoReturn:
+    raise DiagnosticError(Diagnostic(code="CC723", message=f"{path.name}: {problem}"))

@@ -1,0 +1,1 @@
+"""The report: page, figures, terminal, JUnit XML, progress."""

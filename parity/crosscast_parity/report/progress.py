@@ -1,0 +1,77 @@
+"""What is printed while runs are made: a bar with the time left in a terminal, else lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import (
+    Progress as Bar,
+)
+
+from crosscast_parity.compare.harness import OnProgress, Progress
+
+
+@contextmanager
+def progress_on(stream: TextIO) -> Iterator[OnProgress]:
+    """Return what tells a terminal, or a log file, how far a comparison is."""
+    console = Console(file=stream)
+    if not console.is_terminal:
+        yield lambda progress: _print_line(stream, progress)
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        yield _Display(bar, bar.add_task("starting", total=None))
+
+
+class _Display:
+    def __init__(self, bar: Bar, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+        self._running: list[str] = []
+
+    def __call__(self, progress: Progress) -> None:
+        title = progress.title
+        if progress.kind == "started":
+            self._running.append(title)
+        elif title in self._running:
+            self._running.remove(title)
+        outcome = progress.outcome
+        if outcome and not outcome.complete:
+            self._bar.console.print(f"{title}: {outcome.kind}: {outcome.message}", markup=False)
+        self._bar.update(
+            self._task,
+            description=", ".join(self._running[:2]) or "starting a process",
+            completed=progress.done,
+            total=progress.total,
+        )
+
+
+def _print_line(stream: TextIO, progress: Progress) -> None:
+    outcome = progress.outcome
+    if outcome is not None:
+        share = progress.done / progress.total if progress.total else 1.0
+        words = "" if outcome.complete else f": {outcome.message}"
+        print(
+            f"{progress.title}: {outcome.kind} after {outcome.seconds:.1f} s{words}"
+            f" ({share:.0%} done)",
+            file=stream,
+            flush=True,
+        )

@@ -1,0 +1,129 @@
+"""What runs have left, read once: rows, observations, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from crosscast.data.npz import Dataset
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe, SyntheticData
+from crosscast_parity.checks.check import windows
+from crosscast_parity.inside.inject import Fault
+from crosscast_parity.judge.judgement_store import Judgements
+from crosscast_parity.judge.records import Run
+from crosscast_parity.planning.half_precision import Execution
+from crosscast_parity.planning.runs import RunSpec, Stage
+from crosscast_parity.processes.sessions import Finished
+from crosscast_parity.recordings.observations import Observation, read_observation
+from crosscast_parity.recordings.trace import Row, read_trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A run that was made: what was asked for, how it ended, and the folder of what it left."""
+
+    spec: RunSpec
+    run: Run
+    folder: Path
+
+
+@dataclass(slots=True)
+class StageResult:
+    """All runs of a stage. `recipes`: by contestant."""
+
+    stage: Stage
+    recipes: Mapping[str, Recipe]
+    faults: tuple[Fault, ...]
+    made: dict[tuple[str, str], Made] = field(default_factory=dict)
+    judgements: Judgements = field(default_factory=Judgements)
+    _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)
+    _file_rows: dict[Path, int | None] = field(default_factory=dict)
+
+    def of(self, contestant: str, name: str) -> Made | None:
+        """Return a run, if it came to an end."""
+        found = self.made.get((contestant, name))
+        return found if found and found.run.outcome.complete else None
+
+    def all_of(self, contestant: str) -> list[Made]:
+        """Return the runs of a contestant, but for the perturbed ones."""
+        return [
+            made
+            for (name, run), made in self.made.items()
+            if name == contestant and not run.startswith("twin-")
+        ]
+
+    def twins(self, contestant: str) -> dict[str, Made]:
+        """Return the perturbed runs of a contestant that came to an end, by name."""
+        return {
+            run: made
+            for (name, run), made in self.made.items()
+            if name == contestant and run.startswith("twin-") and made.run.outcome.complete
+        }
+
+    def train_rows(self, made: Made) -> int | None:
+        """Return the rows that a run trained on, counted in the file if the recipe names one.
+
+        None if that cannot be read; what depends on it is not tested then.
+        """
+        data = made.spec.recipe.data
+        if isinstance(data, SyntheticData):
+            return data.train_rows
+        path = made.spec.inputs.train
+        if path not in self._file_rows:
+            self._file_rows[path] = _rows_of(path)
+        return self._file_rows[path]
+
+    def observation(self, made: Made) -> Observation:
+        """Read what was recorded of a run.
+
+        Raises:
+            DiagnosticError: CC72x if that is malformed.
+        """
+        key = (made.spec.contestant, made.spec.name)
+        if key not in self._observations:
+            self._observations[key] = read_observation(made.folder / "observed")
+        return self._observations[key]
+
+
+def _rows_of(path: Path) -> int | None:
+    try:
+        return len(Dataset.load(path))
+    except DiagnosticError:
+        return None
+
+
+def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: bool) -> Made:
+    """Read the trace that a run has left.
+
+    One that contradicts its status is that of a failed run, as is one that says it has finished
+    and is shorter or longer than asked. A run that stopped may be shorter.
+    """
+    outcome = finished.outcome
+    rows: tuple[Row, ...] = ()
+    try:
+        rows = read_trace(finished.folder / "trace.jsonl", partial=not outcome.complete)
+        stated = outcome.status.windows if outcome.status else None
+        if outcome.complete and stated not in (None, len(rows)):
+            message = f"the trace has {len(rows)} rows, status.json says {stated} windows"
+            outcome = replace(outcome, kind="failed", message=message)
+        elif outcome.kind == "finished" and len(rows) != spec.windows:
+            message = f"the trace has {len(rows)} rows, {windows(spec.windows)} were asked for"
+            outcome = replace(outcome, kind="failed", message=message)
+    except DiagnosticError as error:
+        if outcome.complete:
+            found = error.diagnostics[0]
+            where = f"{found.span}: " if found.span else ""
+            message = f"{where}{found.code} {found.message}"
+            outcome = replace(outcome, kind="failed", message=message)
+    run = Run(
+        contestant=spec.contestant,
+        stage=spec.stage,
+        name=spec.name,
+        execution=execution,
+        outcome=outcome,
+        rows=rows,
+        cached=cached,
+    )
+    return Made(spec=spec, run=run, folder=finished.folder)

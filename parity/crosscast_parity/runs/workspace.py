@@ -1,0 +1,209 @@
+"""The folder of a comparison: inputs, scripts, and what is asked of the processes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast_parity.adapters.registry import ADAPTERS
+from crosscast_parity.inputs.shared import Inputs, write_inputs
+from crosscast_parity.judge.judgement_store import Judgements
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import Options
+from crosscast_parity.planning.runs import RunSpec, Stage, cost
+from crosscast_parity.processes.process import child_environment
+from crosscast_parity.processes.run_cache import (
+    Store,
+    content_hash,
+    file_hash,
+    folder_hash,
+    interpreter,
+    numeric_environment,
+    user_folder_hash,
+)
+from crosscast_parity.processes.sessions import SessionJob, SessionRun
+from crosscast_parity.recipes.derived import weights_of
+
+CompileTo = Callable[[Recipe, Sequence[str], Path], object]
+"""`compile_to(recipe, targets, directory)` writes directory/<target>/train.py and the rest."""
+
+
+OWN_WAYS = ("CC737",)
+LOCK = "lock"
+
+
+class Workspace:
+    """Writes what runs need, and turns them into the work of processes."""
+
+    def __init__(self, options: Options, compile_to: CompileTo) -> None:
+        self.options = options
+        self.folder = options.workdir
+        self.store = Store(options.cache or options.workdir / "runs")
+        self.judgements = Judgements(self.store.root)
+        self._compile_to = compile_to
+        self._lock: IO[bytes] | None = None
+        self._scripts: dict[tuple[str, str, str], Path] = {}
+        self.notes: dict[str, None] = {}
+        """What third-party trainers do in their own way, each once."""
+
+    def prepare(self) -> None:
+        """Take the folder, and place the files that interpreters without crosscast need.
+
+        Raises:
+            DiagnosticError: CC708 if another comparison works in the folder.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _take(self.folder)
+        self.store.root.mkdir(parents=True, exist_ok=True)
+        self.store.sweep()
+        self.judgements.sweep()
+        place_runner(self.folder)
+
+    def release(self) -> None:
+        """Leave the folder to others."""
+        if self._lock:
+            self._lock.close()
+
+    def inputs(self, stage: Stage, recipe: Recipe) -> Inputs:
+        """Write the rows and weights of a stage."""
+        return write_inputs(recipe, self.folder / "inputs" / stage.name, stage.twins)
+
+    def script(self, contestant: Contestant, spec: RunSpec) -> Path:
+        """Return the script that a run is made with, compiled the first time it is asked for."""
+        if contestant.script is not None:
+            return contestant.script
+        key = (contestant.name, spec.stage, spec.variant)
+        if key not in self._scripts:
+            folder = self.folder / "scripts" / "-".join(key)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            script = self._emit(contestant, spec.recipe, folder)
+            for edit in contestant.edits:
+                edit(script.parent)
+            self._scripts[key] = script
+        return self._scripts[key]
+
+    def _emit(self, contestant: Contestant, recipe: Recipe, folder: Path) -> Path:
+        if contestant.adapter:
+            own = folder / contestant.adapter
+            for note in ADAPTERS[contestant.adapter].write(recipe, own):
+                if note.code in OWN_WAYS:
+                    self.notes.setdefault(f"{contestant.name}: {note.message}")
+            return own / "train.py"
+        self._compile_to(recipe, (contestant.target,), folder)
+        return next(iter(sorted(folder.glob("*/train.py"))))
+
+    def session_run(self, contestant: Contestant, spec: RunSpec, *, emulate: bool) -> SessionRun:
+        """Return what a session is told of a run, and the key of its result."""
+        script = self.script(contestant, spec)
+        options = self.options
+        files = {
+            "--train": spec.inputs.train,
+            # The end of any other run is not looked at.
+            "--eval": spec.inputs.eval if spec.name == "main" else spec.inputs.few,
+            "--weights": spec.weights,
+        }
+        settings = {
+            "--windows": spec.windows,
+            "--device": options.device,
+            "--threads": options.threads,
+        }
+        faults = [str(fault) for fault in spec.faults]
+        inside = Path(__file__).parents[1] / "inside"
+        key = content_hash(
+            {
+                "script": self._identity(contestant, script),
+                "files": {flag: file_hash(path) for flag, path in files.items()},
+                "settings": settings,
+                "faults": faults,
+                "record": spec.record,
+                "manifest": spec.manifest,
+                "repeat": spec.repeat,
+                "framework": contestant.framework,
+                "emulate": emulate,
+                "interpreter": interpreter(contestant.python),
+                "environment": self._numeric(),
+                "runner": folder_hash(inside),
+            }
+        )
+        arguments = [str(part) for pair in (files | settings).items() for part in pair]
+        return SessionRun(
+            key=key,
+            title=f"{spec.contestant} {spec.stage}/{spec.name}",
+            cost=cost(spec, weights_of(spec.recipe)),
+            spec={
+                "script": str(script),
+                "arguments": arguments,
+                "faults": faults,
+                "record": spec.record,
+                "manifest": spec.manifest,
+            },
+        )
+
+    def _identity(self, contestant: Contestant, script: Path) -> tuple[str, str]:
+        """Return what a script and the files beside it are known by."""
+        if not contestant.own:
+            return script.name, folder_hash(script.parent)
+        # Where it lies, too: it may read files by a path from there.
+        without = (self.folder, self.store.root)
+        return str(script.resolve()), user_folder_hash(script.parent, without)
+
+    def _numeric(self) -> dict[str, str]:
+        """Return the variables that decide about numbers, without the folder's own path."""
+        found = self._environment({})
+        chosen = {"PYTHONPATH", *dict(self.options.environment)}
+        return numeric_environment(found) | {k: found[k] for k in chosen if k in found}
+
+    def _environment(self, extra: dict[str, str]) -> dict[str, str]:
+        return child_environment(
+            threads=self.options.threads,
+            device=self.options.device,
+            extra=extra | dict(self.options.environment),
+        )
+
+    def session(
+        self, contestant: Contestant, name: str, runs: Sequence[SessionRun], *, emulate: bool
+    ) -> SessionJob:
+        """Return the process that makes some runs of a contestant."""
+        found = self._environment({}).get("PYTHONPATH")
+        runner = str(self.folder / "runner")
+        extra = {"PYTHONPATH": f"{runner}{os.pathsep}{found}" if found else runner}
+        return SessionJob(
+            name=name,
+            python=contestant.python,
+            framework=contestant.framework,
+            emulate=emulate,
+            environment=self._environment(extra),
+            runs=tuple(runs),
+        )
+
+
+def _take(folder: Path) -> IO[bytes]:
+    """Return the open file whose lock says that a comparison works in a folder."""
+    lock = (folder / LOCK).open("a+b")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        message = f"{folder} is used by another comparison"
+        hint = "wait for its end, or name another folder with --output"
+        raise DiagnosticError(Diagnostic(code="CC708", message=message, hint=hint)) from None
+    except OSError:
+        pass  # a file system without locks
+    return lock
+
+
+def place_runner(workdir: Path) -> None:
+    """Copy the package `inside` beside the runs, for interpreters without crosscast."""
+    package = workdir / "runner" / "crosscast_parity"
+    source = Path(__file__).parents[1] / "inside"
+    shutil.copytree(
+        source, package / "inside", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (package / "__init__.py").touch()

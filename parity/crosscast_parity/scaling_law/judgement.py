@@ -1,0 +1,91 @@
+"""The yardstick of a target: its runs of one process, and runs of other shapes held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crosscast_parity.inputs.shared import Inputs
+from crosscast_parity.inputs.weights import load
+from crosscast_parity.levels.losses import Dtype
+from crosscast_parity.scaling_law.causes import likely_cause
+from crosscast_parity.scaling_law.comparison import Case, compare
+from crosscast_parity.scaling_law.course import Scene
+from crosscast_parity.scaling_law.envelope import Room, Run, measure_room
+from crosscast_parity.scaling_law.recipes import Subject
+from crosscast_parity.scaling_law.report import ShapeReport
+from crosscast_parity.scaling_law.runs import Made
+from crosscast_parity.scaling_law.shapes import Shape
+
+
+class Judge:
+    """Holds runs against the first shape of their scene, within what rounding does to that."""
+
+    def __init__(
+        self, subject: Subject, inputs: Inputs, alone: Mapping[str, Made], scenes: Sequence[Scene]
+    ) -> None:
+        """Measure the envelope of every scene.
+
+        Args:
+            subject: what is run.
+            inputs: the weights that runs began with.
+            alone: runs of one process by `scene-shape`, `scene-twin-N` and `scene-float32`. A
+                scene without perturbed runs is measured by the plain one.
+            scenes: the plain one first; what it measured of tensors holds in the others too.
+        """
+        self._subject = subject
+        self._inputs = inputs
+        self._alone = alone
+        self._rooms: dict[str, Room] = {}
+        for scene in scenes:
+            own = f"{scene.name}-twin-1" in alone
+            self._rooms[scene.name] = (
+                self._measured(scene) if own else next(iter(self._rooms.values()))
+            )
+
+    @property
+    def horizon(self) -> int:
+        """Windows of a plain run before rounding alone parts it from itself."""
+        return next(iter(self._rooms.values())).scalars.horizon
+
+    def _first(self, scene: Scene) -> Made:
+        return self._alone[f"{scene.name}-{self._subject.shapes[0].name}"]
+
+    def _reference(self, scene: Scene) -> Run:
+        return Run(self._first(scene).ranks[0], load(self._inputs.weights))
+
+    def _measured(self, scene: Scene) -> Room:
+        reference = self._reference(scene)
+        twins = [
+            Run(self._alone[f"{scene.name}-twin-{number}"].ranks[0], load(path))
+            for number, path in enumerate(self._inputs.twins, start=1)
+        ]
+        kin = [self._alone[key] for key in (f"{scene.name}-float32",) if key in self._alone]
+        dtype: Dtype = self._subject.recipe.precision.compute_dtype
+        return measure_room(
+            reference,
+            twins,
+            [Run(made.ranks[0], reference.start) for made in kin],
+            self._subject.windows,
+            dtype,
+            next(iter(self._rooms.values()), None),
+        )
+
+    def report(self, scene: Scene, shape: Shape, made: Made) -> ShapeReport:
+        """Compare a run of a scene in another shape with the first one."""
+        case = Case(
+            subject=self._subject,
+            scene=scene,
+            shape=shape,
+            made=made,
+            reference=self._reference(scene),
+            expected=self._first(scene),
+            room=self._rooms[scene.name],
+        )
+        checks = compare(case)
+        return ShapeReport(
+            scene=scene.name,
+            shape=shape,
+            outcome=made.outcome,
+            checks=checks,
+            cause=likely_cause(case, checks),
+        )

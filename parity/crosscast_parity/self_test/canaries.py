@@ -1,0 +1,185 @@
+"""Known bugs that a self-test plants into emitted scripts, each for the level that must see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from crosscast_parity.checks.check import Level
+from crosscast_parity.self_test.mutation import Edit, Mutation
+
+HALF_MARKS = {
+    "torch": "torch.autocast(",
+    "tensorflow": 'DTYPE_POLICY = "mixed_',
+    "paddle": "paddle.amp.auto_cast(",
+}
+"""What stands only in scripts with autocast."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """A bug and the level that must see it; other levels may see it, too."""
+
+    level: Level
+    bug: Mutation
+
+    @property
+    def name(self) -> str:
+        """Name of the bug."""
+        return self.bug.name
+
+
+def _canary(
+    level: Level, name: str, title: str, field: str, *edits: Edit, needs: str = ""
+) -> Canary:
+    bug = Mutation(
+        name=name, title=title, field=field, expected=(level,), forms=(edits,), needs=needs
+    )
+    return Canary(level=level, bug=bug)
+
+
+SHARED: tuple[Canary, ...] = (
+    _canary(
+        "gate",
+        "unseeded-order",
+        "the order of the rows is not seeded",
+        "seed",
+        Edit("default_rng([SEED, epoch])", "default_rng()"),
+    ),
+    _canary(
+        "L0b",
+        "late-growth",
+        "the scale grows one window late",
+        "loss_scaling.growth_interval",
+        Edit("\nGROWTH_INTERVAL = ", "\nGROWTH_INTERVAL = 1 + "),
+    ),
+    _canary(
+        "L0b",
+        "skipped-windows-tick",
+        "skipped windows advance the schedule",
+        "schedule.tick",
+        Edit("lr = learning_rate(state.updates)", "lr = learning_rate(state.windows)"),
+        needs="INIT_SCALE",
+    ),
+    _canary(
+        "L0a",
+        "row-lost",
+        "a row of every window is lost",
+        "batch.global_batch_size",
+        Edit("[first : first + GLOBAL_BATCH_SIZE]", "[first : first + GLOBAL_BATCH_SIZE - 1]"),
+    ),
+    _canary(
+        "L0c",
+        "norm-too-large",
+        "the reported gradient norm is a tenth too large",
+        "",
+        Edit('"grad_norm": ', '"grad_norm": 1.1 * '),
+    ),
+    _canary(
+        "L1a",
+        "layer-norm-epsilon",
+        "LayerNorm adds 1e-3",
+        "model.layer_norm_eps",
+        Edit("\nLAYER_NORM_EPS = ", "\nLAYER_NORM_EPS = 1e-3 + ", file="model.py"),
+    ),
+    _canary(
+        "L1b",
+        "decay-doubled",
+        "weights decay twice as fast",
+        "optimizer.weight_decay",
+        Edit("\nWEIGHT_DECAY = ", "\nWEIGHT_DECAY = 2 * "),
+    ),
+    _canary(
+        "L1b",
+        "large-epsilon",
+        "the optimizer's epsilon is 1e-6 larger",
+        "optimizer.eps",
+        Edit("\nEPS = ", "\nEPS = 1e-6 + "),
+    ),
+    _canary(
+        "L2",
+        "window-lost",
+        "the rows of window 8 are skipped",
+        "",
+        Edit("divmod(window, per_epoch)", "divmod(window + (window >= 8), per_epoch)"),
+    ),
+)
+
+_ATTENTION = Edit("/ HEAD_SIZE**0.5", "/ HIDDEN_SIZE**0.5", file="model.py")
+_ENTROPY = "    return F.cross_entropy(logits, labels, reduction="
+
+GELU: Mapping[str, Edit] = {
+    "torch": Edit("(x).float()), x)", '(x).float(), approximate="tanh"), x)', file="model.py"),
+    "tensorflow": Edit("tf.nn.gelu(y)", "tf.nn.gelu(y, approximate=True)", file="model.py"),
+    "paddle": Edit("F.gelu(hidden)", "F.gelu(hidden, approximate=True)", file="model.py"),
+}
+NO_AUTOCAST: Mapping[str, tuple[Edit, ...]] = {
+    "torch": (
+        Edit(
+            "torch.autocast(device.type, ", "torch.autocast(device.type, enabled=False, ", times=2
+        ),
+    ),
+    "tensorflow": (Edit("set_dtype_policy(DTYPE_POLICY)", 'set_dtype_policy("float32")'),),
+    "paddle": (Edit("auto_cast(state.amp, ", "auto_cast(False, ", times=2),),
+}
+HALF_LOSS: Mapping[str, tuple[Edit, ...]] = {
+    "torch": (Edit("logits = model(**inputs).float()", "logits = model(**inputs)"),),
+    "tensorflow": (
+        Edit(
+            "logits = tf.cast(model(**inputs, training=training), tf.float32)",
+            "logits = model(**inputs, training=training)",
+        ),
+    ),
+    "paddle": (
+        Edit(
+            '    logits = model(**inputs).astype("float32")\n' + _ENTROPY + '"sum")',
+            "    logits = model(**inputs)\n" + _ENTROPY + '"sum").astype("float32")',
+        ),
+    ),
+}
+
+
+def canaries_of(framework: str) -> tuple[Canary, ...]:
+    """Return the canaries for scripts of a framework; none for one that is not built in."""
+    if framework not in HALF_MARKS:
+        return ()
+    half = HALF_MARKS[framework]
+    return (
+        *SHARED,
+        _canary("L1a", "tanh-gelu", "GELU is computed by tanh", "", GELU[framework]),
+        _canary(
+            "L1c",
+            "half-attention",
+            "attention is scaled by the hidden size, in half precision only",
+            "",
+            _ATTENTION,
+            needs=half,
+        ),
+        _canary(
+            "L0d",
+            "autocast-off",
+            "autocast is off",
+            "precision.mode",
+            *NO_AUTOCAST[framework],
+            needs=half,
+        ),
+        _canary(
+            "L0d",
+            "half-loss",
+            "the loss is computed in half",
+            "precision.ops.losses",
+            *HALF_LOSS[framework],
+            needs=half,
+        ),
+    )
+
+
+def fitting(canaries: Iterable[Canary], scripts: Iterable[Mapping[str, str]]) -> tuple[Canary, ...]:
+    """Return the canaries that change at least one of a program's scripts.
+
+    Args:
+        canaries: what there is.
+        scripts: texts of the files of every variant, by name.
+    """
+    texts = list(scripts)
+    return tuple(one for one in canaries if any(one.bug.mutate(text) for text in texts))

@@ -1,0 +1,239 @@
+"""A check that cannot fail is worth nothing: plant known bugs, and see that their level speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.checks.check import LEVELS, Check, Level
+from crosscast_parity.compare.harness import OnProgress, compare, ignore
+from crosscast_parity.judge.records import CanaryRecord, Pair, ParityReport
+from crosscast_parity.levels.seeds import SeedResult, judge_seeds
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import Options
+from crosscast_parity.planning.runs import Stage, recipe_variants
+from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.report.files import write_report
+from crosscast_parity.runs.workspace import CompileTo
+from crosscast_parity.self_test.canaries import Canary, canaries_of, fitting
+from crosscast_parity.self_test.mutation import FILES, apply
+
+AT_ONCE = 4
+"""Canaries of one comparison: they share processes, and memory."""
+EXIT_PASSED, EXIT_INTERRUPTED = 0, 130
+SEEDS = 5
+SHIFT = 0.05
+"""What the canary of L3 adds to the loss of every seed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What became of a canary. `level`: that must see it. `seen`: the levels that did."""
+
+    program: str
+    canary: str
+    title: str
+    level: Level
+    seen: tuple[Level, ...]
+    verdict: str
+
+    @property
+    def caught(self) -> bool:
+        """Whether its own level saw it."""
+        return self.level in self.seen
+
+
+class Interrupted(Exception):
+    """The user pressed Ctrl-C."""
+
+
+def self_test_command(
+    contestants: Sequence[Contestant],
+    *,
+    options: Options,
+    compile_to: CompileTo,
+    on_progress: OnProgress = ignore,
+) -> int:
+    """Plant the canaries in every program that the compiler emits; print what saw them.
+
+    Returns:
+        0 if every canary was seen by its level, 130 if interrupted.
+
+    Raises:
+        DiagnosticError: CC735 if a level did not see its canary, CC707 without a program to
+            plant anything in.
+    """
+    try:
+        findings = list(
+            self_test(contestants, options=options, compile_to=compile_to, on_progress=on_progress)
+        )
+    except Interrupted:
+        return EXIT_INTERRUPTED
+    print(*in_words(findings), sep="\n")
+    page = write_report(as_report(findings, contestants[0], options), options.workdir)
+    print(f"html: {page}")
+    missed = [one for one in findings if not one.caught]
+    if missed:
+        words = ", ".join(f"{one.level} ({one.program}: {one.canary})" for one in missed)
+        raise _failed(f"a planted bug was not seen by {words}")
+    return EXIT_PASSED
+
+
+def as_report(
+    findings: Sequence[Finding], contestant: Contestant, options: Options
+) -> ParityReport:
+    """Return the findings as a report of their own."""
+    return ParityReport(
+        recipe=contestant.recipe.name,
+        check="self-test",
+        device=options.device,
+        threads=options.threads,
+        reference=None,
+        requested_reference=contestant.name,
+        entrants=(),
+        stages=(),
+        runs=(),
+        pairs=(),
+        self_test=tuple(
+            CanaryRecord(program=one.program, title=one.title, level=one.level, seen=one.seen)
+            for one in findings
+        ),
+    )
+
+
+def self_test(
+    contestants: Sequence[Contestant],
+    *,
+    options: Options,
+    compile_to: CompileTo,
+    on_progress: OnProgress = ignore,
+) -> Iterator[Finding]:
+    """Yield what became of every canary, program by program.
+
+    Raises:
+        Interrupted: the user pressed Ctrl-C.
+        DiagnosticError: CC735 if an unchanged program does not pass its own checks, CC707 if no
+            program is one that the compiler emits.
+    """
+    quick = replace(
+        options, check="quick", stress=True, bisect=False, faults=None, save_reference=None
+    )
+    emitted = [one for one in contestants if not (one.own or one.adapter or one.stored)]
+    programs = [one for one in emitted if canaries_of(one.framework)]
+    if not programs:
+        message = "bugs are planted in emitted scripts: name a target that is built in"
+        raise DiagnosticError(Diagnostic(code="CC707", message=message))
+    for program in programs:
+        canaries = fitting(canaries_of(program.framework), _scripts(program, quick, compile_to))
+        for start in range(0, len(canaries), AT_ONCE):
+            chosen = {_name(program, one): one for one in canaries[start : start + AT_ONCE]}
+            report = compare(
+                [program, *(_planted(program, name, one) for name, one in chosen.items())],
+                options=replace(quick, reference=program.name),
+                compile_to=compile_to,
+                on_progress=on_progress,
+                stages=_stages(program, quick),
+            )
+            yield from _findings(report, program, chosen)
+    yield seeds_finding()
+
+
+def seeds_finding() -> Finding:
+    """Return what L3 says to results of seeds that are all a little worse."""
+    results = [
+        SeedResult(seed=n, train_loss_tail=0.6, eval_loss=0.5 + 0.01 * n, eval_accuracy=0.8)
+        for n in range(SEEDS)
+    ]
+    worse = [replace(one, eval_loss=(one.eval_loss or 0.0) + SHIFT) for one in results]
+    same, shifted = _failed_levels(judge_seeds(results, results)), judge_seeds(worse, results)
+    return Finding(
+        program="results of seeds",
+        canary="loss-shifted",
+        title=f"the loss of every seed is {SHIFT:g} higher",
+        level="L3",
+        seen=() if same else _failed_levels(shifted),
+        verdict="DIFFERENT" if _failed_levels(shifted) else "EQUIVALENT",
+    )
+
+
+def in_words(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield a line for every canary and one for all of them."""
+    width = max(len(f"{one.program}: {one.title}") for one in findings)
+    for one in findings:
+        also = [level for level in one.seen if level != one.level]
+        more = f"; also {', '.join(also)}" if also else ""
+        outcome = f"seen{more}" if one.caught else f"NOT SEEN ({one.verdict}){more}"
+        yield f"{f'{one.program}: {one.title}':{width}}  {one.level:4}  {outcome}"
+    caught = sum(one.caught for one in findings)
+    yield f"self-test: {caught} of {len(findings)} planted bugs were seen by their level"
+
+
+def _name(program: Contestant, canary: Canary) -> str:
+    return f"{program.name[:12]}-{canary.name}"
+
+
+def _planted(program: Contestant, name: str, canary: Canary) -> Contestant:
+    return replace(program, name=name, edits=(*program.edits, partial(apply, canary.bug)))
+
+
+def _stages(program: Contestant, options: Options) -> list[Stage]:
+    """Return the stage of the small model, with every feature active."""
+    stages = make_stages(
+        program.recipe, "quick", windows=options.windows, twins=options.twins, stress=True
+    )
+    return stages[:1]
+
+
+def _scripts(
+    program: Contestant, options: Options, compile_to: CompileTo
+) -> list[Mapping[str, str]]:
+    """Return the texts of every variant of a program's script in a quick check."""
+    (stage,) = _stages(program, options)
+    found: list[Mapping[str, str]] = []
+    for variant in recipe_variants(stage.derive(program.recipe), stage).values():
+        with TemporaryDirectory() as folder:
+            compile_to(variant, (program.target,), Path(folder))
+            script = next(iter(sorted(Path(folder).glob("*/train.py"))))
+            paths = [script.with_name(name) for name in FILES]
+            found.append({path.name: path.read_text() for path in paths if path.exists()})
+    return found
+
+
+def _findings(
+    report: ParityReport, program: Contestant, canaries: Mapping[str, Canary]
+) -> Iterator[Finding]:
+    if report.interrupted:
+        raise Interrupted
+    own = _failed_levels(report.entrant(program.name).checks)
+    if own or report.reference != program.name:
+        found = f"fails {', '.join(own)}" if own else "came to no end"
+        raise _failed(f"{program.name} {found} although no bug was planted in it")
+    pairs: dict[str, Pair] = {pair.contestant: pair for pair in report.pairs}
+    for name, canary in canaries.items():
+        yield Finding(
+            program=program.name,
+            canary=canary.name,
+            title=canary.bug.title,
+            level=canary.level,
+            seen=_failed_levels(pairs[name].checks),
+            verdict=pairs[name].verdict,
+        )
+
+
+def _failed_levels(checks: Sequence[Check]) -> tuple[Level, ...]:
+    failed = {check.level for check in checks if check.result == "fail"}
+    return tuple(level for level in LEVELS if level in failed)
+
+
+def _failed(message: str) -> DiagnosticError:
+    return DiagnosticError(
+        Diagnostic(
+            code="CC735",
+            message=message,
+            hint="do not trust a verdict of this installation before that is explained",
+        )
+    )

@@ -1,0 +1,101 @@
+"""Bugs written as edits of emitted files: what to replace, and where.
+
+A bug may be spelled differently in the variants of a script (float32 or half precision, with or
+without loss scaling), and in some variants it cannot exist at all. A mutation therefore has one or
+more forms, each a set of exact replacements; the first form that fits a script is the one used, a
+script that no form fits stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.checks.check import Level
+
+FILES = ("train.py", "model.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An exact text of a file, its replacement, and how often the text occurs there."""
+
+    old: str
+    new: str
+    file: str = "train.py"
+    times: int = 1
+
+
+Form = tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """A bug with the edits that bring it into the emitted files of one framework.
+
+    `name`: of the bug, the same in every framework. `field`: recipe path that it violates, empty if
+    it is not one field. `forms`: its spellings, best first. `needs`: a text without which train.py
+    is a variant that the bug is not about. `expected`: levels that catch it.
+    """
+
+    name: str
+    title: str
+    field: str
+    expected: tuple[Level, ...]
+    forms: tuple[Form, ...]
+    needs: str = ""
+
+    def mutate(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return the texts of the files that change, by name; none where no form fits.
+
+        Raises:
+            DiagnosticError: CC734 if a form fits in part: the emitted text has changed.
+        """
+        if self.needs not in texts.get("train.py", ""):
+            return {}
+        for form in self.forms:
+            if all(_found(edit, texts) == edit.times for edit in form):
+                return _edited(form, texts)
+        for edit in (edit for form in self.forms for edit in form):
+            if _found(edit, texts):
+                raise _misfit(self.name, edit, _found(edit, texts))
+        return {}
+
+
+def apply(mutation: Mutation, folder: Path) -> bool:
+    """Edit the files of a script in place; return whether the bug is in them now.
+
+    Raises:
+        DiagnosticError: CC734 if the edits fit in part; nothing was written then.
+    """
+    paths = {name: folder / name for name in FILES}
+    texts = {name: path.read_text() for name, path in paths.items() if path.exists()}
+    changed = mutation.mutate(texts)
+    for name, text in changed.items():
+        paths[name].write_text(text)
+    return bool(changed)
+
+
+def _found(edit: Edit, texts: Mapping[str, str]) -> int:
+    return texts.get(edit.file, "").count(edit.old)
+
+
+def _edited(form: Form, texts: Mapping[str, str]) -> dict[str, str]:
+    changed: dict[str, str] = {}
+    for edit in form:
+        text = changed.get(edit.file, texts[edit.file])
+        changed[edit.file] = text.replace(edit.old, edit.new)
+    return changed
+
+
+def _misfit(name: str, edit: Edit, found: int) -> DiagnosticError:
+    message = f"{name}: {edit.file} holds {edit.old!r} {found} times, not {edit.times}"
+    return DiagnosticError(
+        Diagnostic(
+            code="CC734",
+            message=message,
+            hint="the emitted text has changed: the edits of this bug must follow it",
+        )
+    )

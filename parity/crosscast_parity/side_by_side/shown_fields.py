@@ -1,0 +1,112 @@
+"""Which fields of a recipe a pair of runs shows to be the same, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from crosscast_parity.side_by_side.comparison import HYPER
+from crosscast_parity.side_by_side.recording import Attempt, Recording
+
+FIELD_OF = {
+    "rate": "optimizer.learning_rate",
+    "backwards": "accumulation.steps",
+    "clipping": "clipping.kind",
+    "scale": "loss_scaling.init_scale",
+    "skips": "loss_scaling.mode",
+} | {name: f"optimizer.{name}" for name in HYPER}
+"""What a difference is about, as a field of the recipe, where one field says it."""
+LIMIT_OF = {"global_norm": "clipping.max_norm", "value": "clipping.max_value"}
+
+
+def shown(left: Recording, right: Recording, updates: int) -> dict[str, str]:
+    """Return the fields that runs without a difference show, with what shows them.
+
+    Only what would have been another recording with another value in the field. That both
+    optimizers were told the same number counts, as what they made of it agrees.
+
+    Args:
+        left: the original.
+        right: what became of it.
+        updates: how many of their updates were compared.
+    """
+    ours, theirs = left.updates[:updates], right.updates[:updates]
+    return dict(_shown(left, right, ours, theirs)) if ours else {}
+
+
+def _shown(
+    left: Recording, right: Recording, ours: Sequence[Attempt], theirs: Sequence[Attempt]
+) -> Iterator[tuple[str, str]]:
+    many = f"in {len(ours)} update{'s' * (len(ours) != 1)}"
+    rates = sorted({rate for one in ours for rate in one.rates})
+    if rates and all(len(a.rates) == len(b.rates) for a, b in zip(ours, theirs, strict=True)):
+        span = f"{rates[0]:g}" if len(rates) == 1 else f"{rates[0]:g} to {rates[-1]:g}"
+        yield "optimizer.learning_rate", f"{span} on both sides {many}"
+        if len({one.rates for one in ours if one.optimizer == ours[0].optimizer}) > 1:
+            yield "schedule.name", f"the same rates on both sides, {span}, {many}"
+    names = {one.cls for one in (*ours, *theirs)}
+    if len(ours) > 1:
+        yield "optimizer.name", f"{' and '.join(sorted(names))}: the same changes {many}"
+        if len(names) == 1:
+            yield from _hyper(ours, theirs)
+    if passes := {one.backwards for one in ours}:
+        said = ", ".join(map(str, sorted(passes)))
+        plural = "es" * (passes != {1})
+        yield "accumulation.steps", f"{said} backward pass{plural} before an update on both sides"
+    yield from _clipping(ours, theirs)
+    if left.scaled and right.scaled:
+        first = next(one.scale for one in left.attempts if one.scale is not None)
+        yield "loss_scaling.init_scale", f"{first:g} at the first update on both sides"
+        for step in ("step scale", "step unscale"):
+            yield step, f"the same gradients under a loss scale of {first:g}"
+    half = {"float16", "bfloat16"} & left.types
+    if half and left.types == right.types:
+        said = " and ".join(sorted(half))
+        yield "precision.compute_dtype", f"modules compute in {said} on both sides"
+    for step in ("step backward", "step step", "step zero"):
+        yield step, f"the same gradients and changes {many}"
+
+
+def _hyper(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tuple[str, str]]:
+    for name in HYPER:
+        values = {one.setting(name) for one in (*ours, *theirs)}
+        if len(values) == 1 and (told := values.pop()):
+            first = told[0]
+            if all(one == first for one in told):
+                yield f"optimizer.{name}", f"both optimizers were told {_plain(first)}"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+
+
+def _clipping(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tuple[str, str]]:
+    """Yield the limit of clipping if every update was clipped by it, and it changed some."""
+    calls = [one.clips for one in (*ours, *theirs)]
+    if not all(len(one) == 1 for one in calls):
+        return
+    kinds = {(one[0].kind, one[0].limit) for one in calls}
+    cut = sum(one.clips[0].size > one.clips[0].limit for one in ours)
+    if len(kinds) == 1 and cut:
+        kind, limit = kinds.pop()
+        why = f"{kind} {limit:g} on both sides; it cut {cut} of {len(ours)} updates"
+        yield "clipping.kind", why
+        yield "step clip", why
+        if kind in LIMIT_OF:
+            yield LIMIT_OF[kind], why
+
+
+def shown_by_overflow(left: Recording, right: Recording) -> dict[str, str]:
+    """Return the fields that a pair of runs with an overflow shows to be the same."""
+    number = next((n for n, one in enumerate(left.attempts) if one.skipped), -1)
+    if number < 0:
+        return {}
+    found = dict.fromkeys(
+        ("loss_scaling.mode", "step check_finite"), "both skip the update whose gradients overflow"
+    )
+    if number + 1 < len(left.attempts):
+        before, after = left.attempts[number].scale, left.attempts[number + 1].scale
+        why = f"the scale falls from {before:g} to {after:g} on both sides"
+        found |= {"loss_scaling.backoff_factor": why, "step update_scale": why}
+    return found

@@ -1,0 +1,89 @@
+"""The command that checks that processes, accumulation and one large batch train the same."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption, targets_of
+from crosscast.cli.parity import compile_for_parity
+from crosscast.messages.console import print_json
+from crosscast.messages.extras import parity_missing
+
+
+def check_scaling(
+    recipe: RecipeArgument,
+    to: ToOption,
+    processes: Annotated[
+        int | None,
+        typer.Option(help="How many to start; default: those of the recipe, at least 2."),
+    ] = None,
+    windows: Annotated[int, typer.Option(help="Optimizer steps of a run.")] = 12,
+    stress: Annotated[
+        bool, typer.Option("--stress", help="Magnitudes at which every feature is active.")
+    ] = False,
+    keep_model: Annotated[
+        bool, typer.Option("--keep-model", help="The recipe's own model, not a tiny one.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Keep scripts and runs in a folder."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds without a finished window that end a run.")
+    ] = 180.0,
+    half: Annotated[
+        Literal["auto", "native", "emulated"],
+        typer.Option(help="How half precision is computed; auto: emulated."),
+    ] = "auto",
+    python: Annotated[
+        list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Run W processes, W-fold accumulation and one large batch, and say if they train the same."""
+    from crosscast.readers.recipe_yaml import load_placed
+
+    targets = targets_of(to)
+    loaded = load_placed(recipe)
+    try:
+        from crosscast_parity.planning.contestants import of_targets
+        from crosscast_parity.planning.options import read_interpreters
+        from crosscast_parity.report.progress import progress_on
+        from crosscast_parity.scaling_law.command import check_scaling as check
+        from crosscast_parity.scaling_law.command import exit_code, place
+        from crosscast_parity.scaling_law.recipes import make_subject, refuse
+        from crosscast_parity.scaling_law.runs import Settings
+    except ModuleNotFoundError as error:
+        raise parity_missing("check-scaling needs", error) from None
+    if not timeout > 0:
+        raise refuse("the timeout must be more than 0 seconds")
+    of_targets(targets, loaded.recipe, {})  # refuses those without a script
+    interpreters = read_interpreters(python or (), targets)
+    subject = make_subject(
+        loaded.recipe, processes=processes, windows=windows, stress=stress, keep_model=keep_model
+    )
+    with ExitStack() as stack:
+        folder = (
+            place(output)
+            if output
+            else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crosscast-")))
+        )
+        settings = Settings(
+            folder=folder,
+            compile_to=compile_for_parity,
+            on_progress=stack.enter_context(progress_on(sys.stderr)),
+            stall=timeout,
+            half=half,
+        )
+        report = check(loaded.recipe, subject, targets, settings, interpreters)
+    if json:
+        print_json(report.to_json())
+    else:
+        print(*report.lines(), sep="\n")
+    return exit_code(report)

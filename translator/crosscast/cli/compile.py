@@ -1,0 +1,238 @@
+"""Commands that read a recipe: compile, check, show, explain."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from crosscast.messages.console import (
+    EXIT_FINDINGS,
+    cell_text,
+    exit_code,
+    print_diagnostics,
+    print_json,
+    print_table,
+)
+from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError
+
+RecipeArgument = Annotated[
+    str, typer.Argument(metavar="RECIPE", help="A recipe file; - for stdin.")
+]
+ToOption = Annotated[
+    list[str],
+    typer.Option("--to", metavar="T,...", help="Targets: NAME, NAME@VERSION or NAME@DIALECT."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse anything below exact.")]
+
+
+def targets_of(texts: Sequence[str]) -> list[str]:
+    """Split the `--to` values; an unknown or repeated name is a diagnostic."""
+    from crosscast.targets.backend import find_target
+
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    collect = Collector()
+    for name in names:
+        try:
+            find_target(name)
+        except DiagnosticError as error:
+            collect.found += error.diagnostics
+    if not names or len(set(names)) != len(names):
+        message = "--to names no target" if not names else "--to names a target twice"
+        collect.add(Diagnostic(code="CC106", message=message))
+    collect.raise_errors()
+    return names
+
+
+def compile_command(
+    recipe: RecipeArgument,
+    to: ToOption,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="DIR", help="Output folder; - for stdout.")
+    ],
+    form: Annotated[
+        Literal["script", "step"],
+        typer.Option(help="A whole training script, or only the training step to import."),
+    ] = "script",
+    strict: StrictOption = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Compile a recipe to training scripts or configurations, one folder per target."""
+    from crosscast.emit.compiler import compile_recipe
+    from crosscast.messages.output import OutputFile, write_files
+    from crosscast.readers.recipe_yaml import load_placed
+
+    targets = targets_of(to)
+    if not output:
+        message = "-o names no folder; . is the one you are in"
+        raise DiagnosticError(Diagnostic(code="CC503", message=message))
+    loaded = load_placed(recipe)
+    try:
+        compiled = compile_recipe(loaded.recipe, targets, form=form, strict=strict)
+    except DiagnosticError as error:
+        raise loaded.placed(error) from None
+    files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe))}
+    for one in compiled:
+        files |= {f"{one.target.folder}/{path}": file for path, file in one.files.items()}
+    diagnostics = [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
+    if output == "-":
+        if form == "step" and len(compiled) == 1 and not json:
+            print(*(file.text for file in compiled[0].files.values()), sep="", end="")
+        else:
+            _to_stdout(files, as_json=json)
+        print_diagnostics(diagnostics)
+        return 0
+    write_files(Path(output), files, force=force)
+    if json:
+        print_json({"files": sorted(files), "diagnostics": [d.to_json() for d in diagnostics]})
+    else:
+        print_diagnostics(diagnostics)
+        for path in sorted(files):
+            print(Path(output) / path)
+    return 0
+
+
+def _to_stdout(files: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json({path: file.text for path, file in files.items()})
+        return
+    for path, file in files.items():
+        print(f"# ==> {path} <==")
+        print(file.text)
+
+
+def recipe_text(recipe: Any) -> str:
+    """Return a loaded recipe as YAML with every value written out."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedSeq
+    from ruamel.yaml.scalarstring import SingleQuotedScalarString as quoted
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items() if v is not None}
+        if isinstance(value, list | tuple):
+            items = CommentedSeq(
+                # In brackets some patterns would be read as something else.
+                quoted(item) if isinstance(item, str) and not item.isidentifier() else plain(item)
+                for item in value
+            )
+            items.fa.set_flow_style()
+            return items
+        return value
+
+    data = plain(recipe.model_dump())
+    if not data["overrides"]:
+        del data["overrides"]
+    stream = io.StringIO()
+    YAML().dump(data, stream)
+    return stream.getvalue()
+
+
+def check(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files.")],
+    to: Annotated[
+        list[str] | None,
+        typer.Option("--to", metavar="T,...", help="Also check that these can express it."),
+    ] = None,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Check recipes and report every problem; writes nothing."""
+    targets = targets_of(to) if to else []
+    found: list[Diagnostic] = []
+    for path in recipes:
+        try:
+            found += _check_one(path, targets, strict)
+        except DiagnosticError as error:
+            found += error.diagnostics
+    print_diagnostics(found, as_json=json)
+    if not json:
+        noun = "recipe" if len(recipes) == 1 else "recipes"
+        state = "fine" if not exit_code(found) else "not fine"
+        print(f"{len(recipes)} {noun} checked: {state}")
+    return exit_code(found)
+
+
+def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
+    from crosscast.emit.compiler import check_all_overrides, compile_recipe
+    from crosscast.readers.recipe_yaml import load_placed
+
+    loaded = load_placed(path)
+    try:
+        check_all_overrides(loaded.recipe)
+        compiled = compile_recipe(loaded.recipe, targets, strict=strict)
+    except DiagnosticError as error:
+        raise loaded.placed(error) from None
+    return [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
+
+
+def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
+    """Print a recipe with every default and derived value written out."""
+    from crosscast.readers.recipe_yaml import load
+
+    loaded = load(recipe)
+    if json:
+        print_json(loaded.model_dump(mode="json"))
+    else:
+        print(recipe_text(loaded), end="")
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a field as JSON knows it."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def explain(
+    recipe: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A recipe (- for stdin), script or launch script."),
+    ],
+    to: Annotated[
+        list[str] | None,
+        typer.Option("--to", metavar="T,...", help="Targets; default: all frameworks."),
+    ] = None,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Say for every field what was asked, how a target realises it, and how exactly.
+
+    For a program: its training step beside the neutral one.
+    """
+    from crosscast.lift.explanation import explain_program, is_program
+
+    if is_program(recipe):
+        return explain_program(recipe, json=json)
+    from crosscast.readers.recipe_yaml import load
+    from crosscast.targets import capability
+    from crosscast.targets.backend import find_target, program_names
+
+    loaded = load(recipe)
+    result = []
+    for name in targets_of(to) if to else program_names():
+        for one in capability.judge(loaded, find_target(name).rows):
+            result.append(
+                {
+                    "target": name,
+                    "field": one.path,
+                    "value": _plain(one.value),
+                    "verdict": str(one.row.verdict),
+                    "code": one.row.code,
+                    "evidence": str(one.row.evidence),
+                    "how": one.row.how,
+                }
+            )
+    if json:
+        print_json(result)
+    else:
+        columns = ("target", "field", "verdict", "code", "value", "how")
+        cells = [[cell_text(row[name]) for name in columns] for row in result]
+        print_table(columns, cells, long=("value", "how"))
+    below = {"unsupported"} | ({"adapted", "approximate"} if strict else set())
+    return EXIT_FINDINGS if any(row["verdict"] in below for row in result) else 0

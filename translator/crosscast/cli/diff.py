@@ -1,0 +1,88 @@
+"""The command `crosscast diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosscast.cli.compile import JsonOption
+from crosscast.cli.lift import VersionOption, named_versions
+from crosscast.messages.console import (
+    EXIT_FINDINGS,
+    EXIT_OK,
+    print_diagnostics,
+    print_json,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from crosscast.lift.recipe_diff import Difference, Side
+    from crosscast.messages.diagnostics import Span
+
+_SIDE = "a recipe, script, launch script, configuration or folder of one run."
+
+
+def diff(
+    left: Annotated[str, typer.Argument(metavar="A", help=f"The left side: {_SIDE}")],
+    right: Annotated[str, typer.Argument(metavar="B", help="The right side, likewise.")],
+    version: VersionOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Compare what two recipes mean, whatever form they have; exit code 1 if they differ."""
+    from crosscast.lift.recipe_diff import differences, side_of
+
+    versions = named_versions(version or [])
+    sides = side_of(left, versions), side_of(right, versions)
+    found = list(differences(*sides))
+    if json:
+        print_json(_as_json(sides, found))
+    else:
+        print_diagnostics([one for side in sides for one in side.diagnostics])
+        _show(found)
+    return EXIT_FINDINGS if any(one.state == "different" for one in found) else EXIT_OK
+
+
+def _show(found: Sequence[Difference]) -> None:
+    from crosscast.lift.annotated_yaml import scalar
+
+    different = [one for one in found if one.state == "different"]
+    unknown = [one for one in found if one.state == "unknown"]
+    if different:
+        columns = ("field", "left", "right", "left at", "right at")
+        rows = [
+            (d.path, scalar(d.left), scalar(d.right), _at(d.left_places), _at(d.right_places))
+            for d in different
+        ]
+        print_table(columns, rows)
+    else:
+        print("no difference in what both sides say")
+    if unknown:
+        names = ", ".join(one.path for one in unknown)
+        print(f"\nnot compared, as one side or both do not say it: {names}")
+
+
+def _at(places: Sequence[Span]) -> str:
+    return f"{places[0].file}:{places[0].line}" if places else "-"
+
+
+def _as_json(sides: Sequence[Side], found: Sequence[Difference]) -> dict[str, Any]:
+    from crosscast.lift.report import place
+
+    return {
+        "left": sides[0].path,
+        "right": sides[1].path,
+        "differences": [
+            {
+                "field": one.path,
+                "state": one.state,
+                "left": one.left,
+                "right": one.right,
+                "left_places": [place(p) for p in one.left_places],
+                "right_places": [place(p) for p in one.right_places],
+            }
+            for one in found
+        ],
+        "diagnostics": [d.to_json() for side in sides for d in side.diagnostics],
+    }

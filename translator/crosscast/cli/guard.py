@@ -1,0 +1,69 @@
+"""Turn whatever a command raises into diagnostics and a stable exit code, never a traceback."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+import typer
+
+from crosscast.messages.console import EXIT_INTERRUPTED, exit_code, print_diagnostics
+from crosscast.messages.diagnostics import DiagnosticError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def guarded(command: Command) -> Command:
+    """Wrap a command; a returned integer becomes its exit code."""
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        try:
+            with _termination_as_interrupt():
+                code = command(*args, **kwargs) or 0
+            sys.stdout.flush()
+        except DiagnosticError as error:
+            print_diagnostics(error.diagnostics, as_json=bool(kwargs.get("json")))
+            code = exit_code(error.diagnostics)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            code = EXIT_INTERRUPTED
+        except BrokenPipeError:
+            # The reader is gone; Python would complain once more when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+        raise typer.Exit(code)
+
+    return wrapper  # type: ignore[return-value]
+
+
+@contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """Let a command that the system ends, or whose terminal goes, clean up as after Ctrl-C.
+
+    What it started and its temporary files would outlive it. A signal that is already ignored
+    (nohup) stays so.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        names = (name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows
+        numbers = [getattr(signal, name) for name in names]
+        before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) == signal.SIG_DFL}
+    for number in before:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,162 @@
+"""Commands that read existing training code: lift, diff."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosscast.cli.compile import JsonOption
+from crosscast.messages.console import (
+    EXIT_FINDINGS,
+    EXIT_OK,
+    EXIT_USAGE,
+    exit_code,
+    print_diagnostics,
+    print_json,
+    print_table,
+)
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+
+if TYPE_CHECKING:
+    from crosscast.lift.report import Report
+    from crosscast.messages.source import Source
+
+_MANY = 20
+"""Groups of sources from which progress is worth showing."""
+
+VersionOption = Annotated[
+    list[str] | None,
+    typer.Option("--version", metavar="NAME=V", help="A package's version: torch=2.1."),
+]
+
+
+def lift(
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH...", help="Scripts, configurations, folders; - for stdin."),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the recipe; - for stdout."),
+    ] = "",
+    version: VersionOption = None,
+    jobs: Annotated[int, typer.Option(help="Most processes; 0 chooses.", min=0)] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Read training scripts and configurations: which recipe do they encode, and where."""
+    from crosscast.lift.batch import groups_of, read_sources
+
+    versions = named_versions(version or [])
+    sources, problems = read_sources(paths)
+    groups = groups_of(sources, paths)
+    reports = _lifted(groups, versions, jobs)
+    found = [*problems, *(one for report in reports for one in report.diagnostics)]
+    if not reports and not problems:
+        found.append(
+            Diagnostic(
+                code="CC915",
+                message=f"{', '.join(paths)}: no file that could be part of a training run",
+            )
+        )
+    if json:
+        print_json(
+            {
+                "version": 1,
+                "groups": [report.data for report in reports],
+                "diagnostics": [one.to_json() for one in problems],
+            }
+        )
+    if output:
+        _write(reports, output, force=force)
+    elif not json:
+        _show(reports)
+    if not json:
+        print_diagnostics(found)
+    if any(problem.code.startswith("CC0") for problem in problems):
+        return EXIT_USAGE
+    unread = any(_is_unread(report, paths) for report in reports)
+    return EXIT_FINDINGS if unread or exit_code(found) else EXIT_OK
+
+
+def _is_unread(report: Report, paths: Sequence[str]) -> bool:
+    """Whether the user named a program that cannot be read, and nothing else was found."""
+    from crosscast.lift.drafting import is_unread
+
+    named = any(source in paths for source in report.sources)
+    return named and not report.rows and is_unread(report.diagnostics)
+
+
+def named_versions(texts: Sequence[str]) -> dict[str, str]:
+    """Return package to version from `NAME=VERSION` options.
+
+    Raises:
+        DiagnosticError: CC919 for anything else.
+    """
+    versions = {}
+    for text in texts:
+        name, equals, number = text.partition("=")
+        if not equals or not name.strip() or not number.strip()[:1].isdigit():
+            message = f"--version {text!r} is not NAME=VERSION"
+            raise DiagnosticError(Diagnostic(code="CC919", message=message, hint="torch=2.1"))
+        versions[name.strip()] = number.strip()
+    return versions
+
+
+def _lifted(
+    groups: Sequence[tuple[Source, ...]], versions: Mapping[str, str], jobs: int
+) -> list[Report]:
+    """Read everything, with progress on a terminal."""
+    from crosscast.lift.batch import lift_groups
+
+    if len(groups) < _MANY or not sys.stderr.isatty():
+        return lift_groups(groups, versions, jobs=jobs)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    # Without a thread of its own: processes are copied while it is shown.
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as shown:
+        task = shown.add_task("reading", total=len(groups))
+
+        def progress(done: int, total: int) -> None:
+            shown.update(task, completed=done, refresh=True)
+
+        return lift_groups(groups, versions, jobs=jobs, progress=progress)
+
+
+def _show(reports: Sequence[Report]) -> None:
+    from crosscast.lift.report import COLUMNS
+
+    for index, report in enumerate(report for report in reports if report.rows):
+        if len(reports) > 1:
+            print(f"{'' if not index else chr(10)}== {', '.join(report.sources)}")
+        print_table(COLUMNS, report.rows, long=("from",))
+
+
+def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:
+    from crosscast.messages.output import OutputFile, write_files
+
+    written = [report for report in reports if report.text]
+    if output == "-":
+        print("---\n".join(report.text for report in written), end="")
+        return
+    path = Path(output)
+    if path.is_dir() or output.endswith("/"):
+        names: dict[str, OutputFile] = {}
+        for report in written:
+            stem = Path(report.name.strip("<>")).stem
+            name, count = f"{stem}.recipe.yaml", 2
+            while name in names:
+                name, count = f"{stem}-{count}.recipe.yaml", count + 1
+            names[name] = OutputFile(report.text)
+        write_files(path, names, force=force, manifest=False)
+        return
+    if len(written) != 1:
+        message = f"-o names one file, but {len(written)} runs were found"
+        hint = "name a folder, or give the files of one run"
+        raise DiagnosticError(Diagnostic(code="CC919", message=message, hint=hint))
+    write_files(path.parent, {path.name: OutputFile(written[0].text)}, force=force, manifest=False)

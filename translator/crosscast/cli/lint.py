@@ -1,0 +1,277 @@
+"""The command `crosscast lint`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from crosscast.messages.console import (
+    EXIT_FINDINGS,
+    EXIT_OK,
+    exit_code,
+    print_diagnostics,
+    print_table,
+)
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+
+if TYPE_CHECKING:
+    from crosscast.lint.run import Report, Request
+
+Format = Literal["text", "json", "sarif", "github"]
+FailOn = Literal["error", "warning", "note"]
+_MANY = 20
+"""Groups of sources from which progress is worth showing."""
+
+
+def lint(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH...]", help="Files and folders; - for stdin."),
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODE,...", help="Only these rules: codes, beginnings, names, ALL."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="CODE,...", help="Without these rules.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN,...", help="Without these paths.")
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", help="How to print.")] = "text",
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Print into a file.")
+    ] = "-",
+    baseline: Annotated[
+        str, typer.Option(metavar="FILE", help="Leave out the findings that this file holds.")
+    ] = "",
+    write_baseline: Annotated[
+        bool, typer.Option("--write-baseline", help="Write all findings to --baseline.")
+    ] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what is certain.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what --fix would change.")] = False,
+    list_rules: Annotated[bool, typer.Option("--list-rules", help="Print the rules.")] = False,
+    explain: Annotated[str, typer.Option(metavar="CODE", help="Print the page of a rule.")] = "",
+    stdin_name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of what comes from stdin.")
+    ] = "<stdin>",
+    jobs: Annotated[int, typer.Option(min=0, help="Most processes; 0 chooses.")] = 0,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Least severity of findings that gives exit code 1.")
+    ] = "note",
+) -> int:
+    """Find mistakes of mixed precision and accumulation in training programs."""
+    if list_rules or explain:
+        return _about_rules(explain)
+    _refuse(not paths, "no path to look at")
+    _refuse(write_baseline and not baseline, "--write-baseline needs --baseline FILE")
+    _refuse(write_baseline and (fix or diff), "--write-baseline only looks; leave --fix out")
+    _refuse(diff and format != "text", "--diff prints a diff; leave --format out")
+    from crosscast.lint import baseline as known
+    from crosscast.lint.run import Request
+
+    request = Request(
+        paths=paths or (),
+        stdin_name=stdin_name,
+        jobs=jobs,
+        fix=fix or diff,
+        baseline=known.load(baseline) if baseline and not write_baseline else None,
+    )
+    _configure(request, _split(select), _split(ignore), _split(exclude))
+    report = _looked(request)
+    if write_baseline:
+        _write(baseline, known.text_of(report.results, baseline))
+        print(f"{baseline}: {sum(o.is_finding for o in report.results)} findings", file=sys.stderr)
+        print_diagnostics(report.problems)
+        return exit_code(report.problems)
+    if diff:
+        _print_diff(report)
+    else:
+        if fix:
+            _apply(report, stdin_name)
+        to_stderr = fix and "-" in request.paths and output == "-"
+        _print(report, format, output, to_stderr=to_stderr)
+    return _exit_code(report, fail_on, diff)
+
+
+def _about_rules(explain: str) -> int:
+    from crosscast.lint import page, registry
+
+    if explain:
+        print(page.explain(registry.find_rule(explain)), end="")
+    else:
+        columns = ("code", "name", "topic", "severity", "fix", "what")
+        print_table(columns, page.rows(registry.all_rules().values()), long=("what",))
+    return EXIT_OK
+
+
+def _refuse(wrong: bool, message: str) -> None:
+    if wrong:
+        raise DiagnosticError(Diagnostic(code="CC951", message=message))
+
+
+def _split(texts: Sequence[str] | None) -> list[str]:
+    return [word.strip() for text in texts or () for word in text.split(",") if word.strip()]
+
+
+def _configure(
+    request: Request, select: Sequence[str], ignore: Sequence[str], exclude: Sequence[str]
+) -> None:
+    """Put the settings of the project and of the command line into a request."""
+    from crosscast.lint.config import find_config
+    from crosscast.lint.options import Options
+    from crosscast.lint.registry import expand
+
+    config = find_config(Path.cwd())
+    selected = select or config.select
+    request.options = Options(
+        codes=expand(selected, "select") if selected else None,
+        ignored=expand([*config.ignore, *ignore], "ignore"),
+        per_file=tuple(
+            (pattern, expand(words, "per-file-ignores"))
+            for pattern, words in config.per_file.items()
+        ),
+        root=config.root,
+    )
+    request.exclude = (*config.exclude, *exclude)
+
+
+def _looked(request: Request) -> Report:
+    """Look at everything, with progress on a terminal."""
+    from crosscast.lint.run import run
+
+    if not sys.stderr.isatty():
+        return run(request)
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    # Without a thread of its own: processes are copied while it is shown.
+    shown = Progress(console=Console(stderr=True), transient=True, auto_refresh=False)
+    tasks: list[TaskID] = []
+
+    def progress(done: int, all: int) -> None:
+        if all < _MANY:
+            return
+        if not tasks:
+            shown.start()
+            tasks.append(shown.add_task("looking", total=all))
+        shown.update(tasks[0], completed=done, total=all, refresh=True)
+
+    request.progress = progress
+    try:
+        return run(request)
+    finally:
+        if tasks:
+            shown.stop()
+
+
+def _apply(report: Report, stdin_name: str) -> None:
+    """Write the repaired files; what came from stdin goes to stdout."""
+    from crosscast.lint.fix import write
+
+    assert report.fixed is not None
+    texts = dict(report.fixed.texts)
+    piped = report.files.get(stdin_name)
+    if piped is not None and piped.stdin:
+        print(texts.pop(stdin_name, piped.source.text), end="")
+    problems = write(report.files, texts)
+    report.problems = [*report.problems, *problems]
+    if report.fixed.repaired:
+        print(f"{report.fixed.repaired} repaired", file=sys.stderr)
+
+
+def _print_diff(report: Report) -> None:
+    from crosscast.lint.fix import diff_of
+
+    assert report.fixed is not None
+    for name, text in report.fixed.texts.items():
+        print(diff_of(report.files[name].source, text), end="")
+    print_diagnostics([*report.problems, *_troubles(report)])
+    left = sum(one.is_finding for one in report.results)
+    print(f"{report.fixed.repaired} would be repaired, {left} would stay", file=sys.stderr)
+
+
+def _troubles(report: Report) -> list[Diagnostic]:
+    return [one.diagnostic() for one in report.results if not one.is_finding]
+
+
+def _print(report: Report, format: Format, output: str, *, to_stderr: bool) -> None:
+    from crosscast.lint.result import of_diagnostic
+
+    findings = [one for one in report.results if one.is_finding]
+    everything = [*report.results, *map(of_diagnostic, report.problems)]
+    if format == "json":
+        from crosscast.lint.formats.plain import as_json
+
+        text = as_json(everything)
+    elif format == "github":
+        from crosscast.lint.formats.github import github
+
+        text = github(everything)
+    elif format == "sarif":
+        from crosscast.lint.formats.sarif import sarif
+
+        text = sarif(everything)
+    else:
+        from crosscast.lint.formats import text as plain
+
+        text = plain.text(findings)
+    if output != "-":
+        _write(output, text)
+    elif format == "text" and not to_stderr:
+        _print_text(text)
+    else:
+        print(text, end="", file=sys.stderr if to_stderr else sys.stdout)
+    if format in ("text", "sarif"):
+        print_diagnostics([*report.problems, *_troubles(report)])
+    if format == "text":
+        from crosscast.lint.formats.text import summary
+
+        print(_said_last(report, summary(findings, report.looked_at)), file=sys.stderr)
+
+
+def _said_last(report: Report, line: str) -> str:
+    if report.known:
+        line += f"; {report.known} in the baseline"
+    if report.gone:
+        line += f"; {report.gone} of the baseline no longer there: write it anew"
+    return line
+
+
+def _print_text(text: str) -> None:
+    """Print findings to stdout, with colour on a terminal that wants it."""
+    if not text:
+        return
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        print(text, end="")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for severity, style in (("error", "bold red"), ("warning", "yellow"), ("note", "cyan")):
+        styled.highlight_regex(rf"(?m)(?<=: ){severity} CL\d+", style)
+    styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
+    Console(soft_wrap=True, highlight=False).print(styled, end="")
+
+
+def _write(path: str, text: str) -> None:
+    from crosscast.sources.files import write_whole
+
+    write_whole(Path(path), text.encode("utf-8", "backslashreplace"))
+
+
+def _exit_code(report: Report, fail_on: FailOn, diff: bool) -> int:
+    troubles = exit_code([*report.problems, *_troubles(report)])
+    if troubles:
+        return troubles
+    ranks = ("error", "warning", "note")
+    counted = ranks[: ranks.index(fail_on) + 1]
+    failed = any(str(one.severity) in counted for one in report.results if one.is_finding)
+    changed = diff and report.fixed is not None and bool(report.fixed.texts)
+    return EXIT_FINDINGS if failed or changed else EXIT_OK

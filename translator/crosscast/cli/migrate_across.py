@@ -1,0 +1,170 @@
+"""`crosscast migrate ... --to TARGET -o DIR`: to another framework."""
+
+from __future__ import annotations
+
+import json as json_
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosscast.messages.console import (
+    EXIT_CANNOT_RUN,
+    EXIT_FINDINGS,
+    EXIT_OK,
+    exit_code,
+    print_diagnostics,
+    print_json,
+)
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+
+if TYPE_CHECKING:
+    from crosscast.messages.source import Source
+    from crosscast.migrate.across_frameworks import Across
+
+
+def migrate_to_targets(
+    paths: Sequence[str],
+    targets: Sequence[str],
+    output: str,
+    *,
+    versions: Mapping[str, str],
+    settings: Sequence[str],
+    keep_bugs: bool,
+    verify: bool,
+    force: bool,
+    json: bool,
+) -> int:
+    """Write what sources become on other frameworks, with a report; return the exit code.
+
+    Raises:
+        DiagnosticError: the sources cannot be read or hold no training, a target cannot express
+            it, the folder cannot be written.
+    """
+    from crosscast.migrate.across_frameworks import migrate_across
+    from crosscast.migrate.report import report
+    from crosscast.migrate.settings import parse_settings
+
+    sources, problems = sources_of(paths)
+    across = migrate_across(
+        sources,
+        targets,
+        versions=versions,
+        keep_bugs=keep_bugs,
+        settings=parse_settings(settings),
+    )
+    data = report(across)
+    root = Path(output)
+    _write(across, data, root, force=force)
+    said = [*problems, *across.diagnostics]
+    if verify:
+        from crosscast.migrate.proof import diagnostics_of
+
+        data = report(across, _verified(across, root))
+        _write(across, data, root, force=True)
+        said += diagnostics_of(data["verification"])
+    if json:
+        print_json(data)
+    else:
+        print_diagnostics(said)
+        _tell(data, root)
+    if code := exit_code(said):
+        return code
+    if any(one.code == "CC976" for one in said):
+        return EXIT_CANNOT_RUN
+    return EXIT_FINDINGS if _is_open(data) else EXIT_OK
+
+
+def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnostic]]:
+    """Return the sources of the one run that paths name, and what could not be read.
+
+    Files that a user names belong together; in a folder there must be one run.
+
+    Raises:
+        DiagnosticError: CC971 if there are several runs, what reading raises if there is none.
+    """
+    from crosscast.lift.analysis import analyse, together
+    from crosscast.lift.batch import groups_of, read_sources
+    from crosscast.lift.drafting import lift
+
+    sources, problems = read_sources(paths)
+    if not sources:
+        raise DiagnosticError(
+            *problems,
+            Diagnostic(code="CC971", message=f"{', '.join(paths)}: nothing to migrate"),
+        )
+    groups = groups_of(sources, paths)
+    if len(groups) > 1 and not any(Path(path).is_dir() for path in paths):
+        order = sorted(sources, key=lambda one: one.name not in paths)
+        return together(order), problems
+    runs = [members for members in groups if lift(analyse(members)).fields] or groups
+    if len(runs) > 1:
+        names = ", ".join(members[0].name for members in runs[:4])
+        raise DiagnosticError(
+            *problems,
+            Diagnostic(
+                code="CC971",
+                message=f"{len(runs)} runs were found: {names}{', ...' * (len(runs) > 4)}",
+                hint="name the files of one run",
+            ),
+        )
+    return (runs[0] if runs else tuple(sources)), problems
+
+
+def _write(across: Across, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
+    """Write everything or nothing; a model that is there already is the user's and stays."""
+    from crosscast.messages.output import OutputFile, write_files
+    from crosscast.migrate.own_model import FILE
+    from crosscast.migrate.page import page
+
+    files = {
+        path: file
+        for path, file in across.files.items()
+        if not (path.endswith(f"/{FILE}") and (root / path).exists())
+    }
+    files["report.json"] = OutputFile(json_.dumps(data, indent=2) + "\n")
+    files["report.md"] = OutputFile(page(data))
+    write_files(root, files, force=force)
+
+
+def _verified(across: Across, root: Path) -> dict[str, Any]:
+    from crosscast.migrate.proof import verify
+
+    try:
+        from crosscast_parity.report.progress import progress_on
+    except ModuleNotFoundError:
+        return verify(across, root, lambda progress: None)
+    with progress_on(sys.stderr) as on_progress:
+        return verify(across, root, on_progress)
+
+
+def _is_open(data: Mapping[str, Any]) -> bool:
+    """Whether something of the training itself is left to the user."""
+    from crosscast.migrate.across_frameworks import OWN
+
+    return any(not one["field"].startswith(OWN) for one in data["fill_in"])
+
+
+def _tell(data: Mapping[str, Any], root: Path) -> None:
+    """Print where everything is and how much was carried."""
+    for one in data["targets"]:
+        fields = one["fields"]
+        counts = dict.fromkeys(("exact", "adapted", "approximate"), 0)
+        for field in fields:
+            counts[field["verdict"]] += 1
+        print(f"{root / one['folder']}: {', '.join(f'{n} {name}' for name, n in counts.items())}")
+    bugs = [one for one in data["bugs"] if one["became"] != "of no recipe"]
+    for became in dict.fromkeys(one["became"] for one in bugs):
+        count = sum(one["became"] == became for one in bugs)
+        print(f"{count} mistake{'s' * (count != 1)} of the source: {became}")
+    fields, things = len(data["fill_in"]), len(data["not_carried"])
+    print(
+        f"{fields} field{'s' * (fields != 1)} to fill in, "
+        f"{things} thing{'s' * (things != 1)} not carried"
+    )
+    for one in (data["verification"] or {"targets": ()})["targets"]:
+        print(f"{one['target']}: {one['outcome']}: {one['wording']}")
+        for verdict in dict.fromkeys(field["verdict"] for field in one["fields"]):
+            count = sum(field["verdict"] == verdict for field in one["fields"])
+            print(f"  {count} fields {verdict}")
+    print(root / "report.md")

@@ -1,0 +1,184 @@
+"""`crosscast migrate ... --to API`: in place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from crosscast.messages.console import (
+    EXIT_CANNOT_RUN,
+    EXIT_FINDINGS,
+    EXIT_OK,
+    exit_code,
+    print_diagnostics,
+    print_json,
+)
+from crosscast.messages.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from crosscast.lint.result import Result
+    from crosscast.migrate.before_after import Compared
+    from crosscast.migrate.codemod import Api
+    from crosscast.migrate.executed_proof import Demand
+    from crosscast.migrate.in_place import Migrated
+    from crosscast.sources.files import Text
+    from crosscast_parity.side_by_side.proof import Execution
+
+
+def in_place(
+    paths: list[str],
+    api: Api,
+    *,
+    check: bool,
+    write: bool,
+    verify: bool,
+    demand: Demand | None,
+    json: bool,
+) -> int:
+    """Change programs, or show what would change; return the exit code.
+
+    Args:
+        paths: files and folders.
+        api: what to bring them to.
+        check: only say what would change.
+        write: change the files; not if a run shows that they train differently.
+        verify: compare both sides.
+        demand: what to execute for it, if anything.
+        json: print JSON.
+
+    Raises:
+        DiagnosticError: the demand makes no sense, or what it needs is missing.
+    """
+    from crosscast.migrate.in_place import migrate_in_place
+    from crosscast.migrate.registry import codemods_to
+    from crosscast.sources.files import read_all
+
+    files, problems = read_all(paths)
+    sources = [one.source for one in files.values()]
+    migrated = migrate_in_place(sources, codemods_to(api))
+    problems += migrated.problems
+    compared: list[Compared] = []
+    execution: Execution | None = None
+    if verify:
+        from crosscast.migrate.before_after import compare_texts
+
+        compared = compare_texts(sources, migrated.texts)
+    if demand and migrated.texts:
+        from crosscast.migrate.executed_proof import diagnostics_of, execute, with_execution
+
+        execution = execute(files, migrated.texts, api, demand, _on_run)
+        compared = with_execution(compared, execution)
+        problems += diagnostics_of(execution)
+    differs = execution is not None and execution.outcome == "different"
+    if write and not differs:
+        from crosscast.lint.fix import write as write_texts
+
+        problems += write_texts(files, migrated.texts)
+    if json:
+        data = _plain(files, migrated, problems)
+        if verify:
+            data |= _plain_verification(compared, execution)
+        print_json(data)
+    else:
+        if not check and not write:
+            _print_diff(files, migrated)
+        _tell(migrated, listed=check or write)
+        if verify:
+            _tell_compared(compared, execution)
+        print_diagnostics(problems)
+        if write and differs:
+            print("nothing was written", file=sys.stderr)
+    if code := exit_code(problems):
+        return code
+    if execution is not None and execution.outcome == "cannot be verified here":
+        return EXIT_CANNOT_RUN
+    other = any(one.verdict == "different" for one in compared)
+    open_ = migrated.refusals or (check and migrated.texts) or other
+    return EXIT_FINDINGS if open_ else EXIT_OK
+
+
+def _on_run(name: str) -> None:
+    """Tell a terminal what is running."""
+    if sys.stderr.isatty():
+        print(f"running the {name}", file=sys.stderr)
+
+
+def _plain_verification(
+    compared: Sequence[Compared], execution: Execution | None
+) -> Mapping[str, Any]:
+    from crosscast.migrate.executed_proof import plain
+
+    return {
+        "verification": [asdict(one) for one in compared],
+        "execution": None if execution is None else plain(execution),
+    }
+
+
+def _tell_compared(compared: Sequence[Compared], execution: Execution | None) -> None:
+    """Print what is not the same before and after, how much is, and what was executed for it."""
+    from crosscast.migrate.before_after import NOT_RUN
+
+    for one in compared:
+        if one.verdict == "different":
+            print(f"{one.name}: {one.field}: {one.why}", file=sys.stderr)
+    counts = {
+        verdict: sum(one.verdict == verdict for one in compared)
+        for verdict in ("same", "changed on purpose", "different", "not comparable")
+    }
+    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    if execution is None:
+        print(f"verified: {words} ({NOT_RUN})", file=sys.stderr)
+        return
+    if execution.outcome == "cannot be verified here":
+        print(f"verified: {words} (by reading only)", file=sys.stderr)
+        return
+    executed = sum(one.evidence == "executed" for one in compared)
+    print(f"verified: {words} ({executed} of these by execution)", file=sys.stderr)
+    print(f"executed: {execution.outcome}: {execution.wording}", file=sys.stderr)
+    for note in execution.notes:
+        print(f"  {note}", file=sys.stderr)
+
+
+def _print_diff(files: dict[str, Text], migrated: Migrated) -> None:
+    from crosscast.lint.fix import diff_of
+
+    for name, text in migrated.texts.items():
+        print(diff_of(files[name].source, text), end="")
+
+
+def _tell(migrated: Migrated, *, listed: bool) -> None:
+    """Print the changes if they are asked for, then what stays, then how many of each."""
+    from crosscast.lint.formats.text import text
+
+    if listed:
+        for one in migrated.changes:
+            print(f"{one.span}: {one.code} {one.message}")
+    notes = dict.fromkeys(one.hint for one in migrated.changes if one.hint)
+    print(text(migrated.refusals), end="", file=sys.stderr)
+    for note in notes:
+        print(f"Note: {note}", file=sys.stderr)
+    changed, left = len(migrated.changes), len(migrated.refusals)
+    print(
+        f"{changed} changed in {len(migrated.texts)} file{'s' * (len(migrated.texts) != 1)}, "
+        f"{left} left for you to decide",
+        file=sys.stderr,
+    )
+
+
+def _plain(
+    files: dict[str, Text], migrated: Migrated, problems: list[Diagnostic]
+) -> dict[str, Any]:
+    def of(results: tuple[Result, ...]) -> list[dict[str, Any]]:
+        return [one.diagnostic().to_json() | {"name": one.name} for one in results]
+
+    return {
+        "files": {
+            name: {"changed": name in migrated.texts, "text": migrated.texts.get(name)}
+            for name in files
+        },
+        "changes": of(migrated.changes),
+        "refusals": of(migrated.refusals),
+        "problems": [one.to_json() for one in problems],
+    }

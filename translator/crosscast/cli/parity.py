@@ -1,0 +1,154 @@
+"""The command that trains programs side by side and compares them."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from crosscast.cli.compile import RecipeArgument, ToOption, targets_of
+from crosscast.messages.extras import parity_missing
+
+if TYPE_CHECKING:
+    from crosscast.recipe.document import Recipe
+    from crosscast.targets.backend import Form
+
+ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
+
+
+def parity(
+    recipe: RecipeArgument,
+    to: ToOption,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for runs and report.")
+    ],
+    check: Annotated[
+        Literal["quick", "model", "full", "nightly"],
+        typer.Option(help="quick: tiny model, all levels but seeds; model: the recipe's own."),
+    ] = "quick",
+    stress: Annotated[
+        bool, typer.Option("--stress", help="Derive a recipe that makes every feature active.")
+    ] = False,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar=ADD, help="Another program: version, recipe, script, trainer."),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Program the others are compared with; default torch.")
+    ] = None,
+    bisect: Annotated[
+        bool, typer.Option("--bisect", help="Name the fields that explain a difference.")
+    ] = False,
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Plant known bugs; every level must see its own.")
+    ] = False,
+    windows: Annotated[
+        int | None, typer.Option(help="Optimizer steps of a plain run.", show_default="64")
+    ] = None,
+    twins: Annotated[int, typer.Option(help="Perturbed runs of the reference.")] = 3,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WINDOW:MICRO=inf|-inf|nan[@NAMES]",
+            help="Inject an overflow, into the gradients of these parameters; `none` for none.",
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option(help="CPU threads of a process.")] = 1,
+    jobs: Annotated[int | None, typer.Option(help="Processes side by side.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for one run.")] = 1800.0,
+    memory: Annotated[float, typer.Option(help="GiB of one process, 0 for any.")] = 0.0,
+    device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Where to train.")] = "cpu",
+    half: Annotated[
+        Literal["auto", "native", "emulated"],
+        typer.Option(help="How half precision is computed; auto: emulated on CPU."),
+    ] = "auto",
+    save_reference: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the runs of the reference in a folder.")
+    ] = None,
+    reference_run: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Compare with runs that were kept so.")
+    ] = None,
+    python: Annotated[
+        list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of finished runs; default in --output."),
+    ] = None,
+) -> int:
+    """Train programs on the same weights and batches and compare them, level by level."""
+    from crosscast.readers.recipe_yaml import load
+
+    targets = targets_of(to)
+    loaded = load(recipe)
+    try:
+        from crosscast_parity.compare import command
+        from crosscast_parity.planning.contestants import of_targets, parse_contestant
+        from crosscast_parity.planning.options import make_options, read_interpreters
+        from crosscast_parity.report.progress import progress_on
+        from crosscast_parity.runs.kept_reference import stored_contestant
+        from crosscast_parity.self_test.experiments import self_test_command
+    except ModuleNotFoundError as error:
+        raise parity_missing("the parity harness needs", error) from None
+    options = make_options(
+        output,
+        check=check,
+        windows=windows,
+        twins=twins,
+        threads=threads,
+        jobs=jobs,
+        timeout=timeout,
+        memory=memory,
+        device=device,
+        reference=reference,
+        faults=fault,
+        half=half,
+        cache=cache,
+        stress=stress,
+        bisect=bisect,
+        save_reference=save_reference,
+    )
+    interpreters = read_interpreters(python or (), targets)
+    contestants = of_targets(targets, loaded, interpreters)
+    contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
+    if reference_run:
+        kept = stored_contestant(reference_run, {one.name for one in contestants})
+        contestants.append(kept)
+        options = replace(options, reference=reference or kept.name)
+    with progress_on(sys.stderr) as on_progress:
+        arguments: dict[str, Any] = {
+            "options": options,
+            "compile_to": compile_for_parity,
+            "on_progress": on_progress,
+        }
+        if self_test:
+            passed: int = self_test_command(contestants, **arguments)
+            return passed
+        typed = shlex.join(["crosscast", *sys.argv[1:]])
+        return command.parity_command(contestants, **arguments, command=typed)
+
+
+def _read(path: Path) -> Recipe:
+    from crosscast.readers.recipe_yaml import load
+
+    return load(str(path))
+
+
+def compile_for_parity(
+    recipe: Recipe, targets: Sequence[str], directory: Path, *, form: Form = "script"
+) -> None:
+    """Write the scripts of a comparison, or steps alone, one folder per target."""
+    from crosscast.emit.compiler import compile_recipe
+    from crosscast.messages.output import write_files
+
+    files = {
+        f"{one.target.folder}/{path}": file
+        for one in compile_recipe(recipe, targets, form=form)
+        for path, file in one.files.items()
+    }
+    write_files(directory, files, force=True)

@@ -1,0 +1,335 @@
+"""The command `plan`: make a recipe fit a memory limit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from crosscast.cli.compile import JsonOption, RecipeArgument, recipe_text, targets_of
+from crosscast.messages.console import exit_code, print_diagnostics, print_json, print_table
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+
+if TYPE_CHECKING:
+    from crosscast.fit.measured_peak import Measured
+    from crosscast.fit.model_traces import Estimates
+    from crosscast.fit.solver import Outcome, Wish
+    from crosscast.messages.source import Source
+    from crosscast.readers.recipe_yaml import Loaded
+    from crosscast.recipe.document import Recipe
+
+MOST_ANSWERS = 100
+_NOT_FOR_IT = ("CC305", "CC451")
+"""Targets without a factory for the model, or without a model of memory; nobody asked for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The recipe, and what is wanted of it."""
+
+    source: Source
+    loaded: Loaded
+    targets: list[str]
+    chosen: bool
+    """Whether the targets were named."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """What is to be written."""
+
+    folder: str | None
+    plot: str | None
+    force: bool
+
+
+def plan(
+    recipe: RecipeArgument,
+    to: Annotated[
+        list[str] | None,
+        typer.Option("--to", metavar="T,...", help="Targets; default: all that are modelled."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="What a process may use: 16GiB, 16GB.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="GPU", help="A GPU by name: T4, V100, A100-40, H100.")
+    ] = None,
+    allow: Annotated[
+        Literal["precision"] | None,
+        typer.Option(help="What else may change: precision changes numbers."),
+    ] = None,
+    answers: Annotated[
+        int, typer.Option(min=1, max=MOST_ANSWERS, metavar="N", help="Most answers.")
+    ] = 5,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Write every answer as a recipe."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw memory by component: .png or .html.")
+    ] = None,
+    measured: Annotated[
+        str | None,
+        typer.Option(metavar="TRACE", help="Set the peak of a run beside the estimate."),
+    ] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Import and call the factory of your model: runs it.")
+    ] = False,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TARGET=PATH", help="Interpreter of a target, for --trace."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for one trace.")] = 600.0,
+    json: JsonOption = False,
+) -> int:
+    """Find micro-batch, accumulation and checkpointing that fit a memory limit.
+
+    Global batch and schedule stay as they are. Exit code 1: one of the targets does not fit.
+    """
+    from crosscast.fit.measured_peak import read_measured
+
+    asked = _asked(recipe, to)
+    _check_options(asked, memory or device, output, plot, measured)
+    estimates = _estimates(asked, python or (), timeout, trace=trace)
+    wish = _wish(memory, device, bool(allow), answers) if memory or device else None
+    found: list[Diagnostic] = list(asked.loaded.notices())
+    told = read_measured(measured, asked.loaded.recipe) if measured else None
+    data: dict[str, Any] = {"recipe": asked.loaded.recipe.name}
+    if told:
+        found += told.warnings
+        data["measured"] = _compare(asked, told, estimates, as_json=json)
+    if wish:
+        files = _Files(output, plot, force)
+        data |= _solve_all(asked, wish, found, estimates, files, as_json=json)
+    if json:
+        print_json(data | {"diagnostics": [one.to_json() for one in found]})
+    else:
+        print_diagnostics(found)
+    return exit_code(found)
+
+
+def _asked(recipe: str, to: Sequence[str] | None) -> _Asked:
+    from crosscast.messages.source import read_source
+    from crosscast.readers.recipe_yaml import Loaded
+    from crosscast.recipe.validate import build_recipe
+    from crosscast.recipe.yaml_source import MAX_BYTES, parse
+    from crosscast.targets.backend import program_names
+
+    targets = targets_of(to) if to else program_names()
+    source = read_source(recipe, max_bytes=MAX_BYTES)
+    document = parse(source.text, source.name)
+    return _Asked(source, Loaded(build_recipe(document), document), targets, bool(to))
+
+
+def _check_options(
+    asked: _Asked, limit: str | None, output: str | None, plot: str | None, measured: str | None
+) -> None:
+    """Refuse options that do not go together."""
+    message = ""
+    if not limit and not measured:
+        message = "nothing to fit into: name --memory SIZE or --device GPU"
+    elif not limit and (output is not None or plot is not None):
+        message = "-o and --plot need --memory or --device"
+    elif measured and len(asked.targets) != 1:
+        message = "a trace is of one target: name it with --to"
+    elif output == "":
+        message = "-o names no folder; . is the one you are in"
+    elif plot is not None and Path(plot).suffix.lower() not in (".png", ".html"):
+        message = f"--plot {plot}: draws .png and .html"
+    if message:
+        raise DiagnosticError(Diagnostic(code="CC463", message=message))
+
+
+def _wish(memory: str | None, device: str | None, precision: bool, most: int) -> Wish:
+    from crosscast.fit.devices import find_device
+    from crosscast.fit.sizes import parse_memory
+    from crosscast.fit.solver import Wish
+
+    model = find_device(device) if device else None
+    if memory:
+        limit = parse_memory(memory)
+    else:
+        assert model is not None
+        limit = model.usable_bytes
+    return Wish(limit=limit, device=model, precision=precision, most=most)
+
+
+def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: bool) -> Estimates:
+    """Return what estimates; it runs the user's model only if it was told to.
+
+    Raises:
+        DiagnosticError: CC463 for options that make no sense, CC401 without the harness, CC707 for
+            an interpreter of no target.
+    """
+    from crosscast.fit.model_traces import Estimates
+    from crosscast.recipe.document import BertModel
+
+    message = ""
+    if trace and isinstance(asked.loaded.recipe.model, BertModel):
+        message = "--trace is for a model of your own; that of the shipped BERT is known"
+    elif python and not trace:
+        message = "--python is for --trace: nothing else runs here"
+    elif not timeout > 0:
+        message = "--timeout must be more than 0 seconds"
+    if message:
+        raise DiagnosticError(Diagnostic(code="CC463", message=message))
+    if not trace:
+        return Estimates(None)
+    try:
+        from crosscast_parity.memory.processes import trace_model
+        from crosscast_parity.planning.options import read_interpreters
+    except ModuleNotFoundError as error:
+        from crosscast.messages.extras import parity_missing
+
+        raise parity_missing("--trace needs", error) from None
+    interpreter = read_interpreters(python, asked.targets).get("torch", sys.executable)
+    return Estimates(
+        lambda recipe: trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
+    )
+
+
+def _compare(
+    asked: _Asked, told: Measured, estimates: Estimates, *, as_json: bool
+) -> dict[str, Any]:
+    """Set a measured peak beside the estimate of the recipe as it is."""
+    from crosscast.fit.measured_peak import measured_json, measured_rows
+
+    try:
+        found = estimates.of(asked.loaded.recipe, asked.targets[0])
+    except DiagnosticError as error:
+        raise asked.loaded.placed(error) from None
+    if not as_json:
+        print(f"{asked.targets[0]}: highest peak in {told.rows} rows of {told.file}")
+        print_table(("", "bytes", "error"), measured_rows(told, found))
+    return measured_json(told, found)
+
+
+def _solve_all(
+    asked: _Asked,
+    wish: Wish,
+    found: list[Diagnostic],
+    estimates: Estimates,
+    files: _Files,
+    *,
+    as_json: bool,
+) -> dict[str, Any]:
+    """Solve for every target, print and write the answers; problems go to `found`.
+
+    What one target cannot do keeps nothing from the others.
+    """
+    from crosscast.fit.outcome_tables import remarks, to_json
+    from crosscast.fit.reasons import cannot_fit, not_native
+
+    recipe = asked.loaded.recipe
+    foreign = not_native(recipe, wish)
+    if foreign:
+        raise asked.loaded.placed(DiagnosticError(foreign))
+    outcomes: list[Outcome] = []
+    skipped: list[Diagnostic] = []
+    for target in asked.targets:
+        try:
+            outcome = _solve(recipe, target, wish, estimates)
+        except DiagnosticError as error:
+            placed = asked.loaded.placed(error).diagnostics
+            problems = [one for one in placed if one.severity is Severity.ERROR]
+            skip = not asked.chosen and any(one.code in _NOT_FOR_IT for one in problems)
+            (skipped if skip else found).extend(problems)
+            continue
+        outcomes.append(outcome)
+        if not outcome.answers:
+            helps = not wish.precision and _fits_otherwise(recipe, target, wish, estimates)
+            found.append(cannot_fit(outcome, wish, with_precision=helps))
+    found += remarks(recipe, outcomes)
+    told = outcomes or exit_code(found)
+    found += [replace(one, severity=Severity.NOTE) if told else one for one in skipped]
+    if not as_json:
+        _print(outcomes, wish)
+    names: dict[str, list[str]] = {}
+    if any(one.answers for one in outcomes):
+        if files.plot:
+            _draw(outcomes, recipe.name, Path(files.plot), force=files.force)
+        if files.folder:
+            names = _write(asked, outcomes, Path(files.folder), force=files.force)
+            if not as_json:
+                print(*(name for some in names.values() for name in some), sep="\n")
+    return {
+        "limit_bytes": wish.limit,
+        "device": wish.device.name if wish.device else None,
+        "targets": to_json(recipe, outcomes, names),
+    }
+
+
+def _solve(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> Outcome:
+    from crosscast.emit.compiler import compile_recipe
+    from crosscast.fit.solver import solve
+
+    def check(one: Recipe) -> None:
+        compile_recipe(one, [target])
+
+    return solve(recipe, target, wish, estimate=lambda one: estimates.of(one, target), check=check)
+
+
+def _fits_otherwise(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> bool:
+    """Whether there is an answer if the precision may change."""
+    try:
+        return bool(
+            _solve(recipe, target, replace(wish, precision=True, most=1), estimates).answers
+        )
+    except DiagnosticError:  # a trace in another precision
+        return False
+
+
+def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:
+    from crosscast.fit.devices import ASSUMED
+    from crosscast.fit.outcome_tables import ANSWERS, answer_rows, component_table
+    from crosscast.fit.sizes import show_bytes
+
+    rates = wish.device.name if wish.device else f"{ASSUMED}: no --device"
+    for outcome in outcomes:
+        needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
+        fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
+        print(f"{outcome.target}: the recipe as it is needs {needs} and {fits} into {limit}")
+        print(f"(estimated; cost relative to it, at the rates of {rates})")
+        print_table(ANSWERS, answer_rows(outcome))
+        print()
+        head, rows = component_table(outcome)
+        print_table(head, rows)
+        print()
+
+
+def _draw(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: bool) -> None:
+    from crosscast.messages.extras import parity_missing
+
+    try:
+        from crosscast_parity.memory.plot import write_plot
+    except ModuleNotFoundError as error:
+        raise parity_missing("--plot needs", error) from None
+    write_plot(outcomes, recipe, path, force=force)
+
+
+def _write(
+    asked: _Asked, outcomes: Sequence[Outcome], folder: Path, *, force: bool
+) -> dict[str, list[str]]:
+    """Write every answer as a recipe, as an edit of the user's; return the names by target."""
+    from crosscast.fit.candidates import changes
+    from crosscast.fit.editing import edited
+    from crosscast.messages.output import OutputFile, write_files
+    from crosscast.targets.backend import find_target
+
+    files: dict[str, OutputFile] = {}
+    names: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for number, one in enumerate(outcome.answers, 1):
+            name = f"{find_target(outcome.target).folder}/answer-{number}.yaml"
+            changed = changes(asked.loaded.recipe, one.candidate)
+            text = edited(asked.source.text, changed, one.recipe, recipe_text)
+            files[name] = OutputFile(text)
+            names.setdefault(outcome.target, []).append(str(folder / name))
+    write_files(folder, files, force=force)
+    return names

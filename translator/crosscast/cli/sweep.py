@@ -1,0 +1,122 @@
+"""The command that trains a grid of recipes, targets, seeds and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from crosscast.cli.compile import JsonOption, ToOption, targets_of
+from crosscast.cli.parity import compile_for_parity
+from crosscast.messages.console import print_json, print_table
+from crosscast.messages.extras import parity_missing
+
+
+def sweep(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files.")],
+    to: ToOption,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder of the sweep; goes on in it."),
+    ],
+    seeds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="N,N-N,...", help="Seeds; default: that of each recipe."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="PATH=VALUE", help="Set a field; a path given again is an axis."
+        ),
+    ] = None,
+    windows: Annotated[
+        int | None, typer.Option(help="Optimizer steps; default: all of the recipe.")
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(metavar="NAME", help="What runs the cells: local, slurm or a plug-in.")
+    ] = "local",
+    jobs: Annotated[
+        int | None, typer.Option(help="Cells at a time; local: as many as there are cores.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", "--cpus", help="Cores of a cell.")] = 1,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for one attempt of a cell; default: any.")
+    ] = None,
+    retries: Annotated[int, typer.Option(help="Attempts after a cell was killed.")] = 3,
+    checkpoint_every: Annotated[
+        int | None, typer.Option(help="In windows; default: as the scripts do.")
+    ] = None,
+    device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Where to train.")] = "cpu",
+    python: Annotated[
+        list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
+    ] = None,
+    partition: Annotated[str, typer.Option(help="SLURM partition.")] = "",
+    time: Annotated[
+        int | None, typer.Option(metavar="MINUTES", help="SLURM time of an attempt; default 60.")
+    ] = None,
+    mem: Annotated[str, typer.Option(help="SLURM memory of a cell, such as 4G.")] = "",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=VALUE]", help="For the executor; SLURM: any option of sbatch."),
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Train recipes x targets x seeds x settings; the same command goes on where it stopped."""
+    targets = targets_of(to)
+    try:
+        from crosscast_parity.planning.options import read_interpreters
+        from crosscast_parity.sweep.command import SweepOptions, exit_code, sweep_command
+        from crosscast_parity.sweep.executor import Resources
+        from crosscast_parity.sweep.grid import make_grid, parse_seeds, parse_settings, refuse
+        from crosscast_parity.sweep.prepare import Training
+        from crosscast_parity.sweep.progress import make_watch
+        from crosscast_parity.sweep.table import COLUMNS
+    except ModuleNotFoundError as error:
+        raise parity_missing("sweeps need", error) from None
+    axes = parse_settings(set_ or ())
+    points = make_grid(recipes, targets, parse_seeds(seeds) if seeds else (), axes)
+    counts = {
+        "windows": windows,
+        "jobs": jobs,
+        "threads": threads,
+        "timeout": timeout,
+        "checkpoint-every": checkpoint_every,
+        "time": time,
+    }
+    for name, value in counts.items():
+        if value is not None and value <= 0:
+            raise refuse(f"--{name} must be more than 0")
+    if retries < 0:
+        raise refuse("--retries must be at least 0")
+    options = SweepOptions(
+        folder=output.absolute(),
+        training=Training(
+            windows=windows,
+            threads=threads,
+            device=device,
+            timeout=timeout,
+            checkpoint_every=checkpoint_every,
+            python=read_interpreters(python or (), targets),
+        ),
+        resources=Resources(
+            folder=output.absolute() / "executor",
+            jobs=jobs,
+            cpus=threads,
+            minutes=time,
+            memory=mem,
+            partition=partition,
+            options=dict(text.partition("=")[::2] for text in option or ()),
+        ),
+        executor=executor,
+        retries=retries,
+    )
+    table = sweep_command(points, options, compile_to=compile_for_parity, watch=make_watch())
+    if json:
+        print_json(table.to_json())
+        return exit_code(table)
+    print_table(COLUMNS, table.lines(), long=("settings",))
+    for comparison in table.comparisons():
+        print(comparison)
+    print(f"cells: {output / 'sweep.csv'}, {output / 'sweep.json'}")
+    return exit_code(table)

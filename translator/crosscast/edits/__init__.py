@@ -1,0 +1,1 @@
+"""Edits of texts that leave everything else as it is."""

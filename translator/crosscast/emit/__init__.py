@@ -1,0 +1,1 @@
+"""From a recipe to files: lowering, templates, the compiler."""

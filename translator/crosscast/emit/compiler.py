@@ -1,0 +1,167 @@
+"""Compile a recipe: judge, lower, verify, render. No framework is imported and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from crosscast.emit.render import render
+from crosscast.messages.diagnostics import Collector, Diagnostic, Severity
+from crosscast.messages.output import OutputFile
+from crosscast.plan.operations import Plan
+from crosscast.plan.order import verify
+from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.recipe.suggestions import suggest
+from crosscast.targets import capability
+from crosscast.targets.backend import (
+    Backend,
+    Form,
+    Target,
+    backend_names,
+    find_target,
+    load_backend,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """One target's plan, files by relative path, and what is to be said about it."""
+
+    target: Target
+    plan: Plan
+    files: dict[str, OutputFile]
+    judgements: tuple[capability.Judgement, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def compile_recipe(
+    recipe: Recipe, targets: Sequence[str], *, form: Form = "script", strict: bool = False
+) -> list[Compiled]:
+    """Return the emitted files of every target.
+
+    Args:
+        recipe: The recipe.
+        targets: Names of targets, see `crosscast.targets.backend.find_target`.
+        form: `script` for a whole training script, `step` for the training step alone.
+        strict: Refuse whatever is not exact.
+
+    Raises:
+        DiagnosticError: Fields or overrides a target cannot express, for all targets at once.
+    """
+    collect = Collector()
+    collect.found += check_override_names(recipe)
+    judged = []
+    for target in map(find_target, targets):
+        judgements = tuple(capability.judge(recipe, target.rows))
+        found = tuple(capability.diagnose(target.name, judgements))
+        judged.append((target, judgements, found))
+        for diagnostic in (*check_overrides(recipe, target.backend), *found):
+            collect.add(diagnostic)
+        if strict:
+            _refuse_inexact(target, found, collect)
+    if form == "step":
+        collect.found += _beyond_a_step(recipe)
+    collect.raise_errors()
+    return [
+        _compile_one(recipe, target, form, judgements, found)
+        for target, judgements, found in judged
+    ]
+
+
+def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collector) -> None:
+    below = [d for d in found if d.severity is not Severity.ERROR]
+    if below:
+        codes = ", ".join(sorted({d.code for d in below}))
+        collect.add(
+            Diagnostic(
+                code="CC301",
+                message=f"{target.name}: not everything is exact ({codes})",
+                hint="leave --strict out, or see `crosscast explain`",
+            )
+        )
+
+
+def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
+    """Return errors for fields about the model, which a step does not contain."""
+    asked = {
+        "precision.ops": recipe.precision.ops != OpTypes(),
+        "activation_checkpointing": recipe.activation_checkpointing,
+    }
+    return [
+        Diagnostic(
+            code="CC212",
+            path=path,
+            message="this is about the model, which a step does not contain",
+            hint="leave it or --form step out, and write it into your model",
+        )
+        for path, is_asked in asked.items()
+        if is_asked
+    ]
+
+
+def _compile_one(
+    recipe: Recipe,
+    target: Target,
+    form: Form,
+    judgements: tuple[capability.Judgement, ...],
+    found: tuple[Diagnostic, ...],
+) -> Compiled:
+    backend = target.backend
+    lowered = backend.lower(recipe, target.dialect, form)
+    broken = verify(lowered.plan)
+    if broken:  # a fault of the backend, never of the recipe
+        raise AssertionError(f"{target.name}: {broken[0].code}: {broken[0].message}")
+    files = {
+        file.path: OutputFile(render(backend.templates, file.template, file.view), file.executable)
+        for file in lowered.files
+    }
+    return Compiled(target, lowered.plan, files, judgements, found)
+
+
+def check_override_names(recipe: Recipe) -> list[Diagnostic]:
+    """Return a diagnostic for every override of a backend that is not installed."""
+    names = backend_names()
+    return [
+        Diagnostic(
+            code="CC106",
+            path=f"overrides.{name}",
+            message=f"no backend of that name; installed: {', '.join(names)}",
+            hint=f"did you mean {near!r}?" if (near := suggest(name, names)) else "",
+        )
+        for name in recipe.overrides
+        if name not in names
+    ]
+
+
+def check_all_overrides(recipe: Recipe) -> None:
+    """Check the overrides of every backend that the recipe names.
+
+    Raises:
+        DiagnosticError: CC106 and CC208; CC107 if one of the backends does not load.
+    """
+    collect = Collector()
+    collect.found += check_override_names(recipe)
+    for name in recipe.overrides:
+        if name in backend_names():
+            collect.found += check_overrides(recipe, load_backend(name))
+    collect.raise_errors()
+
+
+def check_overrides(recipe: Recipe, backend: Backend) -> list[Diagnostic]:
+    """Return what is wrong with the overrides of one backend."""
+    try:
+        backend.overrides.model_validate(recipe.overrides.get(backend.name, {}))
+    except ValidationError as error:
+        known = list(backend.overrides.model_fields)
+        return [
+            Diagnostic(
+                code="CC208",
+                path=f"overrides.{backend.name}.{'.'.join(map(str, detail['loc']))}",
+                message=detail["msg"],
+                hint=f"known: {', '.join(known)}",
+            )
+            for detail in error.errors(include_url=False)
+        ]
+    return []

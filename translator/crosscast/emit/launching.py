@@ -1,0 +1,68 @@
+"""What starts the processes of a run, as templates print it: launch.sh and job.sbatch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosscast.recipe.document import Launch, Recipe
+from crosscast.targets.backend import File
+
+JOB = "job.sbatch"
+
+
+def launch_view(recipe: Recipe) -> dict[str, Any]:
+    """Return the view of how a recipe's processes are started, the same on every framework."""
+    launch = recipe.launch
+    requeues = launch.max_requeues > 0
+    return {
+        "nodes": recipe.distributed.nodes,
+        "each": recipe.distributed.processes_per_node,
+        "several": recipe.distributed.nodes > 1,
+        # Where node 0 is found: launchers of frameworks tell the others the rest.
+        "one_address": recipe.distributed.nodes > 1,
+        "port_turn": "SLURM_JOB_ID",
+        "last_node": recipe.distributed.nodes - 1,
+        "elastic": launch.rendezvous == "elastic",
+        # Started anew by something that gives the same arguments every time.
+        "resumes": requeues or launch.rendezvous == "elastic",
+        "first_flags": "--auto-resume " if launch.rendezvous == "elastic" else "",
+        "requeues": requeues,
+        "max_requeues": launch.max_requeues,
+        "saving_seconds": launch.signal_seconds // 2,
+        "threads": launch.cpus_per_process,
+        "sbatch": _sbatch(recipe),
+    }
+
+
+def job_files(recipe: Recipe, view: dict[str, Any]) -> tuple[File, ...]:
+    """Return the file for the recipe's scheduler, if it has one."""
+    if recipe.launch.scheduler == "none":
+        return ()
+    return (File(path=JOB, template="_shared/job.sbatch.j2", view={"view": view}),)
+
+
+def _sbatch(recipe: Recipe) -> tuple[str, ...]:
+    """Return what a job asks for. Every value is a number, a slug or a checked name: a line of
+    #SBATCH cannot be quoted."""
+    launch, each = recipe.launch, recipe.distributed.processes_per_node
+    cores = launch.cpus_per_process
+    asked = {
+        "job-name": recipe.name,
+        "nodes": recipe.distributed.nodes,
+        "ntasks-per-node": 1,  # launch.sh, which starts the processes of its node
+        "cpus-per-task": None if cores is None else cores * each,
+        "gpus-per-node": launch.gpus_per_node,
+        "mem": None if launch.memory_mib_per_node is None else f"{launch.memory_mib_per_node}M",
+        "time": launch.time_limit_minutes,
+        "partition": launch.partition,
+        "account": launch.account,
+        "output": "%x-%j.log",
+    }
+    return (*(f"--{k}={v}" for k, v in asked.items() if v is not None), *_queue(launch))
+
+
+def _queue(launch: Launch) -> tuple[str, ...]:
+    if not launch.max_requeues:
+        return ("--no-requeue",)
+    # B: only the script is told, and it asks for a checkpoint.
+    return ("--requeue", "--open-mode=append", f"--signal=B:USR1@{launch.signal_seconds}")

@@ -1,0 +1,79 @@
+"""Render templates: strict, quoted, and the same bytes for the same recipe every time."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+
+
+def template_root() -> Path:
+    """Return the folder of the shipped templates: inside the wheel, or of the checkout."""
+    here = Path(__file__).resolve()
+    packaged = here.parents[1] / "templates"
+    return packaged if packaged.is_dir() else here.parents[3] / "templates"
+
+
+@cache
+def environment(folder: Path) -> Environment:
+    """Return the template environment of a backend's folder, with the shared root behind it."""
+    env = Environment(
+        loader=ChoiceLoader([FileSystemLoader(folder), FileSystemLoader(template_root())]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # Python and shell text; every string passes `py` or `sh`
+        auto_reload=False,
+    )
+    env.filters.update(py=py_literal, sh=shell_word, assign=assign)
+    return env
+
+
+def render(folder: Path, template: str, view: Mapping[str, Any]) -> str:
+    """Return a template's text."""
+    return environment(folder).get_template(template).render(view)
+
+
+def py_literal(value: object) -> str:
+    """Return Python source for a plain value, the way a formatter would write it.
+
+    Strings are ASCII and in double quotes unless that needs more escapes. Only str, bool, int,
+    finite float, None and tuples of them are accepted.
+    """
+    if isinstance(value, str):
+        return _string_literal(value)
+    if value is None or isinstance(value, bool | int):
+        return repr(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value).replace("e+", "e")  # a formatter writes 1e16
+    if isinstance(value, tuple):
+        inner = ", ".join(py_literal(item) for item in value)
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    raise TypeError(f"no literal for {type(value).__name__}")
+
+
+def _string_literal(text: str) -> str:
+    """Write a string with the quotes that need fewer escapes, double ones in a draw."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    pieces = (f"\\{c}" if c == quote else c if c in "'\"" else ascii(c)[1:-1] for c in text)
+    return f"{quote}{''.join(pieces)}{quote}"
+
+
+def assign(name: str, value: object, width: int = 88) -> str:
+    """Return `name = literal`, wrapped in parentheses where a formatter would do so."""
+    literal = py_literal(value)
+    line = f"{name} = {literal}"
+    if len(line) <= width or len(literal) + 4 > width:
+        return line
+    return f"{name} = (\n    {literal}\n)"
+
+
+def shell_word(value: object) -> str:
+    """Return one shell word."""
+    return shlex.quote(str(value))

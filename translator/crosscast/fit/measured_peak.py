@@ -1,0 +1,105 @@
+"""Set the peak of a run beside its estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosscast.fit.outcome_tables import estimate_json
+from crosscast.fit.sizes import show_bytes
+from crosscast.memory.records import Estimate
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.source import STDIN
+from crosscast.recipe.document import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a trace tells about memory."""
+
+    file: str
+    rows: int
+    peak_bytes: int
+    """Most bytes that tensors held on the GPU of the process that wrote the trace."""
+    warnings: tuple[Diagnostic, ...]
+
+    def error_of(self, estimated: int) -> float:
+        """Return how much an estimate is off, as a share of what was measured; + is too much."""
+        return estimated / self.peak_bytes - 1
+
+
+def read_measured(path: str, recipe: Recipe) -> Measured:
+    """Return what a trace tells.
+
+    Raises:
+        DiagnosticError: CC464 if it has no peak, CC001-CC003 and CC701 if it is no trace.
+    """
+    from crosscast_parity.recordings.trace import read_trace
+
+    file = Path(path)
+    if path == STDIN:
+        raise _fail("CC463", "--measured names a file; - is for recipes")
+    try:
+        if not file.exists():
+            raise _fail("CC001", f"{path}: no such file")
+        if not file.is_file():
+            raise _fail("CC002", f"{path}: not a regular file")
+    except (OSError, ValueError) as error:
+        raise _fail("CC003", f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    rows = read_trace(file, partial=True)
+    peaks = [row.peak_memory for row in rows if row.peak_memory]
+    if not peaks:
+        raise DiagnosticError(
+            Diagnostic(
+                code="CC464",
+                message=f"{path}: none of {len(rows)} rows has peak_memory",
+                hint="scripts write it on GPUs; compile the recipe again if the script is older",
+            )
+        )
+    full = (recipe.batch.global_batch_size, recipe.accumulation.steps * recipe.processes)
+    warnings: tuple[Diagnostic, ...] = ()
+    if all((row.rows, row.n_micro) != full for row in rows):
+        warnings = (_other_recipe(path, full, (rows[0].rows, rows[0].n_micro)),)
+    return Measured(path, len(rows), max(peaks), warnings)
+
+
+def _fail(code: str, message: str) -> DiagnosticError:
+    return DiagnosticError(Diagnostic(code=code, message=message))
+
+
+def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> Diagnostic:
+    return Diagnostic(
+        code="CC470",
+        severity=Severity.WARNING,
+        message=(
+            f"{path} is of a run with {found[0]} rows in {found[1]} micro-batches a window, the "
+            f"recipe has {full[0]} in {full[1]}"
+        ),
+        hint="give the recipe of that run",
+    )
+
+
+def measured_rows(measured: Measured, estimate: Estimate) -> list[list[str]]:
+    """Return the cells of the comparison."""
+    found = [["measured", show_bytes(measured.peak_bytes), ""]]
+    sizes = {
+        "estimated": estimate.peak_bytes,
+        "with margin": estimate.total,
+        "simple formula": estimate.simple_formula_bytes,
+    }
+    for name, size in sizes.items():
+        found.append([name, show_bytes(size), f"{100 * measured.error_of(size):+.1f} %"])
+    return found
+
+
+def measured_json(measured: Measured, estimate: Estimate) -> dict[str, Any]:
+    """Return the comparison as plain data; errors are shares of what was measured."""
+    return {
+        "file": measured.file,
+        "rows": measured.rows,
+        "measured_peak_bytes": measured.peak_bytes,
+        "relative_error": measured.error_of(estimate.peak_bytes),
+        "simple_formula_relative_error": measured.error_of(estimate.simple_formula_bytes),
+        "estimate": estimate_json(estimate),
+    }

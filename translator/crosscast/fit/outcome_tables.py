@@ -1,0 +1,196 @@
+"""Outcomes as tables and as JSON (docs/planning.md describes both)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from crosscast.fit.candidates import Candidate, changes
+from crosscast.fit.cost import EVIDENCE
+from crosscast.fit.sizes import show_bytes
+from crosscast.fit.solver import Outcome, Sized
+from crosscast.memory.records import COMPONENTS, Estimate
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.recipe.document import BertModel, Recipe
+
+ANSWERS = ("answer", "micro", "steps", "ckpt", "precision", "peak", "total", "simple", "cost")
+SHOWN = 5
+"""Most answers whose components are shown: as many as fit into 80 characters."""
+
+
+def precision_name(candidate: Candidate) -> str:
+    """Return the precision in short: `float32`, `bfloat16`, `full float16`."""
+    full = "full " if candidate.mode == "full" else ""
+    return f"{full}{candidate.compute_dtype}"
+
+
+def named(outcome: Outcome) -> dict[str, Sized]:
+    """Return the recipe as it is and the answers by the names that they have in tables."""
+    return {"now": outcome.now} | {str(n): one for n, one in enumerate(outcome.answers, 1)}
+
+
+def answer_rows(outcome: Outcome) -> list[list[str]]:
+    """Return the cells of the table of answers."""
+    return [
+        [
+            name,
+            str(one.candidate.micro_batch_size),
+            str(one.candidate.steps),
+            "yes" if one.candidate.checkpointing else "no",
+            precision_name(one.candidate),
+            show_bytes(one.estimate.peak_bytes),
+            show_bytes(one.estimate.total),
+            show_bytes(one.estimate.simple_formula_bytes),
+            f"{one.cost / outcome.now.cost:.2f}",
+        ]
+        for name, one in named(outcome).items()
+    ]
+
+
+def component_table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
+    """Return head and cells of the table of components at the peak."""
+    shown = dict(list(named(outcome).items())[: SHOWN + 1])
+    sizes = {name: component_sizes(one.estimate) for name, one in shown.items()}
+    rows = [
+        [part, *(show_bytes(one[part]) if part in one else "" for one in sizes.values())]
+        for part in COMPONENTS
+        if any(part in one for one in sizes.values())
+    ]
+    rows.append(["margin", *(show_bytes(one.estimate.margin_bytes) for one in shown.values())])
+    rows.append(["peak in", *(one.estimate.peak_phase for one in shown.values())])
+    return ["component", *shown], rows
+
+
+def component_sizes(estimate: Estimate) -> dict[str, int]:
+    """Return bytes by component."""
+    return {one.name: one.bytes for one in estimate.components}
+
+
+def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
+    """Return what is to be known about the answers, each once for all of them."""
+    found = [replace(d, severity=Severity.NOTE) for one in outcomes for d in one.refused]
+    new = [one.candidate for outcome in outcomes for one in outcome.answers]
+    split = [one for one in new if one.micro_batch_size != recipe.batch.micro_batch_size]
+    if any(one.meaning == "as_sample" for one in split):
+        found.append(
+            Diagnostic(
+                code="CC465",
+                severity=Severity.NOTE,
+                path="accumulation.normalize_by",
+                message=(
+                    "answers that would cut the short window of an epoch "
+                    "unevenly say sample: all micro-batches are equally long now, so the mean of "
+                    "their means is the mean over the rows"
+                ),
+            )
+        )
+    if any(one.meaning == "differs" for one in split):
+        found.append(
+            Diagnostic(
+                code="CC466",
+                severity=Severity.WARNING,
+                path="accumulation.normalize_by",
+                message=(
+                    "a mean of means weighs the rows of the short window at the"
+                    " end of an epoch by its micro-batches; with another micro_batch_size that "
+                    "window is weighed differently"
+                ),
+                hint="normalize_by: sample, or tail: drop or carry, do not depend on the split",
+            )
+        )
+    if split and (random := _random(recipe)):
+        found.append(
+            Diagnostic(
+                code="CC467",
+                severity=Severity.NOTE,
+                path=random[0],
+                message=random[1],
+            )
+        )
+    if any(one.compute_dtype != recipe.precision.compute_dtype for one in new):
+        found.append(
+            Diagnostic(
+                code="CC469",
+                severity=Severity.WARNING,
+                path="precision.compute_dtype",
+                message=(
+                    "answers with another precision train with other numbers; "
+                    "prove them with `crosscast parity`"
+                ),
+            )
+        )
+    return found
+
+
+def _random(recipe: Recipe) -> tuple[str, str] | None:
+    """Return field and words for what another split changes by chance."""
+    if not isinstance(recipe.model, BertModel):
+        return "model", (
+            "layers of your model that look at the whole micro-batch (batch normalization) see "
+            "another one with another micro_batch_size"
+        )
+    if recipe.model.dropout:
+        return "model.dropout", (
+            "another micro_batch_size draws other dropout masks of the same distribution"
+        )
+    return None
+
+
+def to_json(
+    recipe: Recipe, outcomes: Sequence[Outcome], files: Mapping[str, Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Return the outcomes as plain data; `files`: names of the written recipes by target."""
+    return [
+        {
+            "target": outcome.target,
+            "limit_bytes": outcome.limit,
+            "fits": bool(outcome.answers),
+            "tried": outcome.tried,
+            "now": _way(recipe, outcome, outcome.now),
+            "answers": [
+                {"rank": number, **_way(recipe, outcome, one), "file": file}
+                for number, (one, file) in enumerate(
+                    zip(
+                        outcome.answers,
+                        files.get(outcome.target, [None] * len(outcome.answers)),
+                        strict=True,
+                    ),
+                    1,
+                )
+            ],
+            "refused": [one.to_json() for one in outcome.refused],
+        }
+        for outcome in outcomes
+    ]
+
+
+def _way(recipe: Recipe, outcome: Outcome, one: Sized) -> dict[str, Any]:
+    return {
+        "changes": changes(recipe, one.candidate),
+        "micro_batch_size": one.candidate.micro_batch_size,
+        "steps": one.candidate.steps,
+        "processes": recipe.processes,
+        "activation_checkpointing": one.candidate.checkpointing,
+        "precision": {"mode": one.candidate.mode, "compute_dtype": one.candidate.compute_dtype},
+        "meaning": one.candidate.meaning,
+        "relative_cost": one.cost / outcome.now.cost,
+        "fits": one.estimate.total <= outcome.limit,
+        "evidence": EVIDENCE,
+        **estimate_json(one.estimate),
+    }
+
+
+def estimate_json(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as plain data."""
+    return {
+        "peak_bytes": estimate.peak_bytes,
+        "margin_bytes": estimate.margin_bytes,
+        "total_bytes": estimate.total,
+        "peak_phase": estimate.peak_phase,
+        "simple_formula_bytes": estimate.simple_formula_bytes,
+        "components": [
+            {"name": one.name, "bytes": one.bytes, "dtype": one.dtype, "note": one.note}
+            for one in estimate.components
+        ],
+    }

@@ -1,0 +1,103 @@
+"""Write a recipe as YAML with a comment at every field: where it comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosscast import __version__
+from crosscast.lift.recipe_draft import Filled, nested
+
+ORDER = (
+    *("version", "name", "seed", "model", "data", "batch", "precision", "loss_scaling"),
+    *("accumulation", "clipping", "optimizer", "schedule", "ema", "activation_checkpointing"),
+    *("distributed", "launch", "overrides"),
+)
+FILL_IN = "FILL IN"
+"""Marks what no source says."""
+_WIDTH = 34
+_PLACES = 3
+
+
+def recipe_yaml(fields: Mapping[str, Filled], sources: Sequence[str]) -> str:
+    """Return the text of a recipe.
+
+    Args:
+        fields: by their path.
+        sources: names of the files that it was read from.
+    """
+    shown = ", ".join(_plain(name) for name in sources[:4]) + (", ..." if len(sources) > 4 else "")
+    lines = [f"# Lifted by crosscast {__version__} from {shown}."]
+    if any(one.how == "stand_in" for one in fields.values()):
+        lines.append(f"# {FILL_IN}: the source does not say it; what stands here is only a start.")
+    tree = nested({path: (path, one) for path, one in fields.items()})
+    for name in sorted(tree, key=lambda n: ORDER.index(n) if n in ORDER else len(ORDER)):
+        _write(name, tree[name], 0, lines)
+    return "\n".join(lines) + "\n"
+
+
+def _write(name: str, value: Any, depth: int, lines: list[str]) -> None:
+    indent = "  " * depth
+    if isinstance(value, dict):
+        lines.append(f"{indent}{name}:")
+        for key, one in value.items():
+            _write(key, one, depth + 1, lines)
+        return
+    if value and isinstance(value[0], dict):  # items with fields of their own
+        lines.append(f"{indent}{name}:")
+        for item in value:
+            start = len(lines)
+            for key, one in item.items():
+                _write(key, one, depth + 2, lines)
+            lines[start] = f"{indent}  - {lines[start].lstrip()}"
+        return
+    _, filled = value
+    text = f"{indent}{name}: {scalar(filled.value)}"
+    said = comment(filled)
+    lines.append(f"{text:{_WIDTH}}  # {said}" if said else text)
+
+
+def scalar(value: Any) -> str:
+    """Return a value as YAML 1.2 reads it back."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(scalar(one) for one in value)}]"
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, float):
+        text = repr(value)
+        if "e" in text and "." not in text:
+            text = text.replace("e", ".0e")
+        return text
+    if isinstance(value, int):
+        return str(value)
+    word = str(value)
+    simple = word.replace("_", "").replace("-", "").replace(".", "").replace("/", "")
+    reserved = word.lower() in ("none", "null", "true", "false", "yes", "no", "on", "off", "~")
+    if simple.isalnum() and simple.isascii() and word[0].isalpha():
+        return word if not reserved or word == "none" else _quoted(word)
+    return _quoted(word)
+
+
+def _quoted(word: str) -> str:
+    """Return a text in double quotes; YAML has its own way to write what cannot be printed."""
+    text = json.dumps(word, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
+
+
+def comment(filled: Filled) -> str:
+    """Return where a field comes from: places, confidence, what else one must know."""
+    lines = list(dict.fromkeys(f"{_plain(one.file)}:{one.line}" for one in filled.places))
+    places = ", ".join(lines[:_PLACES]) + (", ..." if len(lines) > _PLACES else "")
+    parts = [places] if places else []
+    if filled.note:
+        parts.append(f"({_plain(filled.note)})" if places else _plain(filled.note))
+    if filled.confidence != "certain":
+        parts.append(filled.confidence)
+    said = " ".join(parts)
+    return f"{FILL_IN}: {said}".rstrip(": ") if filled.how == "stand_in" else said
+
+
+def _plain(text: str) -> str:
+    """Return a text of a source fit for a comment: one line, nothing that YAML forbids."""
+    return "".join(c if c.isprintable() else " " for c in text)[:120]

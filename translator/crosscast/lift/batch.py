@@ -1,0 +1,108 @@
+"""Lift many files at once: find them, group them, and read the groups in parallel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from crosscast.lift.analysis import analyse
+from crosscast.lift.drafting import lift
+from crosscast.lift.related_files import missing_programs, with_nearby
+from crosscast.lift.report import Report, lost, report
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import STDIN, Source, read_source
+from crosscast.sources.files import MAX_BYTES, Text, find_files, read_text
+from crosscast.sources.grouping import group
+from crosscast.sources.workers import spread
+
+Progress = Callable[[int, int], None]
+"""Called with the number of groups done and of all."""
+ENOUGH = 400_000
+"""Characters of sources from which a second process is worth its start."""
+
+
+def read_sources(paths: Sequence[str]) -> tuple[list[Source], list[Diagnostic]]:
+    """Return the texts that paths name, and what could not be read; `-` is stdin.
+
+    With a file come those beside it that it starts, imports or names.
+    """
+    sources: list[Source] = []
+    files, problems = find_files([path for path in paths if path != STDIN])
+    if STDIN in paths:
+        sources.append(read_source(STDIN, max_bytes=MAX_BYTES))
+    named = {os.fspath(path) for path in paths}
+    for path in files:
+        match read_text(path, named=str(path) in named):
+            case Text(source=source):
+                sources.append(source)
+            case Diagnostic() as problem:
+                problems.append(problem)
+    sources = with_nearby(sources, [name for name in named if not Path(name).is_dir()])
+    return sources, [*problems, *missing_programs(sources)]
+
+
+def groups_of(sources: Sequence[Source], named: Sequence[str]) -> list[tuple[Source, ...]]:
+    """Return the sources that belong together; a file that the user named is never left out."""
+    groups = group(sources)
+    taken = {one.name for members in groups for one in members}
+    left = [one for one in sources if one.name not in taken]
+    return [*groups, *((one,) for one in left if one.name in named or one.name.startswith("<"))]
+
+
+def lift_sources(sources: Sequence[Source], versions: Mapping[str, str]) -> Report:
+    """Return what is said of sources that belong together."""
+    return report(lift(analyse(sources, versions)))
+
+
+def lift_groups(
+    groups: Sequence[tuple[Source, ...]],
+    versions: Mapping[str, str],
+    *,
+    jobs: int = 0,
+    progress: Progress = lambda done, total: None,
+) -> list[Report]:
+    """Lift groups, in their order, in as many processes as are worth it.
+
+    Args:
+        groups: sources that belong together.
+        versions: package to version.
+        jobs: most processes; 0 chooses.
+        progress: told after every group.
+    """
+    size = sum(len(one.text) for members in groups for one in members)
+    count = jobs or min(os.cpu_count() or 1, 1 + size // ENOUGH)
+    reports: list[Report] = []
+    if count < 2 or len(groups) < 2:
+        for members in groups:
+            reports.append(lift_sources(members, versions))
+            progress(len(reports), len(groups))
+        return reports
+    for one in _spread(groups, versions, count):
+        reports.append(one)
+        progress(len(reports), len(groups))
+    return reports
+
+
+def _spread(
+    groups: Sequence[tuple[Source, ...]], versions: Mapping[str, str], jobs: int
+) -> Iterator[Report]:
+    """Yield the reports of groups in their order; a process that dies loses only its group."""
+    with spread(lift_sources, [(members, versions) for members in groups], jobs) as futures:
+        for members, future in zip(groups, futures, strict=True):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                yield _alone(members, versions)
+
+
+def _alone(members: tuple[Source, ...], versions: Mapping[str, str]) -> Report:
+    """Lift a group in a process of its own, because one of its neighbours ended the last one."""
+    with spread(lift_sources, [(members, versions)], 1) as (future,):
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            message = f"{members[0].name}: the process that read it died"
+            hint = "it may have run out of memory; please report this with the file"
+            return lost(members, Diagnostic(code="CC956", message=message, hint=hint))

@@ -1,0 +1,177 @@
+"""The two sides of `crosscast diff`: recipes in any source form, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from crosscast.lift.analysis import analyse
+from crosscast.lift.batch import groups_of, read_sources
+from crosscast.lift.drafting import Lifted, lift
+from crosscast.lift.effective_fields import meaning
+from crosscast.lift.recipe_draft import Filled
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span
+from crosscast.messages.source import Source
+from crosscast.recipe.document import Recipe
+
+State = Literal["different", "unknown"]
+_NAMES = ("version", "name")
+"""Fields that say nothing about the training."""
+_OF_BACKEND = ("model.factory.", "overrides.")
+_DERIVED = ("schedule.warmup_ratio", "model.preset")
+_UNSEEN = ("seed", "accumulation.tail")
+"""Fields whose default in a recipe says nothing about a source that does not speak of them."""
+_TAGS = ("mode", "kind", "name", "source")
+"""Fields that decide what the others of their section mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One recipe, with the place of every field that has one."""
+
+    path: str
+    values: Mapping[str, Any]
+    places: Mapping[str, tuple[Span, ...]]
+    unknown: frozenset[str]
+    """Fields that no source speaks of and that a stand-in fills."""
+    filled: frozenset[str] | None = None
+    """Fields of sources that are more than the defaults of a recipe; None of a recipe, which says
+    all of them."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A field that is not the same on both sides."""
+
+    path: str
+    state: State
+    """`unknown`: at least one side does not say it."""
+    left: Any
+    right: Any
+    left_places: tuple[Span, ...] = ()
+    right_places: tuple[Span, ...] = ()
+
+
+def side_of(path: str, versions: Mapping[str, str]) -> Side:
+    """Read one side.
+
+    Raises:
+        DiagnosticError: CC0xx if it cannot be read, CC917 if there is not exactly one recipe.
+    """
+    sources, problems = read_sources([path])
+    if not sources:
+        raise DiagnosticError(*problems)
+    if len(sources) == 1 and (given := _recipe_file(sources[0])):
+        return given
+    found = [lift(analyse(group, versions)) for group in groups_of(sources, [path])]
+    lifted = [one for one in found if one.fields or one.recipe is not None]
+    named = [one for one in lifted if any(s.name == path for s in one.analysis.subject.sources)]
+    lifted = named or lifted
+    if len(lifted) != 1:
+        message = f"{path} holds {len(lifted) or 'no'} runs that could be compared"
+        hint = "name the files of one run" if lifted else "see what `crosscast lift` says of it"
+        said = [d for one in found for d in one.diagnostics]
+        raise DiagnosticError(*said, Diagnostic(code="CC917", message=message, hint=hint))
+    return side_of_lifted(path, lifted[0])
+
+
+def _recipe_file(source: Source) -> Side | None:
+    from crosscast.readers.recipe_yaml import READER
+    from crosscast.recipe.validate import build_recipe
+    from crosscast.recipe.yaml_source import parse
+
+    if not source.name.endswith((".yaml", ".yml")) or not READER.sniff(source):
+        return None
+    document = parse(source.text, source.name)
+    values = flat(build_recipe(document))
+    places = {".".join(map(str, path)): (span,) for path, span in document.values.items()}
+    return Side(path=source.name, values=values, places=places, unknown=frozenset())
+
+
+def side_of_lifted(path: str, lifted: Lifted) -> Side:
+    """Return the side that the sources of one run are."""
+    if lifted.recipe is not None:
+        values = flat(lifted.recipe)
+    else:
+        values = {name: _plain(one.value) for name, one in lifted.fields.items()}
+    return Side(
+        path=path,
+        values=values,
+        places={name: one.places for name, one in lifted.fields.items()},
+        unknown=frozenset(lifted.unsaid) | _beside(lifted.fields),
+        filled=frozenset(lifted.fields),
+        diagnostics=lifted.diagnostics,
+    )
+
+
+def _beside(fields: Mapping[str, Filled]) -> frozenset[str]:
+    """Return derived fields that are as unknown as what they are made of."""
+    unknown = {path for path, one in fields.items() if one.how == "stand_in"}
+    if unknown & {"batch.micro_batch_size", "accumulation.steps"}:
+        return frozenset({"batch.global_batch_size"})
+    return frozenset()
+
+
+def _silent(side: Side, path: str) -> bool:
+    """Whether a side says nothing of a field, whatever value its recipe has there."""
+    if path in side.unknown:
+        return True
+    if side.filled is None or path in side.filled:
+        return False
+    section = path.partition(".")[0]
+    return path in _UNSEEN or any(f"{section}.{tag}" in side.unknown for tag in _TAGS)
+
+
+def flat(recipe: Recipe) -> dict[str, Any]:
+    """Return the fields of a recipe by their dotted paths."""
+    values: dict[str, Any] = {}
+
+    def visit(path: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, one in value.items():
+                visit(f"{path}.{name}" if path else name, one)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for index, one in enumerate(value):
+                visit(f"{path}.{index}", one)
+        else:
+            values[path] = _plain(value)
+
+    visit("", recipe.model_dump(mode="json"))
+    return values
+
+
+def differences(left: Side, right: Side) -> Iterator[Difference]:
+    """Yield the fields in which two sides differ, in the order of the recipe.
+
+    A field without an effect on one side is none of them, nor is another word for the same.
+    """
+    meant, also = meaning(left.values), meaning(right.values)
+    for path in dict.fromkeys((*left.values, *right.values)):
+        if path in _NAMES or path in _DERIVED:
+            continue
+        one, two = left.values.get(path), right.values.get(path)
+        unknown = path in left.unknown or path in right.unknown
+        # A script knows only its own framework's factory and settings.
+        unknown = unknown or (path.startswith(_OF_BACKEND) and None in (one, two))
+        idle = (
+            path in left.values.keys() - meant.keys() or path in right.values.keys() - also.keys()
+        )
+        if not unknown and (one == two or idle or meant.get(path) == also.get(path)):
+            continue
+        silent = _silent(left, path), _silent(right, path)
+        yield Difference(
+            path=path,
+            state="unknown" if unknown or any(silent) else "different",
+            left=None if silent[0] else one,
+            right=None if silent[1] else two,
+            left_places=tuple(left.places.get(path, ())),
+            right_places=tuple(right.places.get(path, ())),
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value

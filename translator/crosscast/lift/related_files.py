@@ -1,0 +1,127 @@
+"""Files that belong to a file the user named: what it starts, imports or names, if it is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.source import Source
+from crosscast.sources.files import Text, kind_of, read_text
+
+MAX_FILES = 24
+_STARTED = re.compile(r"(?:[\w.$/{}-]*/)?([\w.-]+\.py)\b")
+_MODULE = re.compile(r"(?<=-m )[ \t]*([A-Za-z_][\w.]*)")
+_SETTINGS = re.compile(r"[\w./-]*[\w-]\.(?:json|ya?ml)\b")
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([\w, \t]+|\([^)]*\))"
+    r"|import[ \t]+([\w., \t]+))",
+    re.MULTILINE,
+)
+_UP = 3
+"""Folders above a module in which the packages that it imports are looked for."""
+
+
+def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> list[Source]:
+    """Return sources and the files beside them that they need.
+
+    Args:
+        sources: what was read so far.
+        named: the files that the user named, and not folders above them: these are complete.
+    """
+    found = {Path(one.name): one for one in sources}
+    todo = [one for one in sources if one.name in named]
+    for one in todo:
+        for path in _needed(one):
+            if len(found) - len(sources) >= MAX_FILES:
+                return list(found.values())
+            if path in found or not _is_file(path):
+                continue
+            text = read_text(path, named=False)
+            if isinstance(text, Text) and not _is_foreign_recipe(text.source, one):
+                found[path] = text.source
+                todo.append(text.source)
+    return list(found.values())
+
+
+def missing_programs(sources: Sequence[Source]) -> Iterator[Diagnostic]:
+    """Yield a note for every program that a launch script starts and that was not found."""
+    python = {Path(one.name).name for one in sources if kind_of(one) == "python"}
+    for one in sources:
+        if kind_of(one) != "shell":
+            continue
+        for number, line in enumerate(one.text.splitlines(), 1):
+            match = _STARTED.search(line.partition("#")[0])
+            if match and match.group(1) not in python:
+                message = f"{one.name}:{number}: {match.group()} was not found beside it"
+                hint = "name it, too: its defaults and its training step are there"
+                yield Diagnostic(code="CC918", message=message, severity=Severity.NOTE, hint=hint)
+                break
+
+
+def _is_foreign_recipe(source: Source, by: Source) -> bool:
+    """Whether a program only speaks of a recipe, which then does not stand for the program."""
+    from crosscast.readers.recipe_yaml import READER
+
+    if kind_of(by) != "python" or not READER.sniff(source):
+        return False
+    return READER.read(source).recipe is not None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _needed(source: Source) -> Iterator[Path]:
+    folder = Path(source.name).parent
+    if kind_of(source) in ("python", "shell"):
+        yield from (one / "requirements.txt" for one in (folder, *list(folder.parents)[:_UP]))
+    if kind_of(source) == "python":
+        yield from _imported(source.text, folder)
+    elif kind_of(source) == "shell":
+        for match in _STARTED.finditer(source.text):
+            yield from _around(folder, match.group().replace("\\", "/"))
+        for match in _MODULE.finditer(source.text):
+            yield from _around(folder, match.group(1).replace(".", "/") + ".py")
+    if kind_of(source) != "config":
+        for match in _SETTINGS.finditer(source.text):
+            yield from _around(folder, match.group())
+
+
+def _around(folder: Path, name: str) -> Iterator[Path]:
+    """Yield where a file that is named in a folder may be."""
+    plain = re.sub(r"^(?:\$\{?\w+\}?/|\./)+", "", name).lstrip("/")
+    if plain and "$" not in plain:
+        yield folder / plain
+        for above in list(folder.parents)[:_UP]:
+            yield above / plain
+        yield folder / Path(plain).name
+
+
+def _imported(text: str, folder: Path) -> Iterator[Path]:
+    for match in _IMPORT.finditer(text):
+        module, names, modules = match.groups()
+        if modules:
+            for name in modules.split(","):
+                yield from _module(folder, name.split()[0] if name.split() else "")
+            continue
+        base, rest = folder, module.lstrip(".")
+        for _ in range(len(module) - len(rest) - 1):
+            base = base.parent
+        yield from _module(base, rest)
+        for name in re.findall(r"\w+", names)[:8]:
+            yield from _module(base, f"{rest}.{name}".lstrip("."))
+
+
+def _module(folder: Path, dotted: str) -> Iterator[Path]:
+    if not dotted:
+        return
+    parts = dotted.split(".")
+    for base in (folder, *list(folder.parents)[:_UP]):
+        path = base.joinpath(*parts)
+        yield path.with_name(f"{path.name}.py")
+        yield path / "__init__.py"

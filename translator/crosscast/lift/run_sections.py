@@ -1,0 +1,209 @@
+"""Facts to the sections of a recipe about the course of a run: schedule, batch, processes, data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from crosscast.facts.fact import Fact
+from crosscast.lift.precedence import words
+from crosscast.lift.recipe_draft import Draft
+from crosscast.lift.step_sections import Look, number, word
+
+_DECAYS = {
+    "none": "constant",
+    "linear": "linear",
+    "cosine": "cosine",
+    "poly": "polynomial",
+    "rsqrt": "inverse_sqrt",
+    "noam": "inverse_sqrt",
+}
+_VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
+_PLACEHOLDER_STEPS = 1000
+_PLACEHOLDER_ROWS = 8
+_ROW_LENGTH = 128
+"""Tokens of a row where a recipe says nothing."""
+_BY_OTHERS = frozenset({"library", "caller", "inherit"})
+_ALONE = _BY_OTHERS | {"none"}
+_SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
+"""Ways to train that also split the model or its weights."""
+_OF_ENCODER = ("model.labels", "model.layer_norm_eps")
+"""What a launch may say of a model whose sizes stand in a file that was not given."""
+BACKENDS = {"pytorch": "torch", "tensorflow": "tensorflow", "paddle": "paddle"}
+
+
+def schedule(look: Look, draft: Draft) -> None:
+    """Fill `schedule`."""
+    decay, warmup = look("schedule.decay"), look("schedule.warmup")
+    warms = look("schedule.has_warmup")
+    said = word(decay)
+    if decay is None and warmup is None and word(warms) != "yes":
+        draft.absent("schedule.name", "constant", "no schedule in the source")
+    elif decay is None:
+        draft.absent("schedule.name", "constant", "no fall after the warm-up")
+    elif said in _DECAYS:
+        draft.put("schedule.name", _DECAYS[str(said)], decay)
+    elif said in _VAGUE:
+        note = (decay.expression or decay.reason or str(said)).replace("_", " ")
+        draft.put("schedule.name", "constant", decay, how="stand_in", note=note)
+    else:
+        shown = str(said).replace("_", " ")
+        draft.note("CC911", "schedule", f"the schedule is {shown}; a recipe cannot say that", decay)
+        draft.put("schedule.name", "constant", decay, how="stand_in", note=f"in place of {shown}")
+    total = look("schedule.total_steps")
+    steps = number(total)
+    if steps is not None and steps >= 1:
+        draft.put("schedule.total_steps", int(steps), total)
+    else:
+        text = total.expression if total is not None else ""
+        note = f"{text} is not known" if text else "not in the source"
+        draft.put("schedule.total_steps", _PLACEHOLDER_STEPS, total, how="stand_in", note=note)
+    if warmup is not None:
+        _warmup(warmup, draft)
+    elif word(warms) == "yes":
+        note = "the rate warms up; how long is not known"
+        draft.put("schedule.warmup_steps", 0, warms, how="stand_in", note=note)
+    _fit(warmup, draft)
+    if (start := look("schedule.warmup_start")) is not None:
+        message = f"the warm-up begins above 0: {start.expression}; that of a recipe begins at 0"
+        hint = "until its end the rates differ from those of the source"
+        draft.note("CC911", "schedule.warmup_steps", message, start, hint)
+    per = look("schedule.stepped_per")
+    if word(per) in ("epoch", "micro"):
+        unit = "epochs" if word(per) == "epoch" else "micro-batches"
+        hint = "the schedule of a recipe counts updates: convert its lengths"
+        draft.note("CC911", "schedule", f"the schedule counts {unit}", per, hint)
+    skip = look("schedule.on_skip")
+    if word(skip) in ("steps", "guarded"):
+        draft.put("schedule.tick", "attempt" if word(skip) == "steps" else "update", skip)
+
+
+def _warmup(fact: Fact, draft: Draft) -> None:
+    steps, share = warmup_length(word(fact))
+    if steps is not None:
+        draft.put("schedule.warmup_steps", steps, fact)
+    elif share is not None:
+        draft.put("schedule.warmup_ratio", share, fact)
+    else:
+        note = f"{fact.expression or fact.value} is not known"
+        draft.put("schedule.warmup_steps", 0, fact, how="stand_in", note=note)
+
+
+def _fit(warmup: Fact | None, draft: Draft) -> None:
+    """Make stand-ins fit what is said: a schedule is longer than its warm-up."""
+    steps = draft.value("schedule.warmup_steps") or 0
+    if draft.value("schedule.name") == "inverse_sqrt" and not steps:
+        draft.without("schedule.warmup_ratio")
+        draft.put("schedule.warmup_steps", 1, warmup, how="stand_in", note="it needs a warm-up")
+    total = draft.fields["schedule.total_steps"]
+    if total.how == "stand_in" and total.value < steps:
+        draft.fields["schedule.total_steps"] = replace(total, value=10 * steps)
+
+
+def warmup_length(value: object) -> tuple[int | None, float | None]:
+    """Return steps and share that a warm-up says: `100`, `0.1`, `100 steps`, `ratio 0.1`."""
+    if isinstance(value, str):
+        numbers = re.findall(r"\d+(?:\.\d+)?(?:[eE]-?\d+)?", value)
+        if len(numbers) != 1 or "epoch" in value or re.search(r"[a-z_]\.|[(*/]", value):
+            return None, None
+        value = float(numbers[0]) if re.search(r"[.eE]", numbers[0]) else int(numbers[0])
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        return None, None
+    if isinstance(value, int) or value == int(value):
+        return int(value), None
+    return (None, value) if value < 1 else (None, None)
+
+
+def batch(look: Look, draft: Draft) -> None:
+    """Fill `batch` and `distributed`."""
+    _parallel(look, draft)
+    micro, whole = look("batch.micro_batch_size"), look("batch.global_batch_size")
+    rows, all_rows = number(micro), number(whole)
+    if rows is not None and rows >= 1:
+        draft.put("batch.micro_batch_size", int(rows), micro)
+    elif all_rows is not None and all_rows >= 1:
+        nodes = draft.value("distributed.nodes") or 1
+        steps = draft.value("accumulation.steps") * nodes
+        steps *= draft.value("distributed.processes_per_node")
+        each, left = divmod(int(all_rows), steps)
+        if not left and each:
+            note = f"{int(all_rows)} rows of an update"
+            draft.put("batch.micro_batch_size", each, whole, how="derived", note=note)
+    if "batch.micro_batch_size" not in draft.fields:
+        text = micro.expression if micro is not None else ""
+        note = f"{text} is not known" if text else "not in the source"
+        draft.put("batch.micro_batch_size", _PLACEHOLDER_ROWS, micro, how="stand_in", note=note)
+
+
+def _parallel(look: Look, draft: Draft) -> None:
+    kind, size = look("parallel.kind"), look("parallel.world_size")
+    kinds = set(words(kind.value)) if kind is not None and kind.known else set()
+    if split := kinds & _SPLIT:
+        message = f"{', '.join(map(str, sorted(map(str, split))))} also splits the model"
+        draft.note("CC911", "distributed", message, kind)
+    processes = number(size)
+    apart = kinds == {"none"}
+    if processes is not None and processes > 1 and not apart:
+        draft.put("distributed.strategy", "data_parallel", kind or size)
+        draft.put("distributed.processes_per_node", int(processes), size)
+        spread(look, draft)
+        return
+    if kinds - _ALONE:
+        draft.put("distributed.strategy", "data_parallel", kind)
+        said = processes is not None
+        how = "source" if said else "stand_in"
+        note = "" if said else "the launch decides"
+        draft.put("distributed.processes_per_node", 1, size or kind, how=how, note=note)
+        return
+    if apart and kind is not None and kind.places:
+        draft.put("distributed.strategy", "none", kind)
+    note = "one process, unless the launch starts more" if kinds & _BY_OTHERS else "one process"
+    draft.absent("distributed.strategy", "none", note)
+    draft.absent("distributed.processes_per_node", 1, "")
+
+
+def spread(look: Look, draft: Draft) -> None:
+    """Divide the processes by the machines that a launch names, if they are so many."""
+    told = look("parallel.nodes")
+    nodes, whole = number(told), draft.fields.get("distributed.processes_per_node")
+    if nodes is None or nodes <= 1 or whole is None or whole.value % nodes:
+        return
+    draft.put("distributed.nodes", int(nodes), told)
+    each = replace(whole, value=int(whole.value // nodes))
+    draft.fields["distributed.processes_per_node"] = each
+
+
+def rest(look: Look, draft: Draft) -> None:
+    """Fill what a recipe needs besides: seed, average of the weights, model, data."""
+    seed, average = look("run.seed"), look("ema.decay")
+    if (value := number(seed)) is not None and 0 <= value < 2**31:
+        draft.put("seed", int(value), seed)
+    if (decay := number(average)) is not None and 0 <= decay < 1:
+        draft.put("ema.decay", float(decay), average)
+    recompute = look("activation_checkpointing.mode")
+    if word(recompute) == "yes":
+        draft.note(
+            "CC912",
+            "activation_checkpointing",
+            "activations are computed again",
+            recompute,
+            "a recipe can say so for the shipped BERT only; your own model does it inside",
+        )
+    framework = str(word(look("framework")) or "pytorch")
+    backend = BACKENDS.get(framework, "torch")
+    draft.stand_in("model.kind", "custom", "name the function that builds your model")
+    if draft.value("model.kind") == "custom" and not draft.has("model.factory."):
+        draft.without(*_OF_ENCODER)
+        draft.stand_in(f"model.factory.{backend}", "your_module:build_model", "")
+    elif draft.value("model.kind") == "bert":
+        draft.stand_in("model.labels", 2, "not in the source")
+    draft.stand_in("data.source", "npz", "write your rows with `crosscast data`")
+    if draft.value("data.source") == "npz":
+        draft.stand_in("data.train", "data/train.npz", "")
+        draft.stand_in("data.eval", "data/eval.npz", "")
+    length = look("run.sequence_length")
+    if (tokens := number(length)) is not None and 1 <= tokens <= 2**16:
+        draft.put("data.sequence_length", int(tokens), length)
+    positions = draft.value("model.max_positions")
+    if positions is not None and positions < _ROW_LENGTH:
+        draft.stand_in("data.sequence_length", positions, "as long as the model allows")

@@ -1,0 +1,1 @@
+"""What the user is told: diagnostics, their codes and places, the console."""

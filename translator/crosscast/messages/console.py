@@ -1,0 +1,102 @@
+"""Talk to the user: diagnostics to stderr, data to stdout, colour only where it is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from crosscast.messages.diagnostics import Diagnostic, Severity, render, sort_key
+from crosscast.messages.text_tables import layout
+
+EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC108", "CC5")
+_READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
+_PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
+_DATA_USAGE = ("CC601", "CC610", "CC641")
+_PARITY_USAGE = ("CC705", "CC707", "CC708", "CC710", "CC748")
+_SWEEP_USAGE = ("CC728", "CC729", "CC730")
+_USAGE_CODES = (
+    *_FILE_USAGE,
+    *_READ_USAGE,
+    *_PLAN_USAGE,
+    *_DATA_USAGE,
+    *_PARITY_USAGE,
+    *_SWEEP_USAGE,
+)
+"""Codes about the command line: an option, a target, or a file or folder that is named there."""
+
+
+def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
+    """Return the exit code that a set of diagnostics asks for."""
+    errors = [d for d in diagnostics if d.severity is Severity.ERROR]
+    if any(d.code.startswith("CC40") for d in errors):
+        return EXIT_CANNOT_RUN
+    if any(d.code.startswith(_USAGE_CODES) and not d.path for d in errors):
+        return EXIT_USAGE
+    return EXIT_FINDINGS if errors else EXIT_OK
+
+
+def wants_colour() -> bool:
+    """Whether stderr is a terminal whose user has not asked for plain text."""
+    return sys.stderr.isatty() and "NO_COLOR" not in os.environ
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = False) -> None:
+    """Print diagnostics to stderr as text, or to stdout as one JSON document."""
+    if as_json:
+        print_json({"diagnostics": [d.to_json() for d in sorted(diagnostics, key=sort_key)]})
+        return
+    if not diagnostics:
+        return
+    text = render(diagnostics)
+    if not wants_colour():
+        print(text, file=sys.stderr)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for severity, style in _STYLES.items():
+        styled.highlight_regex(rf"(?m)(^|: ){severity} CC\d+", style)
+    styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
+    Console(stderr=True, soft_wrap=True, highlight=False).print(styled)
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON document to stdout, in ASCII whatever the terminal's encoding."""
+    print(json.dumps(data, indent=2, default=str))
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, long: Collection[str] = ()
+) -> None:
+    """Print a table to stdout: one line a row in a pipe, within the width of a terminal.
+
+    Columns named in `long` hold sentences, which may be wrapped; no cell is ever cut.
+    """
+    if not sys.stdout.isatty():
+        table = layout(columns, rows, long=long)
+        print(*table.head, *table.rows, sep="\n")
+        return
+    table = layout(columns, rows, long=long, width=shutil.get_terminal_size().columns)
+    if "NO_COLOR" in os.environ:
+        print(*table.head, sep="\n")
+    else:
+        from rich.console import Console
+
+        console = Console(highlight=False, markup=False)
+        for line in table.head:
+            console.print(line, style="bold", soft_wrap=True)
+    if table.rows:
+        print(*table.rows, sep="\n")
+
+
+def cell_text(value: Any) -> str:
+    """Return a value as the text of a cell: strings as they are, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,0 +1,117 @@
+"""Diagnostics: every message to a user is a coded record with a place and a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Severity(StrEnum):
+    """How a diagnostic counts: errors stop the command, warnings and notes do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a user's file. Lines and columns count from 1; `end_column` is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int | None = None
+    text: str = ""
+    """The whole source line, without its line end, for underlining."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One message. `code` is stable (see `crosscast.messages.codes`), the wording is not."""
+
+    code: str
+    message: str
+    severity: Severity = Severity.ERROR
+    path: str = ""
+    """Dotted path into the recipe, as in `optimizer.eps`; empty when it is about a whole file."""
+    span: Span | None = None
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain data for `--json`."""
+        return asdict(self)
+
+
+class DiagnosticError(Exception):
+    """Raised when a pass cannot go on; carries all diagnostics found up to there."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
+        self.diagnostics: tuple[Diagnostic, ...] = diagnostics
+
+
+@dataclass(slots=True)
+class Collector:
+    """Gathers diagnostics during a pass so that a user sees all of them at once."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Keep one diagnostic."""
+        self.found.append(diagnostic)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """The diagnostics that stop the command."""
+        return [d for d in self.found if d.severity is Severity.ERROR]
+
+    def raise_errors(self) -> None:
+        """Raise `DiagnosticError` with everything found if any of it is an error."""
+        if self.errors:
+            raise DiagnosticError(*self.found)
+
+
+def sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+    """Order diagnostics by file, then place, then code."""
+    span = diagnostic.span
+    if span is None:
+        return ("", 0, 0, diagnostic.code)
+    return (span.file, span.line, span.column, diagnostic.code)
+
+
+def render(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return the plain-text form: place, code, message, underlined source line, hint."""
+    return "\n".join(_render_one(d) for d in sorted(diagnostics, key=sort_key))
+
+
+def _render_one(diagnostic: Diagnostic) -> str:
+    place = f"{diagnostic.span}: " if diagnostic.span else ""
+    path = f"{diagnostic.path}: " if diagnostic.path else ""
+    said = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
+    lines = [_printable(said, keep="\n")]
+    if diagnostic.span and diagnostic.span.text:
+        lines += _underline(diagnostic.span)
+    if diagnostic.hint:
+        lines.append(_printable(f"  Hint: {diagnostic.hint}", keep="\n"))
+    return "\n".join(lines)
+
+
+def _printable(text: str, keep: str = "") -> str:
+    """Replace what could steer a terminal: messages quote keys and paths of untrusted files."""
+    return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _underline(span: Span, width: int = 160) -> Sequence[str]:
+    text = _printable(span.text)
+    start = span.column - 1
+    end = max(start + 1, min(span.end_column - 1 if span.end_column else start + 1, len(text)))
+    if len(text) > width:  # keep the marked part in view on very long lines
+        cut = max(0, start - width // 2)
+        text, start, end = text[cut : cut + width], start - cut, min(end - cut, width)
+    return (f"    {text}", f"    {' ' * start}{'^' * max(1, end - start)}")

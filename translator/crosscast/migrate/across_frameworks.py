@@ -1,0 +1,241 @@
+"""From sources to scripts of another framework: lift, correct or keep mistakes, compile, pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from crosscast.emit.compiler import Compiled, compile_recipe
+from crosscast.lift.analysis import analyse
+from crosscast.lift.annotated_yaml import recipe_yaml, scalar
+from crosscast.lift.drafting import Lifted, lift
+from crosscast.lift.recipe_draft import Filled
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.result import Result
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
+from crosscast.messages.output import OutputFile
+from crosscast.messages.source import Source
+from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
+from crosscast.migrate.encoders import Encoder, encoder_of
+from crosscast.migrate.field_lines import Line, carriers
+from crosscast.migrate.operation_lines import operation_lines
+from crosscast.migrate.own_model import FACTORY, FILE, stub
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.validate import build_recipe
+from crosscast.recipe.yaml_source import parse
+from crosscast.targets.backend import find_target
+
+OWN = ("model.", "data.")
+"""Sections that are always the user's where the source's model is not the shipped one."""
+_KINDS = ("model.kind", "data.source", "optimizer.name", "clipping.kind", "loss_scaling.mode")
+"""Fields that choose what other fields their section has."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrived:
+    """What a target was given."""
+
+    recipe: Recipe
+    compiled: Compiled
+
+    @cached_property
+    def carriers(self) -> Mapping[str, tuple[Line, ...]]:
+        """Emitted lines of every field."""
+        return carriers(self.recipe, self.compiled.target.name)
+
+    @cached_property
+    def operations(self) -> Mapping[str, tuple[Line, ...]]:
+        """Emitted lines of every operation of the Plan."""
+        return operation_lines(self.recipe, self.compiled.target.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Across:
+    """One migration. Nothing has been written."""
+
+    sources: tuple[Source, ...]
+    lifted: Lifted
+    fields: Mapping[str, Filled]
+    """Fields of the recipe that is compiled: those of the source, mistakes corrected or kept."""
+    recipe: Recipe
+    weights: str
+    """Name of published weights that the source begins with; empty for none."""
+    text: str
+    """The recipe as YAML, with the place of every field."""
+    findings: tuple[Result, ...]
+    fates: tuple[Fate, ...]
+    arrived: tuple[Arrived, ...]
+    files: Mapping[str, OutputFile]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def fill_in(self) -> tuple[str, ...]:
+        """Fields that no source says and that the user must."""
+        return tuple(path for path, one in self.fields.items() if one.how == "stand_in")
+
+
+def migrate_across(
+    sources: Sequence[Source],
+    targets: Sequence[str],
+    *,
+    versions: Mapping[str, str] | None = None,
+    keep_bugs: bool = False,
+    settings: Mapping[str, object] | None = None,
+) -> Across:
+    """Return the scripts of targets that train as sources do.
+
+    Args:
+        sources: of one run, its program first.
+        targets: see `crosscast.targets.backend.find_target`.
+        versions: package to version, instead of what the sources say.
+        keep_bugs: keep mistakes of the source where a recipe can say them.
+        settings: fields of the recipe that the user says, over everything else.
+
+    Raises:
+        DiagnosticError: CC915 and others if there is no recipe in the sources; CC970 for settings
+            that are no fields; what `compile_recipe` raises for fields that a target cannot
+            express.
+    """
+    lifted = lift(analyse(sources, versions))
+    if not lifted.fields:
+        hint = "give the program with its launch script and settings"
+        if lifted.recipe is not None:
+            hint = "it is a recipe already: `crosscast compile` it"
+        raise DiagnosticError(
+            *lifted.diagnostics,
+            Diagnostic(code="CC971", message="there is no training to migrate", hint=hint),
+        )
+    encoder = encoder_of(lifted.analysis.subject.program)
+    findings = [one for one in lint_sources(sources) if one.is_finding]
+    fields, fates = fates_of(_with_model(lifted.fields, encoder), findings, keep=keep_bugs)
+    fields = _for_targets(_said(fields, settings or {}), targets)
+    text = recipe_yaml(fields, [one.name for one in sources])
+    try:
+        recipe = build_recipe(parse(text, "recipe.yaml"))
+    except DiagnosticError as error:
+        raise DiagnosticError(*lifted.diagnostics, *error.diagnostics) from None
+    compiled = compile_recipe(recipe, targets)
+    seen = list(_calls(lifted, sources))
+    files = {"recipe.yaml": OutputFile(text)}
+    for one in compiled:
+        folder = one.target.folder
+        files |= {f"{folder}/{path}": file for path, file in one.files.items()}
+        if recipe.model.kind == "custom" and one.target.runs:
+            files[f"{folder}/{FILE}"] = OutputFile(stub(one.target.backend.name, seen))
+    return Across(
+        sources=tuple(sources),
+        lifted=lifted,
+        fields=fields,
+        weights=encoder.weights if encoder is not None and recipe.model.kind == "bert" else "",
+        recipe=recipe,
+        text=text,
+        findings=tuple(findings),
+        fates=fates,
+        arrived=tuple(Arrived(recipe=recipe, compiled=one) for one in compiled),
+        files=files,
+        diagnostics=(
+            *lifted.diagnostics,
+            *diagnostics_of(fates),
+            *_to_fill_in(fields),
+            *(said for one in compiled for said in one.diagnostics),
+        ),
+    )
+
+
+def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[str, Filled]:
+    """Return the fields with the encoder that the source makes, unless a file says another."""
+    if encoder is None or fields["model.kind"].how != "stand_in":
+        return dict(fields)
+    rest = {path: one for path, one in fields.items() if not path.startswith("model.")}
+    return {**rest, **encoder.fields}
+
+
+def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[str, Filled]:
+    """Return fields with what the user says; a field that chooses a kind empties its section."""
+    result = dict(fields)
+    for path in _KINDS:
+        if path in settings and path in result and result[path].value != settings[path]:
+            section = path.partition(".")[0]
+            result = {p: one for p, one in result.items() if not p.startswith(f"{section}.")}
+    said = changed(result, settings, "said with --set")
+    for path in settings:
+        for other in said:
+            short, long = sorted((path, other), key=len)
+            if long.startswith(f"{short}."):
+                message = f"--set {path}: {short} cannot have both a value and the field {long}"
+                raise DiagnosticError(Diagnostic(code="CC970", message=message))
+    return {p: replace(one, how="source") if p in settings else one for p, one in said.items()}
+
+
+def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[str, Filled]:
+    """Return fields with a factory for every target where the model is the user's own."""
+    found = [find_target(one) for one in targets]
+    names = dict.fromkeys(one.backend.name for one in found if one.runs)
+    if fields["model.kind"].value != "custom" or not names:
+        return dict(fields)
+    result = {p: one for p, one in fields.items() if not p.startswith("model.factory.")}
+    note = f"write build_model() in {FILE}"
+    for name in names:
+        path = f"model.factory.{name}"
+        given = fields.get(path)
+        own = given is not None and given.how != "stand_in"
+        stand_in = Filled(value=FACTORY, how="stand_in", note=note)
+        result[path] = given if own and given is not None else stand_in
+    return result
+
+
+def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
+    """Return a diagnostic for every field that nobody says; one for the model, one for the data."""
+    unsaid = {path: one for path, one in fields.items() if one.how == "stand_in"}
+    found = []
+    if any(one.value == FACTORY for one in unsaid.values()):
+        message = f"the model is yours: write build_model() in {FILE}, beside every train.py"
+        found.append(
+            _unsaid(
+                "model",
+                message,
+                "or, if it is a BERT: --set model.kind=bert --set model.preset=base",
+            )
+        )
+    elif any(path.startswith("model.") for path in unsaid):
+        names = ", ".join(path for path in unsaid if path.startswith("model."))
+        found.append(_unsaid("model", f"the source does not say {names}", "say it with --set"))
+    if any(path.startswith("data.") for path in unsaid):
+        message = "the rows are yours: write them with `crosscast data`"
+        found.append(_unsaid("data", message, "or name them: --set data.train=FILE"))
+    for path, one in unsaid.items():
+        if not path.startswith(OWN):
+            why = f" ({one.note})" if one.note else ""
+            message = f"the source does not say it; {scalar(one.value)} is only a start{why}"
+            place = one.places[0] if one.places else None
+            found.append(_unsaid(path, message, f"say it: --set {path}=VALUE", place))
+    return found
+
+
+def _unsaid(path: str, message: str, hint: str, span: Span | None = None) -> Diagnostic:
+    return Diagnostic(
+        code="CC972",
+        severity=Severity.WARNING,
+        path=path,
+        span=span,
+        message=message,
+        hint=hint,
+    )
+
+
+def _calls(lifted: Lifted, sources: Sequence[Source]) -> list[tuple[str, str]]:
+    """Return places and texts at which the source calls its model."""
+    texts = {one.name: one.text.splitlines() for one in sources}
+    places = dict.fromkeys(
+        (event.span.file, event.span.line)
+        for step in lifted.analysis.subject.steps
+        for event in step.events
+        if event.kind == "forward"
+    )
+    return [
+        (f"{file}:{line}", texts[file][line - 1].strip())
+        for file, line in places
+        if file in texts and line <= len(texts[file])
+    ][:_SHOWN]

@@ -1,0 +1,69 @@
+"""What else a recipe could say in one field: every variation that is a recipe itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.recipes.changes import built, changed, value_at
+from crosscast_parity.recipes.variations import paths_of, variations
+
+_STRATEGY = {"none": "data_parallel", "data_parallel": "none"}
+
+
+def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
+    """Yield valid recipes with another value in a field, and with what must follow from it."""
+    known = [one for one in paths_of(recipe) if one == path or one.startswith(f"{path}.")]
+    for one in known:
+        yield from (variation.recipe for variation in variations(recipe, one))
+    data = recipe.model_dump()
+    for value in _others(value_at(data, path)):
+        for also in _following(data, path, value):
+            made = built(changed(data, {path: value, **also}))
+            if made is not None and made[1]:
+                yield made[0]
+                break
+
+
+def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[str, Any]]:
+    """Yield what may have to follow from a value, nothing first."""
+    yield {}
+    micro, steps = data["batch"]["micro_batch_size"], data["accumulation"]["steps"]
+    nodes = data["distributed"]["nodes"]
+    processes = nodes * data["distributed"]["processes_per_node"]
+    match path:
+        case "distributed.processes_per_node":
+            many = nodes * value
+            strategy = "data_parallel" if many > 1 else "none"
+            yield {
+                "distributed.strategy": strategy,
+                "batch.global_batch_size": micro * steps * many,
+            }
+        case "distributed.strategy":
+            many = 1 if value == "none" else max(2, processes)
+            yield {
+                "distributed.nodes": 1,
+                "distributed.processes_per_node": many,
+                "batch.global_batch_size": micro * steps * many,
+            }
+        case "batch.global_batch_size" if value % (micro * processes) == 0:
+            yield {"accumulation.steps": value // (micro * processes)}
+
+
+def _others(value: Any) -> Iterator[Any]:
+    """Yield other values of the same kind."""
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield from (2 * value, value + 1, max(1, value // 2))
+        case float():
+            yield from (2.0 * value, 0.5 * value, 0.25)
+        case "none" | "data_parallel":
+            yield _STRATEGY[value]
+        case str():
+            yield from (f"{value}2", f"other/{value}")
+        case dict():
+            for key, one in value.items():
+                yield from ({**value, key: other} for other in _others(one))

@@ -1,0 +1,236 @@
+"""Writes one apex loop anew for torch.amp: all its edits in all files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from crosscast.edits.layout import Draft, indent_of, unit_of
+from crosscast.migrate.apex.forward import Region
+from crosscast.migrate.apex.imports import remove_imports
+from crosscast.migrate.apex.scaled_steps import Step, branch_of
+from crosscast.migrate.apex.scaler_creation import Start, as_bool
+from crosscast.migrate.apex.scaler_paths import Reach
+from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses
+from crosscast.pysource.syntax.nodes import walk
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Module
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop with apex, completely understood."""
+
+    uses: Uses
+    start: Start
+    regions: Sequence[Region]
+    steps: Sequence[Step]
+    reach: Reach
+    stops: Stops
+    drafts: dict[Module, Draft] = field(default_factory=dict)
+
+    def draft(self, module: Module) -> Draft:
+        """Return the draft of a module."""
+        return self.drafts.setdefault(module, Draft(module))
+
+    def scaler(self, module: Module, node: ast.AST) -> str:
+        """Return what the scaler is called at a place."""
+        return self.reach.name_in(module, module.function_of(node))
+
+
+def write(loop: Loop) -> dict[Module, Draft]:
+    """Return the drafts of all modules of a loop."""
+    _start(loop)
+    for region in loop.regions:
+        _autocast(loop, region)
+    for site in loop.uses.sites:
+        _backward(loop, site)
+    for step in loop.steps:
+        _step(loop, step)
+    for word in ("master_params", "state_dict", "load_state_dict", "disable_casts"):
+        for call in loop.uses.of(word):
+            _call(loop, call, word)
+    for call in loop.uses.of(REGISTERED):
+        loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
+    for module in loop.uses.modules():
+        calls = (call for found in loop.uses.calls.values() for call in found)
+        consumed = {id(call.node.func) for call in calls if call.module is module}
+        remove_imports(loop.draft(module), consumed, loop.stops)
+    return loop.drafts
+
+
+def torch_in(draft: Draft) -> str:
+    """Return what torch is called in a module; imports it if it is not there."""
+    module = draft.module
+    for statement in module.tree.body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
+                    return alias.asname or "torch"
+    first = next(
+        one
+        for one in module.tree.body
+        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        and not (isinstance(one, ast.ImportFrom) and one.module == "__future__")
+    )
+    draft.before(first, "import torch")
+    return "torch"
+
+
+def _start(loop: Loop) -> None:
+    for start in loop.start.places:
+        _made(loop, start)
+    for edit in loop.reach.edits:
+        module = next(m for m in loop.reach.program.modules if m.source.name == edit.file)
+        loop.draft(module).edits.append(edit)
+
+
+def _made(loop: Loop, start: Start) -> None:
+    """Write one branch that starts apex."""
+    draft = loop.draft(start.module)
+    lines = list(start.kept)
+    if not start.off:
+        if start.refuses and start.by_flag:
+            unit = unit_of(start.module, start.statement)
+            lines.append(f'if {start.level} == "O3":')
+            lines.append(f'{unit}raise ValueError("torch.amp has no level O3")')
+        torch = torch_in(draft)
+        lines.append(f'{loop.reach.made} = {torch}.amp.GradScaler("cuda"{start.scaler})')
+        _nothing(loop, draft)
+    if lines:
+        joint = f"\n{indent_of(start.module, start.statement)}"
+        draft.replace(start.statement, joint.join(lines))
+    else:
+        draft.remove(start.statement)
+
+
+def _nothing(loop: Loop, draft: Draft) -> None:
+    """Make the scaler's name known where it is handed on without being made."""
+    start, module = loop.start, loop.start.module
+    handed = [one.node for one in loop.reach.handed if one.module is module]
+    if not loop.reach.handed:
+        return
+    outermost: ast.If | None = None
+    here = module.parent(start.statement)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.If):
+            if any(one is node for node in handed for one in walk(here)):
+                break
+            outermost = here
+        here = module.parent(here)
+    if outermost is not None:
+        draft.before(outermost, f"{loop.reach.made} = None")
+
+
+def _autocast(loop: Loop, region: Region) -> None:
+    start, site, module = loop.start, region.site, region.module
+    if start.off:
+        return
+    draft = loop.draft(module)
+    first = region.statements[0]
+    enabled: list[str] = []
+    if site.test is not None and branch_of(module, first, site.test) is None:
+        enabled.append(_condition(site.test, module))
+    if start.enabled:
+        enabled.append(f"{loop.scaler(module, first)}.is_enabled()")
+    torch = torch_in(draft)
+    more = f", enabled={' and '.join(enabled)}" if enabled else ""
+    head = f'with {torch}.amp.autocast("cuda", dtype={torch}.float16{more}):'
+    draft.enclose(first, region.statements[-1], head)
+
+
+def _condition(test: Test, module: Module) -> str:
+    if test.holds:
+        return as_bool(test.node.test, module)
+    inner = _negated(test)
+    return as_bool(inner, module) if inner is not None else f"not {_atom(test)}"
+
+
+def _negated(test: Test) -> ast.expr | None:
+    """Return `half` of `not half`."""
+    node = test.node.test
+    is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return node.operand if is_not and isinstance(node, ast.UnaryOp) else None
+
+
+def _atom(test: Test) -> str:
+    simple = isinstance(test.node.test, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return test.text if simple else f"({test.text})"
+
+
+def _backward(loop: Loop, site: Site) -> None:
+    module = site.module
+    loss = module.text(site.loss)
+    given = ", ".join(module.text(one) for one in site.backward.keywords)
+    if loop.start.off:
+        atom = isinstance(site.loss, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+        scaled = loss if atom else f"({loss})"
+    else:
+        scaled = f"{loop.scaler(module, site.node)}.scale({loss})"
+    loop.draft(module).replace(site.node, f"{scaled}.backward({given})")
+
+
+def _step(loop: Loop, step: Step) -> None:
+    if loop.start.off:
+        return
+    module, draft = step.module, loop.draft(step.module)
+    scaler = loop.scaler(module, step.node)
+    lines = [f"{scaler}.step({step.optimizer})"]
+    unit = unit_of(module, step.node)
+    if step.last:
+        lines += [f"{scaler}.update()", *_bounds(loop.start, scaler, unit)]
+    if step.test is None:
+        draft.replace(step.node, lines[0])
+        if len(lines) > 1:
+            draft.after(step.node, *lines[1:])
+    else:
+        text = [f"if {_plain(step.test, module)}:", *(unit + line for line in lines), "else:"]
+        text.append(unit + module.text(step.node))
+        draft.replace(step.node, f"\n{indent_of(module, step.node)}".join(text))
+    for statement, inside in step.unscale:
+        line = f"{scaler}.unscale_({step.optimizer})"
+        test = _test_of(loop, step)
+        if inside or test is None:
+            draft.before(statement, line)
+        else:
+            draft.before(
+                statement, f"if {_plain(test, module)}:", unit_of(module, statement) + line
+            )
+
+
+def _bounds(start: Start, scaler: str, unit: str) -> Iterator[str]:
+    """Yield the lines that keep the scale within the bounds that apex was given."""
+    for sign, value in (("<", start.lowest), (">", start.highest)):
+        if value is not None:
+            yield f"if {scaler}.get_scale() {sign} {value!r}:"
+            yield f"{unit}{scaler}.update({value!r})"
+
+
+def _test_of(loop: Loop, step: Step) -> Test | None:
+    found = [s for s in loop.uses.sites if step.optimizer in s.optimizers]
+    return next((s.test for s in found if s.module is step.module), None)
+
+
+def _plain(test: Test, module: Module) -> str:
+    if test.holds:
+        return test.text
+    inner = _negated(test)
+    return module.text(inner) if inner is not None else f"not {_atom(test)}"
+
+
+def _call(loop: Loop, call: Call, word: str) -> None:
+    module, draft = call.module, loop.draft(call.module)
+    if word == "master_params":
+        optimizer = module.text(call.node.args[0] if call.node.args else call.bound()["optimizer"])
+        draft.replace(
+            call.node, f'[p for group in {optimizer}.param_groups for p in group["params"]]'
+        )
+    elif word == "disable_casts":
+        torch = torch_in(draft)
+        draft.replace(call.node, f'{torch}.amp.autocast("cuda", enabled=False)')
+    else:
+        draft.replace(call.node.func, f"{loop.scaler(module, call.node)}.{word}")

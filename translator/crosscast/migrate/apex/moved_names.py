@@ -1,0 +1,247 @@
+"""Names of apex that are imported, every place that uses them, and their imports taken out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.edits.layout import Draft, block_of, is_alone
+from crosscast.edits.node_edits import column_at, insert
+from crosscast.lint.rule import Edit
+from crosscast.migrate.apex.imports import is_handed_on
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+
+@dataclass(slots=True, eq=False)
+class Name:
+    """One name of apex in one module."""
+
+    module: Module
+    family: str
+    """The package of apex: `optimizers`, `parallel`, `normalization`."""
+    what: str
+    """`FusedAdam`."""
+    uses: list[ast.Name | ast.Attribute] = field(default_factory=list)
+    imports: list[tuple[ast.ImportFrom, ast.alias]] = field(default_factory=list)
+
+    def calls(self) -> list[ast.Call]:
+        """Return the calls of it."""
+        found = [self.module.parent(use) for use in self.uses]
+        return [
+            one
+            for one, use in zip(found, self.uses, strict=True)
+            if isinstance(one, ast.Call) and one.func is use
+        ]
+
+    def handed_on(self) -> ast.ImportFrom | None:
+        """Return the import of which another module of the program takes the name."""
+        found = (one for one, _ in self.imports if is_handed_on(self.module, one))
+        return next(found, None)
+
+    def others(self) -> list[ast.Name | ast.Attribute]:
+        """Return the places that use it as a value."""
+        called = {id(one.func) for one in self.calls()}
+        return [one for one in self.uses if id(one) not in called]
+
+
+def names_of(module: Module, family: str) -> list[Name]:
+    """Return the names of a package of apex that a module imports for certain.
+
+    Those that have a replacement where apex is missing, or another import, are left out.
+    """
+    found: dict[tuple[str, str], Name] = {}
+    for statement in module.every(ast.ImportFrom):
+        home = statement.module or ""
+        if statement.level or not (home == f"apex.{family}" or home.startswith(f"apex.{family}.")):
+            continue
+        for alias in statement.names:
+            local = alias.asname or alias.name
+            if alias.name == "*" or _is_chosen(module, statement, local):
+                continue
+            key = (alias.name, local)
+            one = found.setdefault(key, Name(module, family, alias.name))
+            one.imports.append((statement, alias))
+            if not one.uses:
+                one.uses = [
+                    node
+                    for node in module.every(ast.Name)
+                    if node.id == local and isinstance(node.ctx, ast.Load)
+                ]
+    dotted: dict[str, Name] = {}
+    for node in module.every(ast.Attribute):
+        home, _, last = _dotted(node).rpartition(".")
+        if home == f"apex.{family}" and module.imports.get("apex", "") == "apex":
+            dotted.setdefault(last, Name(module, family, last)).uses.append(node)
+    return [one for one in (*found.values(), *dotted.values()) if one.uses]
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
+    """Whether a name may also be something else, as the program finds apex or not."""
+    around = module.parent(statement)
+    tried = isinstance(around, ast.Try) and statement in around.body
+    if (
+        isinstance(around, ast.Try)
+        and tried
+        and not all(_gives_up(one.body) for one in around.handlers)
+    ):
+        return True
+    for other in module.nodes:
+        if isinstance(other, ast.FunctionDef | ast.ClassDef) and other.name == local:
+            return True
+        if isinstance(other, ast.Name | ast.arg):
+            if isinstance(other, ast.Name) and isinstance(other.ctx, ast.Store):
+                if other.id == local:
+                    return True
+            elif isinstance(other, ast.arg) and other.arg == local:
+                return True
+        if isinstance(other, ast.Import | ast.ImportFrom):
+            home = getattr(other, "module", "") or ""
+            for alias in other.names:
+                if (alias.asname or alias.name) == local and not home.startswith("apex"):
+                    return True
+    return False
+
+
+def _gives_up(block: list[ast.stmt]) -> bool:
+    match block[-1]:
+        case ast.Raise():
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="exit") | ast.Name(id="exit"))):
+            return True
+    return False
+
+
+def remove_names(draft: Draft, names: list[Name]) -> None:
+    """Take the imports of names out of a module."""
+    statements: dict[ast.ImportFrom, list[ast.alias]] = {}
+    for name in names:
+        for statement, alias in name.imports:
+            statements.setdefault(statement, []).append(alias)
+    for statement, taken in statements.items():
+        rest = [a for a in statement.names if a not in taken and _is_used(draft.module, a)]
+        if rest:
+            text = ", ".join(a.name + (f" as {a.asname}" if a.asname else "") for a in rest)
+            draft.replace(statement, f"from {statement.module} import {text}")
+            continue
+        around = draft.module.parent(statement)
+        alone = isinstance(around, ast.Try) and block_of(draft.module, statement) is around.body
+        if (
+            isinstance(around, ast.Try)
+            and alone
+            and all(isinstance(one, ast.ImportFrom) and one in statements for one in around.body)
+            and all(
+                alias in statements[one] or not _is_used(draft.module, alias)
+                for one in around.body
+                if isinstance(one, ast.ImportFrom)
+                for alias in one.names
+            )
+            and not (around.orelse or around.finalbody)
+        ):
+            draft.remove(around)
+        else:
+            draft.remove(statement)
+
+
+def _is_used(module: Module, alias: ast.alias) -> bool:
+    local = alias.asname or alias.name
+    return alias.name == "*" or any(one.id == local for one in module.every(ast.Name))
+
+
+def removable(names: list[Name]) -> bool:
+    """Whether every import of names has its lines for itself."""
+    return all(is_alone(one.module, statement) for one in names for statement, _ in one.imports)
+
+
+def change_arguments(draft: Draft, call: ast.Call, drop: Iterable[str], add: str = "") -> None:
+    """Take arguments that are given by name out of a call, and add another one.
+
+    What is added stands where something was dropped, if anything was.
+    """
+    dropped = [one for one in call.keywords if one.arg in set(drop)]
+    for keyword in dropped:
+        if add:
+            draft.edits.append(_edit(draft.module, keyword, keyword, add))
+            add = ""
+        else:
+            draft.edits.append(_without(draft.module, call, keyword))
+    if add:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        last = max(given, key=_end)
+        edit = _edit(draft.module, last, last, "")
+        draft.edits.append(insert(draft.module, edit.end_line, edit.end_column, f", {add}"))
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _without(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
+    """Return the edit that takes an argument out, with its line or the comma before it."""
+    whole = _edit(module, keyword, keyword, "")
+    row, last = module.lines[whole.line - 1], module.lines[whole.end_line - 1]
+    before, after = row[: whole.column - 1], last[whole.end_column - 1 :].strip()
+    if not before.strip() and (after in ("", ",") or after.startswith((",  #", ", #"))):
+        comment = after.removeprefix(",").strip()
+        return Edit(
+            file=whole.file,
+            line=whole.line,
+            column=1,
+            end_line=whole.end_line + 1,
+            end_column=1,
+            text=f"{before}{comment}\n" if comment else "",
+        )
+    given = [*call.args, *(one.value for one in call.keywords)]
+    place = (keyword.lineno, keyword.col_offset)
+    nearest = max((one for one in given if (one.lineno, one.col_offset) < place), key=_end)
+    edge = _edit(module, nearest, nearest, "")
+    return Edit(
+        file=whole.file,
+        line=edge.end_line,
+        column=edge.end_column,
+        end_line=whole.end_line,
+        end_column=whole.end_column,
+        text="",
+    )
+
+
+def _edit(
+    module: Module, first: ast.expr | ast.keyword, last: ast.expr | ast.keyword, text: str
+) -> Edit:
+    assert last.end_lineno is not None
+    assert last.end_col_offset is not None
+    return Edit(
+        file=module.source.name,
+        line=first.lineno,
+        column=column_at(module, first.lineno, first.col_offset),
+        end_line=last.end_lineno,
+        end_column=column_at(module, last.end_lineno, last.end_col_offset),
+        text=text,
+    )
+
+
+def keywords_of(call: ast.Call) -> dict[str, ast.expr] | None:
+    """Return the arguments given by name, or None if some are not written in the call."""
+    if any(keyword.arg is None for keyword in call.keywords):
+        return None
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    return {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+
+
+def is_constant(node: ast.expr | None, value: object) -> bool:
+    """Whether an expression is a literal of one value."""
+    return (
+        isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
+    )

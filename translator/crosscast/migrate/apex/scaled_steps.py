@@ -1,0 +1,301 @@
+"""The optimizer steps that belong to scaled losses, and where their gradients are read before."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.edits.layout import block_of
+from crosscast.migrate.apex.uses import Site, Stops, Test
+from crosscast.pysource.syntax.nodes import walk
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+
+_READS = re.compile(r"clip|grad_norm|gradnorm|grads?$|gradient|norm_of|unscale")
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One `optimizer.step()` behind a scaled loss."""
+
+    module: Module
+    node: ast.Expr
+    optimizer: str
+    test: Test | None
+    """The condition that the step does not stand under though its loss does."""
+    last: bool = True
+    """Whether it is the last one before the scale is updated."""
+    unscale: list[tuple[ast.stmt, bool]] = field(default_factory=list)
+    """Statements before which gradients must have their right size, and whether the condition
+    is already met there."""
+    readers: list[ast.stmt] = field(default_factory=list)
+    """Statements between backward pass and step that read gradients."""
+
+
+def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
+    """Return the steps of the optimizers of scaled losses."""
+    found: list[Step] = []
+    homes = dict.fromkeys((site.module, site.function) for site in sites)
+    for module, function in homes:
+        own = [s for s in sites if s.module is module and s.function is function]
+        home = function or module.tree
+        steps = list(_of_home(module, home, own, stops))
+        _order(steps, own, stops)
+        for step in steps:
+            _reads(step, steps, home, own, stops)
+        found += steps
+    return found
+
+
+def branch_of(module: Module, node: ast.AST, test: Test | None) -> bool | None:
+    """Return whether a node runs when losses are scaled; None: in both cases."""
+    child, here = node, module.parent(node)
+    while test is not None and here is not None:
+        if isinstance(here, ast.If) and child is not here.test:
+            if here is test.node or module.text(here.test) == test.text:
+                return (child in here.body) == test.holds
+            if module.text(here.test) in (f"not {test.text}", f"not ({test.text})"):
+                return (child in here.body) != test.holds
+        child, here = here, module.parent(here)
+    return None
+
+
+def loop_of(module: Module, node: ast.AST) -> ast.AST:
+    """Return the innermost loop around a node in its function, or the function."""
+    here = module.parent(node)
+    kinds = (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+    while here is not None and not isinstance(here, kinds):
+        here = module.parent(here)
+    return here or module.tree
+
+
+def _of_home(module: Module, home: ast.AST, sites: Sequence[Site], stops: Stops) -> Iterator[Step]:
+    names = dict.fromkeys(name for site in sites for name in site.optimizers)
+    for name in names:
+        own = [site for site in sites if name in site.optimizers]
+        test = own[0].test
+        found = False
+        for call in _step_calls(module, home, name):
+            if branch_of(module, call, test) is False:
+                continue
+            statement = module.statement_of(call)
+            usual = isinstance(statement, ast.Expr) and statement.value is call
+            if not usual or call.args or call.keywords:
+                message = f"{name}.step is used with a closure, or for what it returns"
+                stops.add(module, call, message, "GradScaler.step takes no closure")
+                continue
+            assert isinstance(statement, ast.Expr)
+            if not any(_follows(module, statement, site) for site in own):
+                message = f"this step of {name} follows no scaled loss"
+                stops.add(
+                    module, call, message, "GradScaler.step would raise here: take the step out"
+                )
+                continue
+            found = True
+            open_ = branch_of(module, statement, test) is None
+            yield Step(module, statement, name, test if open_ else None)
+        if not found and not stops.refusals:
+            stops.add(
+                module,
+                own[0].call.node,
+                f"{name}.step() is not in the function that scales its loss",
+                "step where the loss is scaled, or write scaler.step and scaler.update by hand",
+            )
+
+
+def _step_calls(module: Module, home: ast.AST, name: str) -> Iterator[ast.Call]:
+    for one in walk(home):
+        if (
+            isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Attribute)
+            and one.func.attr == "step"
+            and module.text(one.func.value) == name
+            and (module.function_of(one) or module.tree) is home
+        ):
+            yield one
+
+
+def _follows(module: Module, statement: ast.stmt, site: Site) -> bool:
+    """Whether a step comes behind a scaled loss of the same round."""
+    loop = loop_of(module, statement)
+    return statement.lineno > site.node.lineno and any(one is site.node for one in walk(loop))
+
+
+def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
+    """Find the steps that share one update of the scale: those of several optimizers in a row.
+
+    Where an optimizer steps before the loss of the next one is scaled, each step may have its own.
+    """
+    steps.sort(key=lambda one: one.node.lineno)
+    if len({one.optimizer for one in steps}) < 2:
+        return
+    homes = {id(block_of(one.module, one.node)) for one in steps}
+    names = [one.optimizer for one in steps]
+    if len(homes) > 1 or len(set(names)) != len(names):
+        if _in_turn(steps, sites):
+            return
+        stops.add(
+            steps[0].module,
+            steps[0].node,
+            "several optimizers share one loss scale, and do not all step once in one place",
+            "give each a GradScaler of its own, or let one scaler.update() end every round",
+        )
+    for one in steps[:-1]:
+        one.last = False
+
+
+def _in_turn(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
+    """Whether no gradient of another optimizer waits, scaled, when an optimizer steps."""
+    rows: list[Step | Site] = sorted((*steps, *sites), key=lambda one: one.node.lineno)
+    if len({id(loop_of(one.module, one.node)) for one in rows}) > 1:
+        return False
+    waiting: set[str] = set()
+    for one in rows:
+        if isinstance(one, Step):
+            if waiting != {one.optimizer}:
+                return False
+            waiting.clear()
+        else:
+            waiting |= set(one.optimizers)
+    return not waiting
+
+
+# ---- gradients that are read between the backward pass and the step
+
+
+def _reads(
+    step: Step, steps: Sequence[Step], home: ast.AST, sites: Sequence[Site], stops: Stops
+) -> None:
+    module = step.module
+    own = [site for site in sites if step.optimizer in site.optimizers]
+    test = own[0].test
+    block, place = _window(step, own)
+    begin = max(
+        (site.node.lineno for site in own if site.node.lineno < step.node.lineno), default=0
+    )
+    begin = max(
+        [begin, *(s.node.lineno for s in steps if s.optimizer == step.optimizer and s is not step
+                  and s.node.lineno < step.node.lineno and branch_of(module, s.node, test) is None
+                  and s.node in block)]
+    )  # fmt: skip
+    readers: list[ast.stmt] = []
+    for statement in _readers(module, home):
+        if not begin < statement.lineno < step.node.lineno:
+            continue
+        if branch_of(module, statement, test) is False or _other_way(module, statement, step):
+            continue
+        if any(statement in walk(one) for one in block[:place]):
+            readers.append(statement)
+        else:
+            stops.add(
+                module,
+                statement,
+                "gradients are read or clipped after every backward pass, not once before the step",
+                "move it to the step: torch.amp takes the scale out once a step",
+            )
+    step.readers = readers
+    if readers:
+        inside = branch_of(module, step.node, test) is True and step.node in block
+        step.unscale += _places(module, block, readers, test, inside=inside or test is None)
+
+
+def _window(step: Step, sites: Sequence[Site]) -> tuple[list[ast.stmt], int]:
+    """Return the statements that the step stands among, and its place.
+
+    A branch that is only about half precision does not count as a place of its own.
+    """
+    module, here = step.module, step.node
+    statement: ast.stmt = here
+    parent = module.parent(statement)
+    test = sites[0].test
+    while isinstance(parent, ast.If) and test is not None:
+        if parent is not test.node and module.text(parent.test) != test.text:
+            break
+        statement, parent = parent, module.parent(parent)
+    block = block_of(module, statement)
+    if any(site.node in walk(statement) for site in sites) and statement is not here:
+        block, statement = block_of(module, here), here
+    return block, block.index(statement) + (statement is not here)
+
+
+def _other_way(module: Module, statement: ast.stmt, step: Step) -> bool:
+    """Whether a statement and a step stand in different branches of one condition."""
+    here: ast.AST = statement
+    while (parent := module.parent(here)) is not None:
+        if isinstance(parent, ast.If):
+            mine, other = (
+                (parent.body, parent.orelse)
+                if here in parent.body
+                else (parent.orelse, parent.body)
+            )
+            if here in mine and any(step.node in walk(one) for one in other):
+                return True
+        here = parent
+    return False
+
+
+def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements of a function that read gradients, or call what may."""
+    for one in walk(home):
+        if isinstance(one, ast.Attribute) and one.attr == "grad":
+            if isinstance(one.ctx, ast.Store) or _is_torch(one) or _is_cleared(module, one):
+                continue
+        elif isinstance(one, ast.Call):
+            name = one.func.attr if isinstance(one.func, ast.Attribute) else _id(one.func)
+            if name in ("zero_grad", "no_grad", "enable_grad", "set_grad_enabled"):
+                continue
+            if name in ("parameters", "named_parameters", "master_params"):
+                pass
+            elif not _READS.search(name.lower()):
+                continue
+        else:
+            continue
+        statement = module.statement_of(one)
+        if statement is not None and (module.function_of(one) or module.tree) is home:
+            yield statement
+
+
+def _id(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_torch(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("torch", "autograd")
+
+
+def _is_cleared(module: Module, node: ast.Attribute) -> bool:
+    """Whether a gradient is only set to nothing: `p.grad.zero_()`."""
+    parent = module.parent(node)
+    return isinstance(parent, ast.Attribute) and parent.attr in ("zero_", "detach_")
+
+
+def _places(
+    module: Module,
+    block: list[ast.stmt],
+    readers: Sequence[ast.stmt],
+    test: Test | None,
+    *,
+    inside: bool,
+) -> list[tuple[ast.stmt, bool]]:
+    """Return the first statements before which the scale is taken out, one a branch."""
+    children = [one for one in block if any(reader in walk(one) for reader in readers)]
+    if not children:
+        return []
+    first = children[0]
+    if not isinstance(first, ast.If) or first in readers:
+        return [(first, inside)]
+    same = test is not None and module.text(first.test) == test.text
+    if same and test is not None:
+        branch = first.body if test.holds else first.orelse
+        return _places(module, branch, readers, test, inside=True)
+    if len(children) > 1:
+        return [(first, inside)]
+    return [
+        *_places(module, first.body, readers, test, inside=inside),
+        *_places(module, first.orelse, readers, test, inside=inside),
+    ]

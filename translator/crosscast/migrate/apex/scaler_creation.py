@@ -1,0 +1,348 @@
+"""`amp.initialize`: which loss scaler it stands for, and where that is made."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.apex.uses import Stops, Uses, ifs_around, parted
+from crosscast.pysource.flags.flag import flag_read
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Known
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Module
+
+_LEVELS = ("O0", "O1", "O2")
+_TAKEN = frozenset(
+    {"models", "optimizers", "opt_level", "loss_scale", "enabled", "num_losses", "verbosity"}
+)
+_O2 = frozenset({"keep_batchnorm_fp32", "master_weights"})
+"""What only says how O2 keeps its copies."""
+NEVER = "2**31 - 1"
+_FIRST = 2.0**16
+"""The dynamic scale that apex and GradScaler begin with."""
+
+
+@dataclass(slots=True)
+class Start:
+    """What stands in the place of `amp.initialize`."""
+
+    call: Call
+    statement: ast.stmt
+    kept: list[str] = field(default_factory=list)
+    """Assignments that remain, as `model = self.network`."""
+    level: str = "O1"
+    """As text: a level, or the expression that gives it."""
+    by_flag: bool = False
+    switch: str = ""
+    """The condition under which it is that level, and otherwise O0."""
+    refuses: bool = False
+    """Whether O3 can be asked for when the program runs."""
+    scale: str = ""
+    """A constant loss scale; empty: dynamic."""
+    dynamic: str = ""
+    """The condition under which it is dynamic all the same, if only the run tells."""
+    lowest: float | None = None
+    highest: float | None = None
+    """Bounds of a dynamic scale, where the source names them."""
+    enabled: str = ""
+    losses: bool = False
+    """Whether several losses had scales of their own."""
+    others: list[Start] = field(default_factory=list)
+    """The same in other branches, of which only one runs."""
+
+    @property
+    def places(self) -> list[Start]:
+        """All branches, this one first."""
+        return [self, *self.others]
+
+    @property
+    def module(self) -> Module:
+        """Where it stands."""
+        return self.call.module
+
+    @property
+    def models(self) -> list[str]:
+        """What the models are called where apex is started, those of other branches too."""
+        given = [(one.module, one.call.bound().get("models")) for one in self.places]
+        return [
+            module.text(node)
+            for module, whole in given
+            for node in (whole.elts if isinstance(whole, ast.List | ast.Tuple) else [whole])
+            if node is not None
+        ]
+
+    @property
+    def off(self) -> bool:
+        """Whether it does nothing: O0."""
+        return self.level == "O0" and not self.by_flag
+
+    @property
+    def scaler(self) -> str:
+        """The arguments of GradScaler behind the device."""
+        scale = ""
+        if self.dynamic:
+            scale = (
+                f", init_scale=2.0**16 if {self.dynamic} else float({self.scale})"
+                f", growth_interval=2000 if {self.dynamic} else {NEVER}"
+            )
+        elif self.scale:
+            scale = f", init_scale={self.scale}, growth_interval={NEVER}"
+        elif self.highest is not None and self.highest < _FIRST:
+            scale = f", init_scale={self.highest!r}"
+        return scale + (f", enabled={self.enabled}" if self.enabled else "")
+
+    @property
+    def arguments(self) -> tuple[object, ...]:
+        """All that the scaler and the level depend on."""
+        return (
+            *(self.level, self.by_flag, self.switch, self.refuses, self.scale, self.dynamic),
+            *(self.lowest, self.highest, self.enabled, self.losses),
+        )
+
+
+def start_of(uses: Uses, stops: Stops) -> Start | None:
+    """Return what becomes of `amp.initialize` in a program; None if that is not certain."""
+    calls = uses.of("initialize")
+    if not calls:
+        first = next((call for found in uses.calls.values() for call in found), None)
+        if first is not None and not stops.refusals:
+            stops.add(
+                first.module,
+                first.node,
+                "amp.initialize is not in these files, so the level and the scale are not known",
+                "give the file that calls it, too",
+            )
+        return None
+    starts = [_one(call, stops) for call in calls]
+    if len(starts) > 1 and not all(
+        parted(one, other) is not None for one in calls for other in calls if one is not other
+    ):
+        stops.add(
+            calls[1].module,
+            calls[1].node,
+            "amp.initialize is called in several places",
+            "leave one call, with arguments that do not depend on a branch",
+        )
+        return None
+    found = [one for one in starts if one is not None]
+    if len(found) < len(starts):
+        return None
+    start = found[0]
+    start.others = found[1:]
+    for one in start.others:
+        if one.arguments != start.arguments:
+            stops.add(
+                one.module,
+                one.call.node,
+                "amp.initialize is given other arguments in another branch",
+                "leave one call, with arguments that do not depend on a branch",
+            )
+    return start
+
+
+def _one(call: Call, stops: Stops) -> Start | None:
+    statement = call.module.statement_of(call.node)
+    if statement is None or call.has_star:
+        message = "not all arguments of amp.initialize are written here"
+        stops.add(call.module, call.node, message, "write them out")
+        return None
+    start = Start(call, statement)
+    _assigned(start, stops)
+    _arguments(start, stops)
+    return start
+
+
+def _assigned(start: Start, stops: Stops) -> None:
+    module, statement, bound = start.module, start.statement, start.call.bound()
+    given = [bound[name] for name in ("models", "optimizers") if name in bound]
+    if isinstance(statement, ast.Expr) and statement.value is start.call.node:
+        return
+    if "optimizers" not in bound:
+        message = "amp.initialize is given a model and no optimizer: nothing is trained with it"
+        hint = "put the calls of the model into torch.amp.autocast by hand"
+        stops.add(module, start.call.node, message, hint)
+        return
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if (
+        not isinstance(statement, ast.Assign)
+        or len(statement.targets) != 1
+        or statement.value is not start.call.node
+        or not isinstance(target, ast.Tuple | ast.List)
+        or len(target.elts) != len(given)
+    ):
+        stops.add(
+            module,
+            statement,
+            "what amp.initialize returns is not assigned to a model and an optimizer here",
+            "write `model, optimizer = amp.initialize(model, optimizer, ...)`",
+        )
+        return
+    for one, value in zip(target.elts, given, strict=True):
+        if _shape(one, module) != _shape(value, module):
+            start.kept.append(f"{module.text(one)} = {module.text(value)}")
+
+
+def _shape(node: ast.expr, module: Module) -> object:
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(_shape(one, module) for one in node.elts)
+    return module.text(node)
+
+
+def _arguments(start: Start, stops: Stops) -> None:
+    module, bound = start.module, start.call.bound()
+    _level(start, bound.get("opt_level"), stops)
+    _scale(start, bound.get("loss_scale"), stops)
+    _enabled(start, bound.get("enabled"))
+    start.losses = "num_losses" in bound
+    for name, node in bound.items():
+        nothing = isinstance(node, ast.Constant) and node.value is None
+        if name in _TAKEN or nothing:
+            continue
+        if name in _O2 and (start.level != "O1" or start.by_flag):
+            continue
+        if name in ("min_loss_scale", "max_loss_scale"):
+            _bound(start, name, node, stops)
+            continue
+        stops.add(
+            module,
+            node,
+            f"{name} changes what a level of apex does, torch.amp has no such choice",
+            "leave it out, or write the casts by hand",
+        )
+
+
+def _bound(start: Start, name: str, node: ast.expr, stops: Stops) -> None:
+    """Note a bound of the scale: a number that is written in the source."""
+    if start.scale and not start.dynamic:
+        return  # a constant scale has no bounds in apex either
+    value = evaluate(node, start.module)
+    number = value.value if isinstance(value, Known) and value.origin == "literal" else None
+    lowest = name.startswith("min")
+    plain = isinstance(number, int | float) and not isinstance(number, bool) and number > 0
+    if not plain or start.dynamic:
+        stops.add(
+            start.module,
+            node,
+            f"{name}: torch's GradScaler has no {'lowest' if lowest else 'highest'} scale",
+            f"leave {name} out, or set the scale with scaler.update(...) behind every step",
+        )
+    elif isinstance(number, int | float):
+        if lowest:
+            start.lowest = float(number)
+        else:
+            start.highest = float(number)
+
+
+def _level(start: Start, node: ast.expr | None, stops: Stops) -> None:
+    module = start.module
+    if node is None:
+        return
+    if isinstance(node, ast.Constant):
+        start.level = str(node.value)
+        if start.level not in _LEVELS:
+            stops.add(
+                module,
+                node,
+                f"opt_level {start.level}: all weights and computations are half, torch.amp has "
+                "no such level",
+                "choose O1, or call model.half() and leave amp out",
+            )
+        return
+    if isinstance(node, ast.IfExp) and (switch := _switch(node, module)):
+        start.level, start.switch = switch
+        return
+    if not is_plain(node):
+        message = f"the level is computed: {module.text(node)}"
+        stops.add(module, node, message, "decide for one level, or name it by a flag")
+        return
+    start.level, start.by_flag = module.text(node), True
+    flag = flag_read(node, module)
+    start.refuses = flag is None or not flag.choices or "O3" in flag.choices
+
+
+def _switch(node: ast.IfExp, module: Module) -> tuple[str, str] | None:
+    """Return level and condition of `"O1" if half else "O0"`; None if it is anything else."""
+    arms = [one.value if isinstance(one, ast.Constant) else "" for one in (node.body, node.orelse)]
+    if not all(one in _LEVELS for one in arms) or not is_plain(node.test):
+        return None
+    first, second = arms
+    if second == "O0" and first != "O0":
+        return str(first), as_bool(node.test, module)
+    if first == "O0" and second != "O0":
+        return str(second), f"not {module.text(node.test)}"
+    return None
+
+
+def _scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
+    if node is None or (isinstance(node, ast.Constant) and node.value in (None, "dynamic")):
+        return
+    if is_plain(node) and not _may_be_nothing(node, start.module):
+        start.scale = start.module.text(node)
+        start.dynamic = f'{start.scale} in (None, "dynamic")'
+        return
+    value: float | None = None
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str):
+        try:
+            value = float(node.value)
+        except ValueError:
+            value = None
+    if value is None or value <= 0:
+        stops.add(
+            start.module,
+            node,
+            f"whether the loss scale {start.module.text(node)} is constant or dynamic is only "
+            "known when the program runs",
+            "write loss_scale='dynamic', or a number",
+        )
+        return
+    start.scale = repr(value)
+
+
+def _may_be_nothing(node: ast.expr, module: Module) -> bool:
+    """Whether a flag is 0 by default: such a scale means something else in every script."""
+    flag = flag_read(node, module)
+    value = evaluate(node, module)
+    known = value.value if isinstance(value, Known) else None
+    defaults = [known, flag.default.value if flag and isinstance(flag.default, Known) else None]
+    return any(isinstance(one, int | float) and one <= 0 for one in defaults)
+
+
+def _enabled(start: Start, node: ast.expr | None) -> None:
+    module = start.module
+    parts: list[str] = [start.switch] if start.switch else []
+    if node is not None and not (isinstance(node, ast.Constant) and node.value is True):
+        parts.append(as_bool(node, module))
+    if start.by_flag and not any(
+        module.text(one.test).replace('"', "'") == f"{start.level} != 'O0'"
+        for one in ifs_around(module, start.call.node)
+    ):
+        parts.append(f'{start.level} != "O0"')
+    start.enabled = " and ".join(parts)
+
+
+def is_plain(node: ast.expr) -> bool:
+    """Whether an expression only names something: `args.level`, `config["level"]`."""
+    return all(
+        isinstance(one, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
+        for one in walk(node)
+    ) and not isinstance(node, ast.Constant)
+
+
+def as_bool(node: ast.expr, module: Module) -> str:
+    """Return the text of a condition that is a truth value for certain."""
+    text = module.text(node)
+    if isinstance(node, ast.Compare) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    ):
+        return text
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        return text
+    flag = flag_read(node, module)
+    if flag is not None and (flag.action in ("store_true", "store_false") or flag.type == "bool"):
+        return text
+    return f"bool({text})"

@@ -1,0 +1,221 @@
+"""How the loss scaler gets from where it is made to where it is used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.edits.node_edits import column_at, insert
+from crosscast.lint.rule import Edit
+from crosscast.migrate.apex.scaler_creation import Start
+from crosscast.migrate.apex.uses import Stops
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+
+_DEPTH = 3
+_NAMES = ("scaler", "grad_scaler", "amp_scaler")
+_CLOSING = re.compile(r"\s*,?\s*(?:#[^\n]*\n\s*)*\)\Z")
+
+
+@dataclass(slots=True)
+class Reach:
+    """What the scaler is called in each function, and the edits that bring it there."""
+
+    program: Program
+    start: Start
+    stops: Stops
+    name: str = "scaler"
+    method: bool = False
+    """Whether it is an attribute of the object that starts apex."""
+    edits: list[Edit] = field(default_factory=list)
+    handed: list[Call] = field(default_factory=list)
+    """The calls that hand it on."""
+    _known: dict[Function | None, bool] = field(default_factory=dict)
+
+    @property
+    def made(self) -> str:
+        """What it is called where it is made."""
+        return f"self.{self.name}" if self.method else self.name
+
+    def name_in(self, module: Module, function: Function | None) -> str:
+        """Return what it is called in a function that it has been brought to."""
+        return self.made if self._at_home(module, function) else self.name
+
+    def bring(self, module: Module, function: Function | None, node: ast.AST) -> None:
+        """Bring the scaler to a function; say what is in the way."""
+        if not self._bring(module, function, 0):
+            start = self.start.module.function_of(self.start.statement)
+            self.stops.add(
+                module,
+                node,
+                "the loss scaler would have to get here from "
+                f"{start.name if start else 'the top of another file'}, where apex is started",
+                "hand it over as an argument: apex kept it in a global state",
+            )
+
+    def _bring(self, module: Module, function: Function | None, depth: int) -> bool:
+        if self._at_home(module, function):
+            return True
+        if function is None or depth > _DEPTH or self._known.get(function):
+            return self._known.get(function, False)
+        sites = [
+            one
+            for one in self.program.call_sites(module, function)
+            if one.module.function_of(one.node) is not function
+        ]
+        if not sites or not self._only_called(module, function, sites):
+            return False
+        edits = [_parameter(module, function, self.name)]
+        for one in sites:
+            around = one.module.function_of(one.node)
+            if not self._bring(one.module, around, depth + 1):
+                return False
+            if self.method and not self._always_there():
+                return False
+            edits.append(_argument(one, self.name, self.name_in(one.module, around)))
+        made = [edit for edit in edits if edit is not None]
+        if len(made) < len(edits):
+            return False
+        self.edits += made
+        self.handed += sites
+        self._known[function] = True
+        return True
+
+    def _at_home(self, module: Module, function: Function | None) -> bool:
+        """Whether a function sees the scaler where it is made."""
+        home = self.start.module.function_of(self.start.statement)
+        if module is not self.start.module:
+            return False
+        if home is None:
+            return True
+        here: ast.AST | None = function
+        while here is not None:
+            if here is home:
+                return True
+            here = module.parent(here)
+        own = module.class_of(home)
+        return (
+            self.method
+            and own is not None
+            and function is not None
+            and module.parent(function) is own
+            and _has_self(function)
+        )
+
+    def _always_there(self) -> bool:
+        home = self.start.module.function_of(self.start.statement)
+        return home is not None and home.name == "__init__"
+
+    def _only_called(self, module: Module, function: Function, sites: list[Call]) -> bool:
+        """Whether a function is nowhere handed on as a value."""
+        called = {id(one.node.func) for one in sites}
+        for other in self.program.modules:
+            for node in other.nodes:
+                named = (isinstance(node, ast.Name) and node.id == function.name) or (
+                    isinstance(node, ast.Attribute) and node.attr == function.name
+                )
+                if not named or id(node) in called:
+                    continue
+                if isinstance(node, ast.Attribute) and module.class_of(function) is None:
+                    continue  # a method of something else
+                parent = other.parent(node)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    if not (isinstance(parent, ast.Call) and parent.func is node):
+                        return False
+                elif isinstance(node, ast.Attribute) and not (
+                    isinstance(parent, ast.Call) and parent.func is node
+                ):
+                    return False
+        return True
+
+
+def reach_of(
+    program: Program,
+    start: Start,
+    needs: Iterable[tuple[Module, Function | None, ast.AST]],
+    stops: Stops,
+) -> Reach:
+    """Return how the scaler gets to functions that need it."""
+    needs = list(needs)
+    reach = Reach(program, start, stops)
+    modules = dict.fromkeys((start.module, *(module for module, _, _ in needs)))
+    reach.name = next((n for n in _NAMES if not any(map(_names(n), modules))), "apex_scaler")
+    home = start.module.function_of(start.statement)
+    own = start.module.class_of(home) if home is not None else None
+    if own is not None and home is not None and _has_self(home):
+        reach.method = any(
+            function is not home and function is not None and module.class_of(function) is own
+            for module, function, _ in needs
+        )
+    for module, function, node in needs:
+        reach.bring(module, function, node)
+    return reach
+
+
+def _names(name: str) -> Callable[[Module], bool]:
+    def within(module: Module) -> bool:
+        return any(
+            (isinstance(one, ast.Name) and one.id == name)
+            or (isinstance(one, ast.Attribute) and one.attr == name)
+            or (isinstance(one, ast.arg) and one.arg == name)
+            or (isinstance(one, ast.alias) and name in (one.name, one.asname))
+            for one in module.nodes
+        )
+
+    return within
+
+
+def _has_self(function: Function) -> bool:
+    return bool(function.args.args) and function.args.args[0].arg == "self"
+
+
+def _parameter(module: Module, function: Function, name: str) -> Edit | None:
+    """Return the edit that adds a parameter, or None if its place is not certain."""
+    given = function.args
+    if given.vararg or given.kwonlyargs:
+        return None
+    places = [*given.posonlyargs, *given.args]
+    if not places:
+        row = module.lines[function.lineno - 1]
+        empty = re.search(rf"def\s+{function.name}\s*\(\)", row)
+        return insert(module, function.lineno, empty.end(), name) if empty else None
+    last: ast.arg | ast.expr = given.defaults[-1] if given.defaults else places[-1]
+    if isinstance(last, ast.Tuple):
+        return None
+    text = f", {name}=None" if given.defaults else f", {name}"
+    assert last.end_lineno is not None
+    assert last.end_col_offset is not None
+    column = column_at(module, last.end_lineno, last.end_col_offset)
+    behind = module.lines[last.end_lineno - 1][column - 1 :].lstrip()
+    if behind[:1] not in (",", ")", "") or behind.startswith("))"):
+        return None
+    return insert(module, last.end_lineno, column, text)
+
+
+def _argument(call: Call, name: str, value: str) -> Edit | None:
+    """Return the edit that hands a value to a call by name, or None if that is not certain."""
+    module, node = call.module, call.node
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    end = (node.end_lineno, column_at(module, node.end_lineno, node.end_col_offset))
+    if not given:
+        return insert(module, end[0], end[1] - 1, f"{name}={value}")
+    last = max(given, key=lambda one: (one.end_lineno or 0, one.end_col_offset or 0))
+    if isinstance(last, ast.GeneratorExp):
+        return None
+    assert last.end_lineno is not None
+    assert last.end_col_offset is not None
+    column = column_at(module, last.end_lineno, last.end_col_offset)
+    rows = module.lines[last.end_lineno - 1 : end[0]]
+    rows = [*rows[:-1], rows[-1][: end[1] - 1]]
+    rest = "\n".join(rows)[column - 1 :]
+    if not _CLOSING.match(rest):
+        return None
+    return insert(module, last.end_lineno, column, f", {name}={value}")

@@ -1,0 +1,195 @@
+"""A migration in place is executed, on demand: both sides run, and every update is compared."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.extras import parity_missing
+from crosscast.migrate.before_after import Compared
+from crosscast.migrate.codemod import Api
+from crosscast.sources.files import Text
+
+if TYPE_CHECKING:
+    from crosscast_parity.side_by_side.proof import Execution
+
+FRAMEWORK_OF: Mapping[Api, str] = {"torch.amp": "torch", "keras3": "tensorflow"}
+"""The APIs whose scripts can be watched while they run."""
+
+OLD_SIDE: Mapping[Api, Mapping[str, str]] = {"keras3": {"TF_USE_LEGACY_KERAS": "1"}}
+"""Variables with which a present framework still has the old API."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a user demands to be executed. `command`: the script and its arguments, as text."""
+
+    command: str
+    python: str = ""
+    old_python: str = ""
+    device: Literal["cpu", "gpu"] = "cpu"
+    updates: int = 100
+    timeout: float = 600.0
+    memory: float = 0.0
+
+
+def execute(
+    files: Mapping[str, Text],
+    texts: Mapping[str, str],
+    api: Api,
+    demand: Demand,
+    on_run: Callable[[str], None],
+) -> Execution:
+    """Run a script before and after a migration and compare its updates.
+
+    Args:
+        files: what was read, by name.
+        texts: file to new text, of those that change.
+        api: what they were brought to.
+        demand: what to run.
+        on_run: called with a name when a run begins.
+
+    Raises:
+        DiagnosticError: CC970 for a demand that makes no sense, CC001 for a script that is not
+            there, CC401 if the harness is not installed.
+    """
+    folder, script, arguments = _command(demand)
+    try:
+        from crosscast_parity.planning.options import interpreter
+        from crosscast_parity.side_by_side.places import lines_to_watch, places_of
+        from crosscast_parity.side_by_side.proof import Execution, prove
+        from crosscast_parity.side_by_side.running import MOST_COPIED, Limits, Program, size_of
+    except ModuleNotFoundError as error:
+        raise parity_missing("running both sides needs", error) from None
+    before = {_below(folder, files[name].path): _bytes(files[name]) for name in texts}
+    after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
+    framework = FRAMEWORK_OF.get(api)
+    if framework is None:
+        words = f"runs of scripts that were brought to {api} cannot be watched yet"
+        return Execution(outcome="cannot be verified here", wording=words)
+    if size_of(folder, MOST_COPIED) > MOST_COPIED:
+        words = f"{folder} holds more than {MOST_COPIED >> 30} GiB, too much to copy for every run"
+        hint = "keep data and checkpoints elsewhere, and name them by absolute paths"
+        return Execution(outcome="cannot be verified here", wording=words, hint=hint)
+    places = places_of(before, after)
+    migrated = Program(
+        framework=framework,
+        python=interpreter(demand.python) if demand.python else sys.executable,
+        folder=folder,
+        script=script,
+        arguments=arguments,
+        texts=after,
+        lines=lines_to_watch(places, after=True),
+        device=demand.device,
+    )
+    original = replace(
+        migrated,
+        python=interpreter(demand.old_python) if demand.old_python else migrated.python,
+        texts=before,
+        environment=OLD_SIDE.get(api, {}),
+        lines=lines_to_watch(places, after=False),
+    )
+    limits = Limits(
+        seconds=demand.timeout, memory=int(demand.memory * 2**30), updates=demand.updates
+    )
+    return prove(original, migrated, limits, on_run=on_run)
+
+
+def _command(demand: Demand) -> tuple[Path, str, tuple[str, ...]]:
+    """Return the folder that is copied, the script below it, and its arguments."""
+
+    def refuse(message: str, hint: str = "") -> DiagnosticError:
+        return DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
+
+    if demand.updates < 1 or not demand.timeout > 0 or not 0 <= demand.memory < math.inf:
+        raise refuse("--updates is at least 1, --timeout more than 0 seconds, --memory at least 0")
+    try:
+        words = shlex.split(demand.command)
+    except ValueError as error:
+        raise refuse(f"--run {demand.command!r}: {error}") from None
+    if not words or Path(words[0]).suffix not in (".py", ".pyw"):
+        raise refuse(
+            f"--run {demand.command!r}: it begins with the Python script",
+            '--run "train.py --steps 20", without the interpreter',
+        )
+    script = Path(words[0])
+    if not script.is_file():
+        raise DiagnosticError(Diagnostic(code="CC001", message=f"{script}: no such file"))
+    here, place = Path.cwd().resolve(), script.absolute()
+    inside = place.parent.resolve() / place.name
+    folder = here if inside.is_relative_to(here) else inside.parent
+    return folder, inside.relative_to(folder).as_posix(), tuple(words[1:])
+
+
+def _below(folder: Path, path: Path) -> str:
+    place = path.parent.resolve() / path.name
+    if not place.is_relative_to(folder):
+        message = f"{path} changes, and is not below {folder}, which is copied for the runs"
+        hint = "call crosscast in a folder that holds the script and all that changes"
+        raise DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
+    return place.relative_to(folder).as_posix()
+
+
+def _bytes(file: Text, text: str | None = None) -> bytes:
+    return (file.source.text if text is None else text).encode(file.encoding)
+
+
+def with_execution(compared: Sequence[Compared], execution: Execution) -> list[Compared]:
+    """Return what was read with what the runs show of it."""
+    found = [_upgraded(one, execution) for one in compared]
+    field = execution.differs
+    if field and not any(one.field == field for one in found):
+        name = found[0].name if found else ""
+        found.append(_differs(name, field, execution))
+    return found
+
+
+def _upgraded(one: Compared, execution: Execution) -> Compared:
+    if one.field == execution.differs:
+        return _differs(one.name, one.field, execution)
+    why = execution.shown.get(one.field)
+    if why is None or one.verdict != "same":
+        return one
+    return replace(one, evidence="executed", why=f"{one.why}: {why}")
+
+
+def _differs(name: str, field: str, execution: Execution) -> Compared:
+    return Compared(
+        name=name, field=field, verdict="different", why=execution.wording, evidence="executed"
+    )
+
+
+def diagnostics_of(execution: Execution) -> list[Diagnostic]:
+    """Return what a user must know of the runs: that they prove nothing, or a difference."""
+    if execution.outcome == "cannot be verified here":
+        message = f"cannot be verified here: {execution.wording}"
+        return [
+            Diagnostic(
+                code="CC976", severity=Severity.WARNING, message=message, hint=execution.hint
+            )
+        ]
+    if execution.outcome == "different":
+        message = f"the migrated script trains differently: {execution.wording}"
+        return [Diagnostic(code="CC977", message=message)]
+    return []
+
+
+def plain(execution: Execution) -> dict[str, Any]:
+    """Return the runs as JSON has them."""
+    found = execution.difference
+    return {
+        "outcome": execution.outcome,
+        "wording": execution.wording,
+        "updates": execution.updates,
+        "exact": execution.exact,
+        "difference": None
+        if found is None
+        else {"update": found.update, "what": found.what, "words": found.words},
+        "notes": list(execution.notes),
+    }

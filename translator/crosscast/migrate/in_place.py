@@ -1,0 +1,125 @@
+"""Migrate programs in place: codemods, round after round, until there is nothing to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from crosscast.lint.engine import distinct
+from crosscast.lint.fix import repair
+from crosscast.lint.result import Result, of_diagnostic
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.source import Source
+from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.sources.grouping import group
+from crosscast.sources.prefilter import has_word
+from crosscast.sources.subject import Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrated:
+    """What a migration in place comes to. Nothing has been written."""
+
+    texts: dict[str, str]
+    """File to new text, of those that change."""
+    changes: tuple[Result, ...]
+    """What is written anew, in order of places of the texts before each round."""
+    refusals: tuple[Result, ...]
+    """What stays old because a person must decide."""
+    problems: tuple[Diagnostic, ...]
+    """What failed: parts of crosscast, edits that would have spoilt a file."""
+
+
+def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> Migrated:
+    """Return sources with the codemods applied until none finds anything to change.
+
+    Args:
+        sources: programs with their modules, launch scripts and settings.
+        codemods: what to apply, see `crosscast.migrate.registry.codemods_to`.
+    """
+
+    spoilt: set[str] = set()
+    problems: list[Diagnostic] = []
+    while True:
+        fixed = repair(sources, partial(_look, codemods, spoilt))
+        problems += fixed.problems
+        if fixed.spoilt <= spoilt:
+            break
+        # What belongs together is changed in all files or in none.
+        spoilt |= fixed.spoilt
+    ours = [one for one in fixed.results if one.code.startswith("CM")]
+    others = [one.diagnostic() for one in fixed.results if not one.code.startswith("CM")]
+    return Migrated(
+        texts=fixed.texts,
+        changes=tuple(fixed.made),
+        refusals=tuple(_left(one) if one.edits else one for one in ours),
+        problems=(*problems, *others),
+    )
+
+
+def _look(codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]) -> list[Result]:
+    wanted = [members for members in group(sources) if _concerns(codemods, members)]
+    found = distinct(one for members in wanted for one in outcomes(members, codemods))
+    return [one for one in found if not any(edit.file in spoilt for edit in one.edits)]
+
+
+def _left(result: Result) -> Result:
+    """Return a change that could not be made as a refusal."""
+    return replace(
+        result,
+        severity=Severity.WARNING,
+        message=f"not changed: {result.message}",
+        hint="cells of a notebook stay as they are; export it as a script"
+        if result.file.endswith(".ipynb")
+        else "this and another change are in each other's way; make it by hand",
+        edits=(),
+    )
+
+
+def outcomes(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Result]:
+    """Return what codemods find in sources that belong together; a failure loses no other."""
+    from crosscast.sources.subject_builder import subject_of
+
+    subject, failures = subject_of(sources)
+    results = [of_diagnostic(one) for one in failures]
+    for codemod in codemods:
+        if _concerns([codemod], sources):
+            results += _ask(codemod, subject)
+    return results
+
+
+def _concerns(codemods: Sequence[Codemod], sources: Sequence[Source]) -> bool:
+    return any(has_word(one.text, codemod.hints) for one in sources for codemod in codemods)
+
+
+def _ask(codemod: Codemod, subject: Subject) -> list[Result]:
+    try:
+        return [_result(codemod, one) for one in codemod.run(subject)]
+    except Exception as error:  # a fault of the codemod, not of the user's files
+        from crosscast.sources.subject_builder import failure
+
+        main = subject.sources[0].name if subject.sources else ""
+        what = f"codemod {codemod.code} {codemod.name} on {main}"
+        return [of_diagnostic(failure(what, error))]
+
+
+def _result(codemod: Codemod, outcome: Outcome) -> Result:
+    if isinstance(outcome, Change):
+        return Result(
+            code=codemod.code,
+            name=codemod.name,
+            severity=Severity.NOTE,
+            message=outcome.message,
+            span=outcome.span,
+            hint=outcome.note,
+            edits=outcome.edits,
+        )
+    return Result(
+        code=codemod.code,
+        name=codemod.name,
+        severity=Severity.WARNING,
+        message=outcome.message,
+        span=outcome.span,
+        hint=outcome.hint,
+    )

@@ -1,0 +1,104 @@
+"""What the optimizer of a loop is, and whether it scales whenever the loop does."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.keras.program import is_keras_optimizer
+from crosscast.migrate.keras.scaled_loop import Loop, texts_around
+from crosscast.migrate.keras.scalers import is_scaler
+from crosscast.pysource.names.lookup import Meaning, bindings_of, meanings_of
+from crosscast.readers.python.library_calls import canonical
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+
+def known_owner(loop: Loop, program: Program) -> bool:
+    """Whether the optimizer is certainly one of Keras, and one that can be a LossScaleOptimizer."""
+    node = loop.scaled[0].receiver
+    assert node is not None
+    if loop.owner == "self.optimizer":
+        scope = loop.module.scopes.get(
+            loop.module.class_of(loop.scaled[0].node) or loop.module.tree
+        )
+        base = program.library_base(scope) if scope is not None else ""
+        if canonical(base) in ("keras.Model", "keras.models.Model", "keras.Sequential"):
+            return True
+    calls = [*loop.scaled, *loop.unscaled]
+    if all(any(_asks_class(loop, t) for t in texts_around(one.node, loop.module)) for one in calls):
+        return True
+    makers = makers_of(node, loop.module)
+    if makers is None:
+        return False
+    loop.makers = [one for one in makers if all(is_scaler(canonical(n)) for n in one.names)]
+    rest = [one for one in makers if one not in loop.makers]
+    return bool(loop.makers) and all(is_keras_optimizer(one) for one in rest)
+
+
+def _asks_class(loop: Loop, text: str) -> bool:
+    """Whether a condition is that the optimizer is a LossScaleOptimizer."""
+    return text.startswith(f"isinstance({loop.owner},") and "LossScaleOptimizer" in text
+
+
+def makers_of(node: ast.expr, module: Module) -> list[Call] | None:
+    """Return the calls that can have made an object; None if not all of them are to be seen.
+
+    What a name was before it was assigned for good does not count where a nested function reads it.
+    """
+    found: list[Meaning] = []
+    for value in _last_values(node, module):
+        found += meanings_of(value, module)
+    calls = [
+        (one.module or module).call(one.call)
+        for one in found
+        if one.kind == "instance" and one.call is not None
+    ]
+    return calls if calls and len(calls) == len(found) else None
+
+
+def _last_values(node: ast.expr, module: Module) -> list[ast.expr]:
+    """Return what a name of an outer function was last assigned; else the node itself."""
+    if not isinstance(node, ast.Name):
+        return [node]
+    bindings = list(bindings_of(node.id, node, module))
+    final = [
+        place
+        for place, one in enumerate(bindings)
+        if one.kind == "assign" and module.parent(one.node) is one.scope.node and not one.path
+    ]
+    outside = all(module.function_of(one.node) is not module.function_of(node) for one in bindings)
+    if not final or not outside or final[-1] == 0:
+        return [node]
+    values = [one.value for one in bindings[final[-1] :]]
+    return [one for one in values if one is not None] if all(values) else [node]
+
+
+def check_conditions(loop: Loop) -> None:
+    """Refuse a loss that is scaled under other conditions than those the optimizer scales under."""
+    module = loop.module
+    always = set(texts_around(loop.applied[0].node, module))
+    for call in loop.applied[1:]:
+        always &= set(texts_around(call.node, module))
+    extra = [sorted(set(texts_around(one.node, module)) - always) for one in loop.scaled]
+    extra += [sorted(set(texts_around(one.node, module)) - always) for one in loop.unscaled]
+    if any(one != extra[0] for one in extra):
+        return loop.refuse(
+            loop.scaled[0].node,
+            "the loss is scaled under other conditions than the gradients are unscaled",
+            "decide when the loss is to be scaled; Keras 3 unscales in every apply_gradients",
+        )
+    for text in extra[0]:
+        if _asks_class(loop, text):
+            continue
+        wraps = [texts_around(one.node, one.module) for one in loop.makers]
+        if not wraps or not all(text in one for one in wraps):
+            loop.refuse(
+                loop.scaled[0].node,
+                f"the loss is scaled if {text}, and the optimizer is not wrapped under the same "
+                "condition",
+                "scale_loss changes nothing where an optimizer is not wrapped: call it always",
+            )

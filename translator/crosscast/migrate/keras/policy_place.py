@@ -1,0 +1,319 @@
+"""The place where a policy must be set: before the first layer of the model is made."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.edits.node_edits import insert
+from crosscast.lint.rule import Edit
+from crosscast.migrate.codemod import Refusal
+from crosscast.pysource.names.libraries import KNOWN
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.library_calls import canonical
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+
+_MAKES = re.compile(
+    r"keras\.(layers\.\w+|Sequential|Model|Input|models\.\w+|applications\.[\w.]+)"
+    r"|tensorflow_hub\.\w+|transformers\.TF\w+.*"
+)
+_DEPTH = 5
+_SETS = 'mixed_precision.set_global_policy("mixed_float16")'
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The body of a function, or of a module."""
+
+    module: Module
+    function: Function | None
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """Its statements."""
+        return self.module.tree.body if self.function is None else self.function.body
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A statement by which a program asks for mixed precision."""
+
+    module: Module
+    node: ast.AST
+    condition: str = ""
+    """The condition under which it asks, as text; empty: always."""
+    names: tuple[str, ...] = ()
+    """The names that the condition reads."""
+
+
+def policy_edit(wish: Wish, program: Program) -> Edit | Refusal:
+    """Return the edit that sets the policy where a wish says so, or why there is no such place."""
+    block = _building_block(wish, program)
+    if block is None:
+        return _refuse(wish, "where the model is built is not certain", "before it is built")
+    if _made_by_imports(block, program):
+        return _refuse(wish, "layers are made while modules are imported", "before all of them")
+    package = _keras(block.module)
+    if not package:
+        return _refuse(wish, "the module that builds the model imports no Keras", "there")
+    if wish.condition and (block.module is not wish.module or not _same_block(wish, block)):
+        return _refuse(
+            wish,
+            f"whether it is wanted ({wish.condition}) is decided elsewhere than the model is built",
+            f"under the condition {wish.condition}, before the model is built",
+        )
+    place = _place(block, wish, program)
+    if place is None:
+        return _refuse(
+            wish,
+            "there is no certain place: what decides it must be known, and Keras imported, before "
+            "the model is built",
+            "before the model is built",
+        )
+    text = f"{package}.{_SETS}\n"
+    column = place.col_offset
+    if wish.condition:
+        step = "\t" if block.module.lines[place.lineno - 1].startswith("\t") else "    "
+        indent = block.module.lines[place.lineno - 1][:column]
+        text = f"if {wish.condition}:\n{indent}{step}{text}{indent}"
+    else:
+        text += block.module.lines[place.lineno - 1][:column]
+    line = min([place.lineno, *(d.lineno for d in getattr(place, "decorator_list", ()))])
+    return insert(block.module, line, column + 1, text)
+
+
+def _made_by_imports(block: Block, program: Program) -> bool:
+    """Whether layers are made at the top of modules, before a block runs."""
+    return any(
+        _makes(call, program, 0)
+        for module in program.modules
+        if module is not block.module or block.function is not None
+        for call in _calls(Block(module, None))
+        if not _only_runs(call, module)
+    )
+
+
+def _refuse(wish: Wish, why: str, where: str) -> Refusal:
+    return Refusal(
+        span=wish.module.span(wish.node),
+        message=f"the graph rewrite is to become a Keras policy, but {why}",
+        hint=f"write keras.{_SETS} {where}",
+    )
+
+
+def _keras(module: Module) -> str:
+    """Return how a module names Keras: `tf.keras` or `keras`; empty: not at all."""
+    return _named(module.tree.body)
+
+
+def _named(body: list[ast.stmt]) -> str:
+    for statement in body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "tensorflow":
+                    return f"{alias.asname or 'tensorflow'}.keras"
+                if alias.name in ("keras", "tensorflow.keras") and (
+                    alias.asname or alias.name == "keras"
+                ):
+                    return alias.asname or "keras"
+        elif isinstance(statement, ast.ImportFrom) and statement.module == "tensorflow":
+            for alias in statement.names:
+                if alias.name == "keras":
+                    return alias.asname or "keras"
+    return ""
+
+
+def _building_block(wish: Wish, program: Program) -> Block | None:
+    """Return the block that builds the model: that of the wish, or of the one that calls it."""
+    module, function = wish.module, wish.module.function_of(wish.node)
+    for _ in range(_DEPTH):
+        block = Block(module, function)
+        if any(_makes(call, program, 0) for call in _calls(block)):
+            return block
+        if function is None:
+            return None
+        sites = program.sites(module, function)
+        if len(sites) != 1:
+            return None
+        site = sites[0]
+        if _conditional(site.node, site.module):
+            return None
+        module, function = site.module, site.module.function_of(site.node)
+    return None
+
+
+def _conditional(node: ast.AST, module: Module) -> bool:
+    here = module.parent(node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.If) and not _is_main(here, module):
+            return True
+        here = module.parent(here)
+    return False
+
+
+def _is_main(node: ast.If, module: Module) -> bool:
+    return "__name__" in module.text(node.test)
+
+
+def _only_runs(call: Call, module: Module) -> bool:
+    """Whether a call at module level is one of a function of the program: `main()`."""
+    program = module.program
+    return program is not None and program.function(call) is not None
+
+
+def _calls(block: Block) -> Iterator[Call]:
+    """Yield the calls that a block makes itself, not those of functions defined in it."""
+    for call in block.module.calls:
+        mine = block.module.function_of(call.node) is block.function
+        if mine and (block.function is not None or block.module.class_of(call.node) is None):
+            yield call
+
+
+def _makes(call: Call, program: Program, depth: int, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a call certainly makes layers, itself or in functions of the program."""
+    if any(_MAKES.fullmatch(canonical(one)) for one in call.names):
+        return True
+    if depth >= _DEPTH:
+        return False
+    for name in call.names:
+        scope = program.class_named(name)
+        if scope is not None and "keras" in program.library_base(scope):
+            return True
+    found = program.function(call) or program.constructor(call)
+    if found is None or id(found[1]) in seen:
+        return False
+    module, function = found
+    return any(
+        _makes(module.call(one), program, depth + 1, seen | {id(function)})
+        for one in walk(function)
+        if isinstance(one, ast.Call)
+    )
+
+
+def _may_make(statement: ast.stmt, module: Module, program: Program) -> bool:
+    """Whether a statement may make layers: it does, or calls something nobody knows."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    for node in walk(statement):
+        if not isinstance(node, ast.Call):
+            continue
+        call = module.call(node)
+        if _makes(call, program, 0):
+            return True
+        if program.function(call) is not None or program.constructor(call) is not None:
+            continue
+        if not _is_harmless(call):
+            return True
+    return False
+
+
+def _is_harmless(call: Call) -> bool:
+    """Whether a call is one of a library that makes no layers, or a method of something made."""
+    if call.names:
+        return all(_is_known(one) for one in call.names)
+    root: ast.expr = call.node.func
+    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if not isinstance(root, ast.Name):
+        return True
+    if root is call.node.func:
+        return hasattr(builtins, root.id)
+    target = call.module.imports.get(root.id)
+    return target is None or target.partition(".")[0] in KNOWN
+
+
+def _is_known(name: str) -> bool:
+    """Whether a qualified name is one of a library or a builtin, or one of the program."""
+    head = name.partition(".")[0]
+    return ":" in name or head in KNOWN or hasattr(builtins, head)
+
+
+def _same_block(wish: Wish, block: Block) -> bool:
+    return wish.module.function_of(wish.node) is block.function
+
+
+def _place(block: Block, wish: Wish, program: Program) -> ast.stmt | None:
+    """Return the statement before which the policy is set; None if there is no such place."""
+    body = block.body
+    making = [_may_make(one, block.module, program) for one in body]
+    last = making.index(True) if True in making else len(body)
+    first = min(_behind_imports(body), last)
+    if not wish.condition:
+        ready = first < len(body) and (block.function is not None or _imports_keras(body[:first]))
+        return body[first] if ready else None
+    if last == len(body):
+        return None
+    bound = _globals(block) | set(dir(builtins))
+    for statement in body[:last]:
+        bound |= set(_binds(statement))
+    later = {name for one in body[last:] for name in _binds(one)}
+    if not set(wish.names) <= bound or later & set(wish.names) or _stored(body[last:], wish):
+        return None
+    return body[last] if block.function is not None or _imports_keras(body[:last]) else None
+
+
+def _imports_keras(body: list[ast.stmt]) -> bool:
+    """Whether Keras can be named behind some statements of a module."""
+    return bool(_named(body))
+
+
+def _stored(body: list[ast.stmt], wish: Wish) -> bool:
+    """Whether a part of a condition is changed, as in `args.amp = False`."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and ast.unparse(node) in wish.condition
+        for statement in body
+        for node in walk(statement)
+    )
+
+
+def _globals(block: Block) -> set[str]:
+    """Return the names that are there when a function begins."""
+    if block.function is None:
+        return set()
+    arguments = block.function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return {one.arg for one in every} | {
+        name for one in block.module.tree.body for name in _binds(one)
+    }
+
+
+def _binds(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds."""
+    for node in walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def _behind_imports(body: list[ast.stmt]) -> int:
+    """Return the place behind the docstring and the imports that a block begins with."""
+    last = 0
+    for place, statement in enumerate(body):
+        if isinstance(statement, ast.Import | ast.ImportFrom | ast.Global | ast.Nonlocal):
+            last = place + 1
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            break
+        elif _is_text(statement) and place == 0:
+            last = 1
+    return last
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

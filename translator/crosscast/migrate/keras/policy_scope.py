@@ -1,0 +1,164 @@
+"""Whether a policy certainly holds wherever a program makes and compiles its models."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.keras.program import compiles, maker_of
+from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.library_calls import calls_of, canonical
+
+if TYPE_CHECKING:
+    from crosscast.migrate.keras.experimental import Names
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+
+_DEPTH = 4
+_MOST = 8
+_RUNS = re.compile(r"(absl|tensorflow(\.compat\.v1)?)\.app\.run")
+_MAKES = re.compile(r"keras\.(layers\.[A-Z]\w*|Sequential|Model|Input|applications\.\w+\.[A-Z]\w*)")
+_OPTIONAL = (ast.If, ast.IfExp, ast.BoolOp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
+_LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.TryStar)
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """One step of a path from the top of a module to a place: where a block is left downwards."""
+
+    module: Module
+    home: ast.AST
+    """The function or module whose block it is."""
+    node: ast.AST
+    """The call that leads on, or the place itself."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Line and column."""
+        return (getattr(self.node, "lineno", 0), getattr(self.node, "col_offset", 0))
+
+
+def setter_of(policy: ast.Call, module: Module, named: list[Names]) -> ast.Call | None:
+    """Return the one call of a program that sets policies, if it sets this one."""
+    calls = [(names.module, call) for names in named for call in names.used("set_policy")]
+    if len(calls) != 1:
+        return None
+    home, call = calls[0]
+    given = [*call.args, *(one.value for one in call.keywords)]
+    made = maker_of(given[0], home) if len(given) == 1 else None
+    return call if made is not None and made.node is policy and made.module is module else None
+
+
+def unless(setter: ast.Call, module: Module, program: Program) -> str:
+    """Return why a policy may not hold where models are made; empty: it certainly holds there."""
+    path = _only_path(setter, module, program)
+    if path is None:
+        return "is only set under a condition"
+    left: list[int] = []
+    for depth, level in enumerate(path):
+        if _is_optional(level):
+            return "is only set under a condition"
+        around = conditions(level.node, level.module, callers=False)
+        left += [depth] if any(one.left is not None for one in around) else []
+    for call in compiles(program):
+        ways = _paths(call.node, call.module, program, 0)
+        if ways is None and len(path) == 1:
+            continue  # set while the module is imported: before any of its functions runs
+        if ways is None:
+            return "may not be set where a model is compiled"
+        for way in ways:
+            shared = _shared(path, way)
+            if shared < 0 or not path[shared].place < way[shared].place:
+                return "may not be set where a model is compiled"
+            if any(depth > shared for depth in left):
+                return "is only set under a condition"
+    for name, call in calls_of(program):
+        if _MAKES.fullmatch(canonical(name)):
+            for way in _paths(call.node, call.module, program, 0) or ():
+                shared = _shared(path, way)
+                if shared >= 0 and way[shared].place < path[shared].place:
+                    return "is set behind the first layers of a model"
+    return ""
+
+
+def _shared(path: list[_Level], way: list[_Level]) -> int:
+    """Return the depth at which two paths part; -1 if they begin in different modules."""
+    depth = -1
+    for one, other in zip(path, way, strict=False):
+        if one.home is not other.home:
+            break
+        depth += 1
+        if one.node is not other.node:
+            break
+    return depth
+
+
+def _is_optional(level: _Level) -> bool:
+    """Whether a place may be left out, or be reached later, when its block runs."""
+    here = level.module.parent(level.node)
+    while here is not None and here is not level.home:
+        if isinstance(here, ast.If) and _is_main(here):
+            here = level.module.parent(here)
+            continue
+        if isinstance(here, (*_OPTIONAL, *_LATER, ast.FunctionDef, ast.AsyncFunctionDef)):
+            return True
+        here = level.module.parent(here)
+    return False
+
+
+def _is_main(node: ast.If) -> bool:
+    """Whether a condition is `__name__ == "__main__"`."""
+    match node.test:
+        case ast.Compare(
+            left=ast.Name(id="__name__"),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value="__main__")],
+        ):
+            return True
+    return False
+
+
+def _only_path(node: ast.AST, module: Module, program: Program) -> list[_Level] | None:
+    """Return the one way from the top of a module to a node; None if there are several, or none."""
+    ways = _paths(node, module, program, 0)
+    return ways[0] if ways is not None and len(ways) == 1 else None
+
+
+def _paths(
+    node: ast.AST, module: Module, program: Program, depth: int
+) -> list[list[_Level]] | None:
+    """Return every way from the top of a module to a node; None if one is not to be seen."""
+    function = module.function_of(node)
+    if function is None:
+        return [[_Level(module, module.tree, node)]]
+    sites = list(_sites(function, module, program))
+    if not sites or depth >= _DEPTH:
+        return None
+    found: list[list[_Level]] = []
+    for home, call in sites:
+        ways = _paths(call, home, program, depth + 1)
+        if ways is None or len(found) + len(ways) > _MOST:
+            return None
+        found += [[*way, _Level(module, function, node)] for way in ways]
+    return found
+
+
+def _sites(
+    function: Function, module: Module, program: Program
+) -> Iterator[tuple[Module, ast.Call]]:
+    """Yield the calls of a function, `app.run(main)` among them."""
+    for site in program.call_sites(module, function):
+        if site.module.function_of(site.node) is not function:
+            yield site.module, site.node
+    for name, call in calls_of(program):
+        if call.module is module and _RUNS.fullmatch(name) and _given(call.node) == function.name:
+            yield module, call.node
+
+
+def _given(call: ast.Call) -> str:
+    """Return the name that a call is given first."""
+    first = call.args[0] if call.args else None
+    return first.id if isinstance(first, ast.Name) else ""

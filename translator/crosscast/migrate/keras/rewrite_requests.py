@@ -1,0 +1,262 @@
+"""The ways in which a program asks TensorFlow to rewrite its graph for mixed precision."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.edits.node_edits import replace_node
+from crosscast.lint.rule import Edit
+from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.edits import remove
+from crosscast.migrate.keras.policy_place import Wish
+from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.tensorflow.rewrite import VARIABLE, assignments
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_OFF = ("", "0", "false", "False")
+_OPTION = "auto_mixed_precision"
+
+
+@dataclass(slots=True)
+class Asked:
+    """One way that a program asks: what it wishes, and the edits that take the old way out."""
+
+    wish: Wish
+    edits: list[Edit] = field(default_factory=list)
+    by: str = "variable"
+    """variable, option or call."""
+
+
+def refuse(module: Module, node: ast.AST, message: str, hint: str) -> Refusal:
+    """Return a refusal about a node."""
+    return Refusal(span=module.span(node), message=message, hint=hint)
+
+
+def wished(node: ast.AST, module: Module, extra: ast.expr | None = None) -> Wish | None:
+    """Return the wish of a statement; None if its conditions are none that can be moved.
+
+    Args:
+        node: a statement, or an expression in it.
+        module: of it.
+        extra: a condition within the statement.
+    """
+    tests: list[ast.expr] = [extra] if extra is not None else []
+    child, here = node, module.parent(node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.If) and "__name__" not in module.text(here.test):
+            if child not in here.body:
+                return None
+            tests.append(here.test)
+        elif isinstance(here, ast.For | ast.While | ast.Try | ast.With | ast.Lambda | ast.ClassDef):
+            return None
+        child, here = here, module.parent(here)
+    if not tests:
+        return Wish(module, node)
+    if len(tests) > 1 or any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(tests[0])):
+        return None
+    names = tuple(n.id for n in ast.walk(tests[0]) if isinstance(n, ast.Name))
+    return Wish(module, node, module.text(tests[0]), names)
+
+
+def by_variable(program: Program) -> Iterator[Asked | Refusal]:
+    """Yield where the environment variable is set in Python."""
+    for module in program.modules:
+        if "TF_ENABLE_AUTO_MIXED_PRECISION" not in module.source.text:
+            continue
+        handled: set[int] = set()
+        found: list[Asked | Refusal] = []
+        for node, target in assignments(module):
+            if isinstance(target, ast.Subscript) and _named(target.slice):
+                handled.add(id(target.slice))
+                if module.resolve(target.value) == "os.environ":
+                    found += _set(node, node.value, module)
+        for call in module.calls:
+            arguments = call.node.args
+            named = call.name in ("os.putenv", "os.environ.setdefault", "os.environ.__setitem__")
+            if named and len(arguments) == 2 and _named(arguments[0]):
+                handled.add(id(arguments[0]))
+                statement = module.parent(call.node)
+                if isinstance(statement, ast.Expr):
+                    found += _set(statement, arguments[1], module)
+        if not found:
+            continue
+        yield from found
+        for constant in module.every(ast.Constant):
+            if _named(constant) and id(constant) not in handled and not _told(constant, module):
+                yield refuse(
+                    module,
+                    constant,
+                    f"{constant.value!s} is also used here, in a way that is not certain",
+                    "decide what depends on the variable, and ask the policy instead",
+                )
+
+
+def _named(node: ast.AST) -> bool:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, str) and bool(VARIABLE.fullmatch(value))
+
+
+def _told(node: ast.AST, module: Module) -> bool:
+    """Whether a text stands alone, as a docstring does."""
+    return isinstance(module.parent(node), ast.Expr)
+
+
+def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[Asked | Refusal]:
+    """Return what setting the variable asks for; nothing, if that switches it off."""
+    if isinstance(value, ast.Constant):
+        if str(value.value) in _OFF:
+            return []
+        test = None
+    elif isinstance(value, ast.IfExp) and _is_switch(value):
+        test = value.test
+    else:
+        return [_unclear(module, statement, value)]
+    wish = wished(statement, module, test)
+    if wish is None:
+        return [_unclear(module, statement, value)]
+    gone = remove(module, _with_other_branch(statement, module))
+    if gone is None:
+        return [_unclear(module, statement, value)]
+    return [Asked(wish, [gone])]
+
+
+def _is_switch(value: ast.IfExp) -> bool:
+    parts = [value.body, value.orelse]
+    texts = [str(one.value) for one in parts if isinstance(one, ast.Constant)]
+    return len(texts) == 2 and texts[0] not in _OFF and texts[1] in _OFF
+
+
+def _unclear(module: Module, statement: ast.stmt, value: ast.expr) -> Refusal:
+    return refuse(
+        module,
+        statement,
+        f"the environment variable becomes {module.text(value)} under conditions that cannot be "
+        "moved to where the model is built",
+        'set the policy instead: keras.mixed_precision.set_global_policy("mixed_float16") before '
+        "the model is built",
+    )
+
+
+def _with_other_branch(statement: ast.stmt, module: Module) -> ast.stmt:
+    """Return the `if` of which the other branch only switches the variable off."""
+    parent = module.parent(statement)
+    if not isinstance(parent, ast.If) or parent.body != [statement] or not parent.orelse:
+        return statement
+    off = all(
+        isinstance(one, ast.Assign)
+        and isinstance(one.targets[0], ast.Subscript)
+        and _named(one.targets[0].slice)
+        and isinstance(one.value, ast.Constant)
+        and str(one.value.value) in _OFF
+        for one in parent.orelse
+    )
+    return parent if off else statement
+
+
+def by_option(program: Program) -> Iterator[Asked | Refusal]:
+    """Yield where an option of the graph optimizer asks."""
+    for name, call in calls_of(program):
+        if not name.endswith("config.optimizer.set_experimental_options"):
+            continue
+        module, given = call.module, call.bound().get("options")
+        if not isinstance(given, ast.Dict):
+            if _OPTION in module.source.text:
+                yield _option_refused(module, call.node)
+            continue
+        keys = [one.value if isinstance(one, ast.Constant) else None for one in given.keys]
+        if _OPTION not in keys:
+            continue
+        value = given.values[keys.index(_OPTION)]
+        if isinstance(value, ast.Constant) and not value.value:
+            continue
+        statement = module.parent(call.node)
+        test = None if isinstance(value, ast.Constant) else value
+        wish = wished(statement, module, test) if isinstance(statement, ast.Expr) else None
+        if wish is None or not isinstance(statement, ast.stmt):
+            yield _option_refused(module, call.node)
+            continue
+        gone = remove(module, statement)
+        if len(keys) > 1:
+            text = ", ".join(
+                f"{ast.unparse(k)}: {ast.unparse(v)}" if k is not None else f"**{ast.unparse(v)}"
+                for k, v in zip(given.keys, given.values, strict=True)
+                if v is not value
+            )
+            gone = replace_node(module, given, f"{{{text}}}")
+        if gone is not None:
+            yield Asked(wish, [gone], "option")
+
+
+def _option_refused(module: Module, node: ast.AST) -> Refusal:
+    return refuse(
+        module,
+        node,
+        "whether the option auto_mixed_precision is on, and when, is not certain",
+        "set a Keras policy under the same condition before the model is built",
+    )
+
+
+def by_session(program: Program) -> Iterator[Refusal]:
+    """Yield the rewriter options of sessions, which stay."""
+    for module in program.modules:
+        if _OPTION not in module.source.text:
+            continue
+        for node, target in assignments(module):
+            if isinstance(target, ast.Attribute) and target.attr == _OPTION:
+                yield _session(module, node)
+        for call in module.calls:
+            options = "RewriterConfig" in (last(call.name), call.method)
+            if options and any(one.arg == _OPTION for one in call.node.keywords):
+                yield _session(module, call.node)
+
+
+def _session(module: Module, node: ast.AST) -> Refusal:
+    return refuse(
+        module,
+        node,
+        "the options of a session rewrite graphs of TensorFlow 1, which have no Keras policy",
+        "bring the training to Keras (compile and fit, or a GradientTape) first",
+    )
+
+
+GRAPHS = (
+    "decide: keep the graph, under tf.compat.v1 with tf.compat.v1.mixed_precision."
+    "enable_mixed_precision_graph_rewrite(optimizer), which TensorFlow 2.21 still has "
+    "(tf.layers is gone with Keras 3: make its variables by hand, or with tf_keras); or write the "
+    'model in Keras: keras.mixed_precision.set_global_policy("mixed_float16") before it is built, '
+    "an optimizer of Keras, compile and fit, which scale the loss"
+)
+"""What a person has to decide about a graph of TensorFlow 1."""
+_OPTIMIZER = re.compile(r"tensorflow\.train\.\w+Optimizer")
+_V1 = re.compile(
+    r"tensorflow\.(Session|InteractiveSession|placeholder|layers\.|contrib\.|estimator\."
+    r"|train\.(\w+Optimizer|MonitoredTrainingSession|Supervisor|get_or_create_global_step)"
+    r"|disable_v2_behavior|disable_eager_execution|global_variables_initializer).*"
+)
+
+
+def of_graphs(call: Call | None) -> str:
+    """Return the name of an optimizer of TensorFlow 1; empty: it is not certainly one."""
+    names = [canonical(one) for one in call.names] if call is not None else []
+    return names[0] if names and all(map(_OPTIMIZER.fullmatch, names)) else ""
+
+
+def graph_program(program: Program) -> Refusal | None:
+    """Return why a program that trains in sessions or by estimators stays."""
+    for name, call in calls_of(program):
+        if _V1.fullmatch(name):
+            return refuse(
+                call.module,
+                call.node,
+                f"the program uses {name}: graphs of TensorFlow 1 have no Keras policy",
+                GRAPHS,
+            )
+    return None

@@ -1,0 +1,46 @@
+"""A loop that scales by hand: what is known of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.lint.rule import Edit
+from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.clips import Clip
+from crosscast.readers.python.conditions import branches
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Function, Module
+
+SCALED, UNSCALED, APPLIED = "get_scaled_loss", "get_unscaled_gradients", "apply_gradients"
+
+
+@dataclass(slots=True)
+class Loop:
+    """The three calls of one optimizer in one function."""
+
+    module: Module
+    function: Function | None
+    owner: str
+    """The optimizer, as the source writes it."""
+    scaled: list[Call] = field(default_factory=list)
+    unscaled: list[Call] = field(default_factory=list)
+    applied: list[Call] = field(default_factory=list)
+    makers: list[Call] = field(default_factory=list)
+    """The LossScaleOptimizers that it can be."""
+    edits: list[Edit] = field(default_factory=list)
+    clips: list[Clip] = field(default_factory=list)
+    """Clippings that must move into the optimizer."""
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def refuse(self, node: ast.AST, message: str, hint: str) -> None:
+        """Note why the loop stays as it is."""
+        self.refusals.append(Refusal(span=self.module.span(node), message=message, hint=hint))
+
+
+def texts_around(node: ast.AST, module: Module) -> list[str]:
+    """Return the conditions around a node within its function, as texts."""
+    return [one.text for one in branches(node, module, callers=False)]

@@ -1,0 +1,31 @@
+"""Which emitted lines are an operation of the Plan: each is printed by a template of its own."""
+
+from __future__ import annotations
+
+from crosscast.emit.compiler import compile_recipe
+from crosscast.emit.lowering import MARK, MARKED
+from crosscast.migrate.field_lines import Line
+from crosscast.recipe.document import Recipe
+
+
+def operation_lines(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
+    """Return the emitted lines of every kind of operation.
+
+    A target whose operations are no templates, because a library makes them, has none.
+    """
+    token = MARKED.set(True)
+    try:
+        (marked,) = compile_recipe(recipe, [target])
+    finally:
+        MARKED.reset(token)
+    found: dict[str, list[Line]] = {}
+    for path, file in marked.files.items():
+        number, kind = 0, ""
+        for text in file.text.split("\n"):
+            if text.lstrip().startswith(MARK.rstrip()):
+                kind = text.lstrip().removeprefix(MARK.rstrip()).strip()
+                continue
+            number += 1
+            if kind and text.strip():
+                found.setdefault(kind, []).append(Line(path, number, text))
+    return {kind: tuple(lines) for kind, lines in found.items()}

@@ -1,0 +1,80 @@
+"""The neutral loss-scale machine: when the scale grows, when it backs off, when it stays."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+
+from crosscast.plan.operations import UpdateScale
+
+FLOAT32_CEILING = 2.0**128 - 2.0**103
+"""The smallest positive number that rounds to infinity in float32."""
+
+
+def float32(value: float) -> float:
+    """Round a number below `FLOAT32_CEILING` to float32, in which every framework keeps scales."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleState:
+    """The loss scale with its two counters.
+
+    `good`: clean attempts since the last growth or overflow. `bad`: overflows counted towards the
+    next back-off.
+    """
+
+    scale: float
+    good: int = 0
+    bad: int = 0
+
+
+def initial(op: UpdateScale) -> ScaleState:
+    """Return the state before the first attempt."""
+    return ScaleState(op.init_scale)
+
+
+def adjust(op: UpdateScale, state: ScaleState, finite: bool) -> ScaleState:
+    """Return the state after one attempt; `finite` tells whether all its gradients were finite.
+
+    Called once per attempt, for `dynamic` (products rounded to float32)::
+
+        overflow: good = 0; bad += 1
+                  if bad >= hysteresis: scale = max(scale * backoff_factor, min_scale); bad = 0
+        clean:    bad = 0; good += 1
+                  if good >= growth_interval:
+                      good = 0; n = scale * growth_factor
+                      if n is finite in float32: scale = min(n, max_scale)
+
+    With `hysteresis_mode` cumulative only growth sets `bad` back to 0, and `bad` stays below
+    `hysteresis`, so that after the first back-off every further overflow is one::
+
+        overflow: good = 0
+                  if bad + 1 >= hysteresis: scale = max(scale * backoff_factor, min_scale)
+                  else: bad += 1
+
+    `static` keeps the scale and does not count.
+    """
+    if op.mode == "static":
+        return state
+    return _clean(op, state) if finite else _overflow(op, state)
+
+
+def _overflow(op: UpdateScale, state: ScaleState) -> ScaleState:
+    bad = state.bad + 1
+    if bad < op.hysteresis:
+        return replace(state, good=0, bad=bad)
+    lower = max(float32(state.scale * op.backoff_factor), op.min_scale)
+    return ScaleState(lower, bad=state.bad if op.hysteresis_mode == "cumulative" else 0)
+
+
+def _clean(op: UpdateScale, state: ScaleState) -> ScaleState:
+    good = state.good + 1
+    if good < op.growth_interval:
+        kept = state.bad if op.hysteresis_mode == "cumulative" else 0
+        return ScaleState(state.scale, good=good, bad=kept)
+    grown = state.scale * op.growth_factor
+    if not grown < FLOAT32_CEILING:
+        return ScaleState(state.scale)
+    grown = float32(grown)
+    return ScaleState(grown if op.max_scale is None else min(grown, op.max_scale))

@@ -1,0 +1,49 @@
+"""The learning rate of a window: one formula for every shape, evaluated, never stepped.
+
+Every target gets its rates from this formula rather than from a built-in schedule class, because
+those differ after the last step, in their first value and in their default end rate.
+"""
+
+from __future__ import annotations
+
+import math
+
+from crosscast.plan.operations import Schedule
+
+
+def learning_rate(op: Schedule, position: int) -> float:
+    """Return the learning rate at `position`, which counts schedule ticks from 0.
+
+    Warm-up, `position < warmup_steps`: `lr * position / warmup_steps`, so the first rate is 0.
+    Afterwards `progress = min(1, (position - warmup_steps) / (total_steps - warmup_steps))`,
+    and 1 where there is nothing left after the warm-up. The clamp keeps the last rate for ever.
+
+    With `decay_from` start: `progress = min(1, position / total_steps)`.
+
+    `constant`: `lr`. `linear`: `end + (lr - end) * (1 - progress)`.
+    `polynomial`: `end + (lr - end) * (1 - progress)**power`.
+    `cosine`: `end + (lr - end) * 0.5 * (1 + cos(pi * progress))`.
+    `inverse_sqrt`: `lr * sqrt(warmup_steps / min(position, total_steps))`.
+    """
+    if position < op.warmup_steps:
+        return op.learning_rate * position / op.warmup_steps
+    if op.name == "constant":
+        return op.learning_rate
+    if op.name == "inverse_sqrt":
+        return op.learning_rate * math.sqrt(op.warmup_steps / min(position, op.total_steps))
+    return op.end_lr + (op.learning_rate - op.end_lr) * _left(op, position)
+
+
+def _left(op: Schedule, position: int) -> float:
+    """The part of the rate above `end_lr` that is left at `position`, from 1 to 0."""
+    progress = _progress(op, position)
+    if op.name == "cosine":
+        return 0.5 * (1.0 + math.cos(math.pi * progress))
+    return (1.0 - progress) ** op.power if op.name == "polynomial" else 1.0 - progress
+
+
+def _progress(op: Schedule, position: int) -> float:
+    """The part of the decay that lies behind `position`, from 0 to 1."""
+    start = op.warmup_steps if op.decay_from == "warmup_end" else 0
+    length = op.total_steps - start
+    return min(1.0, (position - start) / length) if length > 0 else 1.0

@@ -1,0 +1,1 @@
+"""Signatures of libraries, one module a library; the form is described in `calls/signatures.py`."""

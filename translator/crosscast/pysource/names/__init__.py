@@ -1,0 +1,1 @@
+"""What names stand for: assignments, imports, classes, what calls return."""

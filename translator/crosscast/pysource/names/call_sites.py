@@ -1,0 +1,118 @@
+"""Functions of a program and where they are called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.names.classes import fields, initializer
+from crosscast.pysource.syntax.scopes import Binding
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.project import Program
+
+
+def parameters_of(program: Program, name: str) -> tuple[str, ...]:
+    """Return the positional parameters of a function or class of the program, without `self`."""
+    scope = program.class_named(name)
+    if scope is not None:
+        made = initializer(scope)
+        return _positional(made[1])[1:] if made else tuple(fields(program, scope))
+    found = program.function_named(name)
+    if found is None and name.endswith(".__call__"):
+        found = program.function_named(name[: -len(".__call__")] + ".forward")
+    if found is None:
+        return ()
+    inner = found[0].scopes.get(found[1])
+    names = _positional(found[1])
+    method = inner is not None and inner.parent is not None and inner.parent.is_class
+    static = any(
+        isinstance(d, ast.Name) and d.id == "staticmethod" for d in found[1].decorator_list
+    )
+    return names[1:] if method and not static else names
+
+
+def _positional(function: Function) -> tuple[str, ...]:
+    return tuple(a.arg for a in (*function.args.posonlyargs, *function.args.args))
+
+
+def call_sites(program: Program, module: Module, function: Function) -> Iterator[Call]:
+    """Yield the calls of a function, by what they resolve to."""
+    qualname = module.qualname(function)
+    name = f"{module.source.name}:{qualname}"
+    scope = module.scopes.get(function)
+    last = function.name
+    made: set[str] = set()
+    if last == "__init__" and scope is not None and scope.parent and scope.parent.is_class:
+        made = set(_made_by(program, module, function))
+    words = {last}
+    for one in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
+        words |= {one, *_aliases(program, one)}
+    found = [one for word in words for one in program.calls_written(word)]
+    if len(words) > 1:
+        found.sort()
+    for module_number, call_number in found:
+        call = program.modules[module_number].calls[call_number]
+        if any(n == name or n in made for n in call.names):
+            yield call
+
+
+def by_written_name(modules: Sequence[Module]) -> dict[str, list[tuple[int, int]]]:
+    """Return the number of the module, and of the call in it, of calls by the name written."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for module_number, module in enumerate(modules):
+        for call_number, call in enumerate(module.calls):
+            word = _written(call.node.func)
+            found.setdefault(word, []).append((module_number, call_number))
+    return found
+
+
+def _made_by(program: Program, module: Module, function: Function) -> Iterator[str]:
+    """Yield the classes whose `__init__` a function is, those that inherit it too."""
+    for other in program.modules:
+        for qualname, node in other.classes.items():
+            made = initializer(other.scopes[node])
+            if made is not None and made[1] is function:
+                yield f"{other.source.name}:{qualname}"
+
+
+def _inside(node: ast.AST, function: Function, module: Module) -> bool:
+    here = module.parents.get(node)
+    while here is not None and here is not function:
+        here = module.parents.get(here)
+    return here is function
+
+
+def _aliases(program: Program, name: str) -> Iterator[str]:
+    tail = f".{name}"
+    for module in program.modules:
+        for local, target in module.imports.items():
+            if local != name and target.endswith(tail):
+                yield local
+
+
+def _written(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def arguments_for(program: Program, binding: Binding, name: str) -> list[tuple[ast.expr, Module]]:
+    """Return what calls give for a parameter; nothing where a call may hide it."""
+    scope = binding.scope
+    function = scope.node
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return []
+    if any(a is not None and a.arg == name for a in (function.args.vararg, function.args.kwarg)):
+        return []
+    found: list[tuple[ast.expr, Module]] = []
+    for call in program.sites(binding.module, function):
+        if call.module is binding.module and _inside(call.node, function, call.module):
+            continue  # it calls itself
+        given = call.bound().get(name)
+        if given is not None:
+            found.append((given, call.module.owner_of(given)))
+    return found

@@ -1,0 +1,245 @@
+"""What the names of a program mean: followed through imports, assignments, classes and calls."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from crosscast.pysource.names import libraries
+from crosscast.pysource.names.lookup import Meaning, bindings_of, meanings_of
+from crosscast.pysource.names.reaching_assignments import reaching
+from crosscast.pysource.names.return_values import part_sources, results_of
+from crosscast.pysource.syntax.scopes import Binding, Scope
+from crosscast.pysource.values.containers import assigned_paths, chase, entries_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+def look_up(node: ast.expr, module: Module) -> tuple[Meaning, ...]:
+    """Return everything that an expression can be, looked up anew."""
+    assert module.program is not None
+    return tuple(dict.fromkeys(_meanings(node, module, module.program)))
+
+
+def _meanings(node: ast.expr, module: Module, program: Program) -> Iterator[Meaning]:
+    kind = node.__class__
+    if kind is ast.Name:
+        assert isinstance(node, ast.Name)
+        yield from _of_name(node, module, program)
+    elif kind is ast.Attribute:
+        assert isinstance(node, ast.Attribute)
+        yield from _of_attribute(node, module, program)
+    elif kind is ast.Call:
+        assert isinstance(node, ast.Call)
+        yield from results_of(node, module, program)
+    elif isinstance(node, ast.Subscript):
+        for one in entries_of(node, module):
+            yield from meanings_of_binding(one, program)
+    elif isinstance(node, ast.IfExp):
+        yield from meanings_of(node.body, module)
+        yield from meanings_of(node.orelse, module)
+    elif isinstance(node, ast.BoolOp):
+        for part in node.values:
+            yield from meanings_of(part, module)
+    elif isinstance(node, ast.NamedExpr | ast.Await | ast.Starred):
+        yield from meanings_of(node.value, module)
+
+
+def _of_name(node: ast.Name, module: Module, program: Program) -> Iterator[Meaning]:
+    found = bindings_of(node.id, node, module)
+    for one in found:
+        yield from meanings_of_binding(one, program)
+    if not found:
+        star = list(_from_stars(node.id, module, program))
+        if star:
+            yield from star
+        elif node.id in _BUILTINS:
+            yield Meaning(node.id)
+
+
+def _from_stars(name: str, module: Module, program: Program) -> Iterator[Meaning]:
+    for star in module.stars:
+        other = program.find_module(star, module)
+        if other is not None:
+            if name in other.scope.bindings:
+                yield from members(other, name, program)
+        elif f"{star}.{name}" in program.known_names:
+            yield Meaning(libraries.public_name(f"{star}.{name}"))
+
+
+def meanings_of_binding(one: Binding, program: Program) -> Iterator[Meaning]:
+    """Yield what a name is after one assignment."""
+    module = one.module
+    kind = one.kind
+    if kind == "import":
+        yield from imported(one.target, module, program)
+    elif kind in ("function", "class"):
+        yield Meaning(f"{module.source.name}:{module.qualname(one.node)}")
+    elif kind in ("assign", "with") and one.value is not None:
+        if not one.path:
+            yield from meanings_of(one.value, module)
+        else:
+            yield from part_of(one.value, one.path, module, program)
+    elif kind == "declare" and isinstance(one.node, ast.AnnAssign):
+        yield from _annotation(one.node.annotation, module)
+    elif kind == "parameter" and isinstance(one.node, ast.arg):
+        yield from _of_parameter(one, one.node, program)
+    elif kind == "loop" and one.value is not None:
+        yield from _of_loop(one.value, one.path, module)
+
+
+def _of_loop(value: ast.expr, path: tuple[int, ...], module: Module) -> Iterator[Meaning]:
+    """Yield what the elements of a list are that a loop runs over, `enumerate` and `zip` too."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and path:
+        word, given = value.func.id, value.args
+        if word == "enumerate" and path[0] == 1 and given:
+            value, path = given[0], path[1:]
+        elif word == "zip" and path[0] < len(given):
+            value, path = given[path[0]], path[1:]
+    if path:
+        return
+    for source, where in chase(value, module):
+        if isinstance(source, ast.List | ast.Tuple):
+            for element in source.elts[:16]:
+                yield from meanings_of(element, where)
+        elif isinstance(source, ast.ListComp):
+            yield from meanings_of(source.elt, where)
+
+
+def part_of(
+    value: ast.expr, path: tuple[int, ...], module: Module, program: Program
+) -> Iterator[Meaning]:
+    """Yield what a part of a tuple is: `b` of `a, b = value` has the path (1,)."""
+    if isinstance(value, ast.Tuple | ast.List):
+        before = value.elts[: path[0] + 1]
+        if len(before) > path[0] and not any(isinstance(e, ast.Starred) for e in before):
+            rest = path[1:]
+            part = value.elts[path[0]]
+            yield from part_of(part, rest, module, program) if rest else meanings_of(part, module)
+    elif isinstance(value, ast.Call):
+        handed = list(part_sources(value, module, program, path[0]))
+        for source in handed:
+            rest = path[1:]
+            yield from (
+                part_of(source, rest, module, program) if rest else meanings_of(source, module)
+            )
+        if not handed and len(path) == 1:
+            yield from results_of(value, module, program, path[0])
+    elif isinstance(value, ast.ListComp) and len(path) == 1:
+        yield from meanings_of(value.elt, module)
+    elif isinstance(value, ast.IfExp):
+        for branch in (value.body, value.orelse):
+            yield from part_of(branch, path, module, program)
+    elif isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+        for source, where in chase(value, module):
+            if isinstance(source, ast.Tuple | ast.List | ast.Call):
+                yield from part_of(source, path, where, program)
+
+
+def _annotation(node: ast.expr, module: Module) -> Iterator[Meaning]:
+    if isinstance(node, ast.Name | ast.Attribute):
+        for one in meanings_of(node, module):
+            if one.kind == "symbol" and one.name not in _BUILTINS:
+                yield Meaning(one.name, "instance")
+
+
+def _of_parameter(one: Binding, node: ast.arg, program: Program) -> Iterator[Meaning]:
+    module, scope = one.module, one.scope
+    if scope.is_function and scope.parent is not None and scope.parent.is_class:
+        owner = f"{module.source.name}:{scope.parent.qualname}"
+        if node.arg == scope.self_name:
+            yield Meaning(owner, "instance")
+            return
+        if node.arg == "cls" and _is_first(scope, node):
+            yield Meaning(owner)
+            return
+    sites = [meanings_of(given, where) for given, where in program.arguments_for(one, node.arg)]
+    sites = [one for one in sites if one]
+    if not sites and node.annotation is not None:
+        sites = [tuple(_annotation(node.annotation, module))]
+    if len({frozenset(m.name for m in site) for site in sites}) == 1:
+        yield from sites[0]
+
+
+def _is_first(scope: Scope, node: ast.arg) -> bool:
+    args = scope.node.args if isinstance(scope.node, ast.FunctionDef) else None
+    return args is not None and (args.posonlyargs + args.args)[:1] == [node]
+
+
+def imported(target: str, module: Module, program: Program) -> Iterator[Meaning]:
+    """Yield what an import brings: of the program, or of a library."""
+    other = program.find_module(target, module)
+    if other is not None and not (other is module and not target.startswith(".")):
+        yield Meaning(other.source.name, "module", module=other)
+        return
+    base, _, name = target.rpartition(".")
+    if target.startswith(".") and (base == "" or base.strip(".") == ""):
+        base = target[: len(target) - len(name)]
+    if base:
+        holder = program.find_module(base, module)
+        if holder is not None and holder is not module:
+            yield from members(holder, name, program)
+            return
+    if not target.startswith("."):
+        yield Meaning(libraries.public_name(target))
+
+
+def members(module: Module, name: str, program: Program) -> Iterator[Meaning]:
+    """Yield what a global name of a module of the program is."""
+    found = module.scope.bindings.get(name)
+    if found:
+        for one in reaching(found, None, module):
+            yield from meanings_of_binding(one, program)
+    elif module.stars:
+        yield from _from_stars(name, module, program)
+
+
+def _of_attribute(node: ast.Attribute, module: Module, program: Program) -> Iterator[Meaning]:
+    paths = assigned_paths(node, module)
+    known = False
+    for one in paths:
+        for meaning in meanings_of_binding(one, program):
+            known = True
+            yield meaning
+    if known:
+        return
+    for base in meanings_of(node.value, module):
+        yield from attribute_of(base, node.attr, program, node)
+
+
+def attribute_of(
+    base: Meaning, name: str, program: Program, use: ast.AST | None = None
+) -> Iterator[Meaning]:
+    """Yield what an attribute of something is."""
+    if base.kind == "module" and base.module is not None:
+        yield from members(base.module, name, program)
+        return
+    kind: Literal["symbol", "member"] = "symbol" if base.kind == "symbol" else "member"
+    if ":" not in base.name:
+        yield Meaning(libraries.public_name(f"{base.name}.{name}"), kind)
+        return
+    found = program.class_named(base.name)
+    if found is None:
+        yield Meaning(f"{base.name}.{name}", kind)
+        return
+    known = False
+    for one in program.attribute_bindings(found, name, use):
+        if one.kind == "function":
+            known = True
+            yield Meaning(f"{one.module.source.name}:{one.module.qualname(one.node)}")
+            continue
+        for meaning in meanings_of_binding(one, program):
+            known = True
+            yield meaning
+    if not known:
+        library = program.library_base(found)
+        if library and not program.has_attribute(found, name):
+            yield Meaning(f"{library}.{name}", kind)
+        elif not program.has_attribute(found, name):
+            yield Meaning(f"{base.name}.{name}", kind)

@@ -1,0 +1,1 @@
+"""The text of a module as a tree: scopes, nodes, dead code."""

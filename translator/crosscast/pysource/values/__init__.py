@@ -1,0 +1,1 @@
+"""What expressions are worth, as far as that can be known."""

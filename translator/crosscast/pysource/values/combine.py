@@ -1,0 +1,120 @@
+"""Operations on values of which some are not known, or one of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+from crosscast.facts.fact import Origin
+from crosscast.pysource.values.arithmetic import NoValueError
+from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
+
+MAX_OPTIONS = 8
+
+
+def plain(value: Value) -> object:
+    """Return the content of a known value; any other as it is."""
+    return value.value if isinstance(value, Known) else value
+
+
+def operand(value: Value) -> tuple[bool, object]:
+    """Return whether there is something to compute with, and what: a default counts."""
+    if isinstance(value, Known):
+        return True, value.value
+    if isinstance(value, Unknown) and value.has_default:
+        return True, value.default
+    return False, None
+
+
+def same(values: Sequence[Value]) -> bool:
+    """Whether all values are one and the same."""
+    first = values[0]
+    if isinstance(first, Known):
+        return all(
+            isinstance(v, Known) and type(v.value) is type(first.value) and v.value == first.value
+            for v in values
+        )
+    return all(v == first for v in values)
+
+
+def names_of(values: Sequence[Value]) -> tuple[str, ...]:
+    """Return the flags and attributes behind values."""
+    found: dict[str, None] = {}
+    for value in values:
+        if isinstance(value, Known) and value.flag:
+            found[value.flag] = None
+        elif isinstance(value, Unknown):
+            for name in value.names or ((value.text,) if value.origin == "flag" else ()):
+                found[name] = None
+        elif isinstance(value, Choice):
+            for name in names_of([one for _, one in value.options]):
+                found[name] = None
+    return tuple(found)
+
+
+def derived(text: str, values: Sequence[Value], compute: Callable[..., object]) -> Value:
+    """Return the result of an operation on values none of which is a choice."""
+    names = names_of(values)
+    operands = [operand(v) for v in values]
+    if all(known for known, _ in operands):
+        try:
+            result = compute(*(_no_parts(content) for _, content in operands))
+        except (NoValueError, TypeError):
+            return Unknown(text[:200], "it cannot be computed here", "derived", names=names)
+        if all(isinstance(v, Known) for v in values):
+            return Known(result, _origin(values), names[0] if len(names) == 1 else "")
+        return Unknown(
+            text[:200], _why(values), "derived", default=result, has_default=True, names=names
+        )
+    return Unknown(text[:200], _why(values), "derived", names=names)
+
+
+def spread(text: str, values: Sequence[Value], compute: Callable[..., object]) -> Value:
+    """Return the result of an operation, for every option of the choices among its operands."""
+    if not any(isinstance(v, Choice) for v in values):
+        return derived(text, values, compute)
+    options = [v.options if isinstance(v, Choice) else (("", v),) for v in values]
+    total = 1
+    for one in options:
+        total *= len(one)
+    if total > MAX_OPTIONS:
+        return Unknown(text[:200], "it depends on conditions", names=names_of(values))
+    found: list[tuple[str, Value]] = []
+    for combination in product(*options):
+        conditions = tuple(dict.fromkeys(c for c, _ in combination if c))
+        if any(f"not {c}" in conditions or f"not ({c})" in conditions for c in conditions):
+            continue
+        result = derived(text, [v for _, v in combination], compute)
+        found.append((" and ".join(conditions), result))
+    if not found:
+        return Unknown(text[:200], "it depends on conditions", names=names_of(values))
+    if same([v for _, v in found]):
+        return found[0][1]
+    return Choice(tuple(found))
+
+
+def _no_parts(content: object) -> object:
+    """Refuse to compute with what holds unknown parts."""
+    if isinstance(content, Symbol | Unknown | Choice | Instance):
+        raise NoValueError
+    if isinstance(content, list | tuple | set):
+        for one in content:
+            _no_parts(one)
+    return content
+
+
+def _origin(values: Sequence[Value]) -> Origin:
+    origins = {v.origin for v in values if isinstance(v, Known)}
+    return "literal" if origins <= {"literal"} else "derived"
+
+
+def _why(values: Sequence[Value]) -> str:
+    for one in values:
+        if isinstance(one, Unknown):
+            return f"{one.text}: {one.reason}" if one.text else one.reason
+    for one in values:
+        if isinstance(one, Instance):
+            return f"the result of a call of {one.made_by}"
+        if isinstance(one, Symbol):
+            return f"{one.name} is a name of a library"
+    return "it cannot be computed here"

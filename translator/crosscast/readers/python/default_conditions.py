@@ -1,0 +1,150 @@
+"""What is usual: what conditions are with the defaults of flags, and which objects exist then."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.values.containers import definitions
+from crosscast.pysource.values.evaluate import truth
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.conditions import Condition, conditions
+from crosscast.readers.python.origins import flag_behind
+
+if TYPE_CHECKING:
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.syntax.scopes import Binding
+
+DEVICE = re.compile(r"cuda|gpu|device|is_available|torch\.version|\bcpu\b", re.I)
+"""Words of conditions that are about the machine."""
+_HOPS = 4
+
+
+def is_usual(condition: Condition, depth: int = 0) -> bool | None:
+    """Whether a condition is met with the defaults of flags; None: not known."""
+    found = usually(condition.node, condition.module, depth)
+    return None if found is None else found == condition.holds
+
+
+def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
+    """Return what a condition is with the defaults of flags, on a machine with a GPU.
+
+    Args:
+        node: the condition.
+        module: of the condition.
+        depth: through how many names that are set under conditions the question came here.
+    """
+    if isinstance(node, ast.BoolOp):
+        parts = [usually(one, module, depth) for one in node.values]
+        decisive = isinstance(node.op, ast.Or)
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = usually(node.operand, module, depth)
+        return None if inner is None else not inner
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        made = is_made(node, module)
+        if made is not None:
+            return made
+        compared = _compared(node, module)
+        if compared is not None:
+            return compared
+    flag = flag_behind(node, module)
+    value = (flag.given or flag.default) if flag is not None else None
+    found = bool(value.value) if isinstance(value, Known) else None
+    if found is None:
+        found = _by_assignment(node, module, depth)
+    if found is None:
+        found = truth(node, module)
+    if found is None and DEVICE.search(module.text(node)):
+        text = module.text(node)
+        if isinstance(node, ast.Compare) and re.search(r"[=i][=s] *['\"](cuda|gpu)", text):
+            return True
+        if "is_available" in text and isinstance(node, ast.Call):
+            return True
+    return found
+
+
+def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
+    """Return whether a name gets a value under the defaults of flags: `mode == "native"`."""
+    if depth >= _HOPS:  # `if not done: done = True` asks for itself
+        return None
+    name: ast.expr = node
+    wanted: object = None
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        other = node.comparators[0]
+        if not isinstance(node.ops[0], ast.Eq) or not isinstance(other, ast.Constant):
+            return None
+        name, wanted = node.left, other.value
+    found = list(definitions(name, module)) if isinstance(name, ast.Name) else []
+    values = [one.value for one in found if one.kind == "assign"]
+    if len(values) < 2 or not all(isinstance(value, ast.Constant) for value in values):
+        return None
+    met: set[bool | None] = set()
+    for one in found:
+        value = one.value.value if isinstance(one.value, ast.Constant) else None
+        if (value == wanted) if wanted is not None else bool(value):
+            around = conditions(one.node, one.module, callers=False)
+            met.add(False if any(is_usual(test, depth + 1) is False for test in around) else None)
+    return False if met == {False} else None
+
+
+def _compared(node: ast.Compare, module: Module) -> bool | None:
+    """Return whether a setting that a flag fills equals a constant."""
+    flag = flag_behind(node.left, module)
+    other = node.comparators[0]
+    if flag is None or not isinstance(other, ast.Constant):
+        return None
+    value = flag.given or flag.default
+    if not isinstance(value, Known) or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return None
+    return (value.value == other.value) is isinstance(node.ops[0], ast.Eq)
+
+
+def is_made(node: ast.Compare, module: Module) -> bool | None:
+    """Return what `scaler is not None` is with the defaults of flags; None: not known."""
+    other, how = node.comparators[0], node.ops[0]
+    nothing = isinstance(other, ast.Constant) and other.value is None
+    if not nothing or not isinstance(how, ast.Is | ast.IsNot):
+        return None
+    made = _made(node.left, module, 0)
+    return None if made is None else made is isinstance(how, ast.IsNot)
+
+
+def _made(node: ast.expr, module: Module, hops: int) -> bool | None:
+    if not isinstance(node, ast.Name | ast.Attribute) or hops > _HOPS:
+        return None
+    found = list(definitions(node, module))
+    if len(found) == 1 and found[0].kind == "parameter":
+        return _given(found[0], hops)
+    values = [one.value for one in found if one.kind == "assign"]
+    empty = [v for v in values if isinstance(v, ast.Constant) and v.value is None]
+    if len(values) < 2 or len(values) != len(found) or not empty:
+        return None
+    answers = {_runs(one) for one in found if isinstance(one.value, ast.Call)}
+    if len(answers) != 1 or len(empty) + sum(isinstance(v, ast.Call) for v in values) < len(values):
+        return None
+    return answers.pop()
+
+
+def _given(one: Binding, hops: int) -> bool | None:
+    program = one.module.program
+    if program is None or not isinstance(one.node, ast.arg):
+        return None
+    given = program.arguments_for(one, one.node.arg)
+    answers = {_made(inner, where, hops + 1) for inner, where in given}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _runs(one: Binding) -> bool | None:
+    """Whether an assignment is reached with the defaults of flags."""
+    answer: bool | None = True
+    for test in conditions(one.node, one.module, callers=False):
+        met = is_usual(test)
+        if met is False:
+            return False
+        if met is None:
+            answer = None
+    return answer

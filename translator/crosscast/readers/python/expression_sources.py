@@ -1,0 +1,122 @@
+"""What an expression is made of: the assignments, arguments and functions behind it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import definitions
+from crosscast.readers.python.conditions import branches
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Module
+
+_MOST_PLACES = 120
+_MOST_LINES = 70
+_DEPTH = 7
+_NOT_FOLLOWED = frozenset(
+    {
+        *("model", "models", "net", "args", "flags", "config", "cfg", "params", "self", "strategy"),
+        *("dataset", "data", "features", "labels", "loss", "loader", "reader", "hparams", "opt"),
+    }
+)
+
+
+@dataclass
+class Reach:
+    """Expressions and functions of the program behind an expression, nearest first."""
+
+    places: list[tuple[ast.AST, Module]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All source text, nearest first."""
+        return "\n".join(self.texts)
+
+
+def reach(node: ast.expr, module: Module) -> Reach:
+    """Return what an expression is made of, as far as the files given show it."""
+    found = Reach()
+    seen: set[ast.AST] = set()
+    queue: list[tuple[ast.AST, Module, int]] = [(node, module, 0)]
+    while queue and len(found.places) < _MOST_PLACES:
+        here, where, depth = queue.pop(0)
+        where = where.owner_of(here)
+        if here in seen:
+            continue
+        seen.add(here)
+        if _is_long(here):
+            found.texts.append(getattr(here, "name", ""))
+            continue
+        found.places.append((here, where))
+        found.texts.append(_code(here, where))
+        inner = list(walk(here))
+        found.calls += [where.call(one) for one in inner if isinstance(one, ast.Call)]
+        if depth < _DEPTH:
+            for one in inner:
+                queue += [(n, m, depth + 1) for n, m in _behind(one, where)]
+    return found
+
+
+def _is_long(node: ast.AST) -> bool:
+    """Whether a node is a function or class that does more than one thing."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    return (node.end_lineno or node.lineno) - node.lineno > _MOST_LINES
+
+
+def _code(node: ast.AST, module: Module) -> str:
+    """Return the source of a node without the text of docstrings."""
+    text = module.text(node)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        said = ast.get_docstring(node, clean=False)
+        if said and isinstance(node.body[0], ast.Expr):
+            text = text.replace(module.text(node.body[0]), "")
+    return text
+
+
+def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
+    found: list[tuple[ast.AST, Module]] = []
+    if isinstance(node, ast.Call):
+        program = module.program
+        call = module.call(node)
+        function = program.function(call) if program is not None else None
+        if function is not None:
+            found.append((function[1], function[0]))
+        elif program is not None:
+            for name in call.names:
+                owner = program.class_named(name)
+                if owner is not None:
+                    found.append((owner.node, owner.module))
+        return found
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        if node.id.lower() in _NOT_FOLLOWED:
+            return []
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if node.value.id != "self" or node.attr.lower().strip("_") in _NOT_FOLLOWED:
+            return []
+    else:
+        return []
+    program = module.program
+    for one in definitions(node, module):
+        if one.kind in ("assign", "augment") and one.value is not None:
+            around = branches(one.value, one.module, callers=False)
+            if all(c.default is not False or not _chooses(c.node) for c in around):
+                found.append((one.value, one.module))
+        elif one.kind in ("function", "class"):
+            found.append((one.node, one.module))
+        elif one.kind == "parameter" and program is not None:
+            found += program.arguments_for(one, getattr(one.node, "arg", ""))
+    return found
+
+
+def _chooses(node: ast.expr) -> bool:
+    """Whether a condition picks one of several by name: `args.scheduler == "noam"`."""
+    return isinstance(node, ast.Compare) and any(
+        isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.comparators
+    )

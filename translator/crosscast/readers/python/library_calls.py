@@ -1,0 +1,208 @@
+"""The calls of a Python program by canonical names: one name for what a library offers twice."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
+
+if TYPE_CHECKING:
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+Named = tuple[str, "Call"]
+_INDEX: WeakKeyDictionary[Program, tuple[Named, ...]] = WeakKeyDictionary()
+_HIDDEN = re.compile(r"^[\w.]+\.(keras|tf|fluid|paddle)\.(?=[a-zA-Z_])")
+"""A library that another package hands on: `ourpackage.keras.optimizers.Adam`."""
+_WRAPPERS = ("constant", "cast", "identity", "to_float", "convert_to_tensor", "Variable")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_WHOLE = {"keras": "keras", "tf": "tensorflow", "fluid": "paddle.fluid", "paddle": "paddle"}
+_OWN = ("tensorflow.", "keras.", "paddle.", "torch.", "tf_keras.", "jax.", "optax.", "flax.")
+
+
+def canonical(name: str) -> str:
+    """Return the name by which readers know a function: `tf.compat.v1.train.X` as `tf.train.X`."""
+    if not name or ":" in name:
+        return name
+    for version in (".compat.v1.", ".compat.v2."):
+        name = name.replace(version, ".")
+    if name.startswith("tensorflow.keras."):
+        return name[len("tensorflow.") :]
+    if name.startswith("tf_keras."):
+        return name[len("tf_") :]
+    if not name.startswith(_OWN):
+        found = _HIDDEN.match(name)
+        if found:
+            return f"{_WHOLE[found.group(1)]}.{name[found.end() :]}"
+    return name
+
+
+def calls_of(program: Program) -> tuple[Named, ...]:
+    """Return every call with each of its canonical names, in the order of the text."""
+    found = _INDEX.get(program)
+    if found is None:
+        idle = _idle(program)
+        by_mode = {m for m in program.modules if "ModeKeys." in m.source.text}
+        found = tuple(
+            (canonical(name), call)
+            for call in program.calls()
+            if not idle or _top(call.node, call.module) not in idle
+            if call.module not in by_mode or not _only_predicts(call)
+            for name in call.names or ("",)
+        )
+        _INDEX[program] = found
+    return found
+
+
+_MODES = (".PREDICT", ".INFER", ".EVAL")
+
+
+def _only_predicts(call: Call) -> bool:
+    """Whether a call stands in the branch of an estimator that does not train."""
+    module = call.module
+    child: ast.AST = call.node
+    here = module.parent(child)
+    while here is not None:
+        test = here.test if isinstance(here, ast.If) and child in here.body else None
+        equal = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
+        if test is not None and equal and module.text(test).endswith(_MODES):
+            return True
+        child, here = here, module.parent(here)
+    return False
+
+
+def _idle(program: Program) -> set[ast.AST]:
+    """Return the functions of helper files that nothing in the program names."""
+    if len(program.modules) < 2:
+        return set()
+    words: Counter[str] = Counter()
+    for module in program.modules:
+        words.update(_WORD.findall(module.source.text))
+    return {
+        node
+        for module in program.modules[1:]
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef) and words[node.name] == 1
+    }
+
+
+def _top(node: ast.AST, module: Module) -> ast.AST | None:
+    """Return the statement of the module that a node is part of."""
+    here: ast.AST | None = node
+    while here is not None:
+        parent = module.parent(here)
+        if parent is module.tree:
+            return here
+        here = parent
+    return None
+
+
+def matching(program: Program, pattern: re.Pattern[str]) -> Iterator[Named]:
+    """Yield the calls of which a canonical name matches as a whole."""
+    for name, call in calls_of(program):
+        if name and pattern.fullmatch(name):
+            yield name, call
+
+
+def parts_of(name: str) -> frozenset[str]:
+    """Return the words of identifiers in small letters: `optimizerG_lr` is optimizer, g, lr."""
+    return frozenset(word.lower() for word in _PARTS.findall(name))
+
+
+def last(name: str) -> str:
+    """Return the last part of a qualified name."""
+    return name.rpartition(".")[2].rpartition(":")[2]
+
+
+def uses(program: Program, *roots: str) -> bool:
+    """Whether a program imports one of some packages."""
+    wanted = tuple(roots)
+    for module in program.modules:
+        for name in (*module.imported, *module.stars):
+            if name.partition(".")[0] in wanted:
+                return True
+        if any(t.partition(".")[0] in wanted for t in module.imports.values()):
+            return True
+    return False
+
+
+def value_of(node: ast.expr | None, module: Module) -> Value | None:
+    """Return the value of an expression that may stand in another module of the program."""
+    return None if node is None else evaluate(node, module.owner_of(node))
+
+
+def text_value(value: Value | None) -> str:
+    """Return a value that is certainly a text or a name of a library; empty if it is neither."""
+    match value:
+        case Known(value=str(text)):
+            return text
+        case Symbol(name=name):
+            return last(name)
+        case Unknown(default=str(text), has_default=True):
+            return text
+    return ""
+
+
+def plain(value: Value | None) -> object:
+    """Return the content of a value that is known or has a default; None if there is none."""
+    match value:
+        case Known(value=content):
+            return content
+        case Unknown(default=content, has_default=True):
+            return content
+    return None
+
+
+def target_of(call: ast.Call, module: Module) -> str:
+    """Return the variable that the result of a call is given to: `self.optimizer`; or empty."""
+    child: ast.AST = call
+    here = module.parent(call)
+    while here is not None and not isinstance(here, ast.stmt):
+        if isinstance(here, ast.Call) and child is here.func:
+            return ""
+        if isinstance(here, ast.Lambda | ast.Dict | ast.comprehension):
+            return ""
+        child, here = here, module.parent(here)
+    if isinstance(here, ast.Assign) and len(here.targets) == 1:
+        return module.text(here.targets[0])
+    if isinstance(here, ast.AnnAssign):
+        return module.text(here.target)
+    if isinstance(here, ast.Return):
+        function = module.function_of(call)
+        return function.name if function is not None else ""
+    return ""
+
+
+def unwrapped(value: Value | None) -> Value | None:
+    """Return the number in `tf.constant(1e-3)`, `tf.cast(rate, tf.float32)`, `float(rate)`."""
+    for _ in range(4):
+        if not isinstance(value, Instance) or value.call is None:
+            break
+        call: Call = value.call  # type: ignore[assignment]
+        if value.made_by.rpartition(".")[2] not in _WRAPPERS or not call.node.args + [
+            k.value for k in call.node.keywords
+        ]:
+            break
+        given = next((k.value for k in call.node.keywords if k.arg in ("value", "x")), None)
+        if given is None:
+            given = call.node.args[0] if call.node.args else call.node.keywords[0].value
+        value = value_of(given, call.module)
+    return value
+
+
+def numeric(value: Value | None) -> Value | None:
+    """Return a value if it is a number or is not known; anything else says nothing."""
+    match value:
+        case Known(value=bool() | None | str()):
+            return None
+        case Known(value=int() | float()) | Unknown() | Choice():
+            return value
+    return None

@@ -1,0 +1,242 @@
+"""What the readers of PyTorch programs share: collecting facts, words of types, who trains."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from crosscast.facts.build import fact_of
+from crosscast.facts.fact import Confidence, Fact, Origin, PlainValue
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.containers import definitions
+from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.python.frameworks import framework_of
+from crosscast.readers.python.library_calls import last
+
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.module import Module
+    from crosscast.pysource.project import Program
+
+_TYPES = {
+    **dict.fromkeys(("float16", "fp16", "half", "f16", "16"), "fp16"),
+    **dict.fromkeys(("bfloat16", "bf16"), "bf16"),
+    **dict.fromkeys(("float32", "fp32", "float", "32", "no", "none", "single"), "fp32"),
+    **dict.fromkeys(("fp8", "float8_e4m3fn", "float8_e5m2"), "fp8"),
+}
+_LEARNING = frozenset(
+    {
+        *("backward", "manual_backward", "fit", "train_batch", "zero_grad", "clip_grad_norm_"),
+        *("NativeScaler", "NativeScalerWithGradNormCount"),
+    }
+)
+_TRAINS: WeakKeyDictionary[Program, bool] = WeakKeyDictionary()
+_OTHERS = ("tensorflow", "keras", "tf_keras", "paddle", "jax", "flax", "optax", "mxnet", "tf")
+
+
+@dataclass(slots=True)
+class Told:
+    """Collects the facts that one reader tells."""
+
+    reader: str
+    facts: list[Fact] = field(default_factory=list)
+
+    def say(
+        self,
+        name: str,
+        value: PlainValue,
+        *places: Span,
+        subject: str = "",
+        under: Iterable[str] = (),
+        origin: Origin = "presence",
+        confidence: Confidence = "certain",
+        expression: str = "",
+    ) -> None:
+        """Say that a field has a value."""
+        self.facts.append(
+            Fact(
+                field=name,
+                value=value,
+                places=places,
+                subject=subject,
+                under=tuple(under),
+                origin=origin,
+                confidence=confidence,
+                expression=expression,
+                reader=self.reader,
+            )
+        )
+
+    def value(
+        self, name: str, value: Value | None, *places: Span, subject: str = "", **more: object
+    ) -> None:
+        """Say that a field has the value of an expression; None says nothing."""
+        if value is None:
+            return
+        fact = fact_of(name, value, *places, subject=subject, reader=self.reader)
+        self.facts.append(replace(fact, **more))  # type: ignore[arg-type]
+
+    def number(
+        self, name: str, value: Value | None, *places: Span, subject: str = "", **more: object
+    ) -> None:
+        """Say a number; what is certainly no number (None, text) says nothing."""
+        if value is None:
+            return
+        if isinstance(value, Choice):
+            value = settled(value)
+        if isinstance(value, Symbol):
+            value = Unknown(value.name, f"{value.name} is in another file", "config")
+        if isinstance(value, Known) and not is_number(value.value):
+            return
+        if isinstance(value, Unknown) and value.has_default and not is_number(value.default):
+            value = replace(value, default=None, has_default=False)
+        self.value(name, value, *places, subject=subject, **more)
+
+    def unknown(self, name: str, reason: str, *places: Span, expression: str = "") -> None:
+        """Say that a field is decided here, but by nothing that can be read."""
+        self.facts.append(
+            Fact(
+                field=name,
+                known=False,
+                reason=reason,
+                expression=expression,
+                places=places,
+                confidence="likely",
+                reader=self.reader,
+            )
+        )
+
+
+def settled(value: Value) -> Value:
+    """Return the option that holds with the defaults of flags, where they decide a choice."""
+    if isinstance(value, Choice) and value.options:
+        first = value.options[0]
+        if isinstance(first[1], Known) and first[1].flag:
+            return first[1]
+    return value
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def content(value: Value | None) -> object:
+    """Return what a value is, or is by default; None if that is not known."""
+    match value:
+        case Known(value=plain):
+            return plain
+        case Unknown(default=plain, has_default=True):
+            return plain
+        case Symbol(name=name):
+            return last(name)
+        case Choice(options=((_, first), *_)):
+            return content(first)
+    return None
+
+
+def word_of_type(value: object) -> str:
+    """Return fp16, bf16, fp32 or fp8 for the name of a type; empty if it is none."""
+    if isinstance(value, Symbol):
+        value = last(value.name)
+    text = str(value).strip().lower() if isinstance(value, str | int) else ""
+    return _TYPES.get(text.rpartition(".")[2].partition("-")[0], "")
+
+
+def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
+    """Return the types that an expression can be, and the one it is by default (or empty)."""
+    module = module.owner_of(node)
+    value = evaluate(node, module)
+    found: dict[str, None] = {}
+    default = ""
+    if isinstance(value, Choice):
+        words = [word_of_type(_inner(one)) for _, one in value.options]
+        found.update(dict.fromkeys(w for w in words if w))
+        device = any("is_bf16_supported" in condition for condition, _ in value.options)
+        default = "bf16_or_fp16" if device else words[0] if _by_flag(value) else ""
+    else:
+        default = word_of_type(_inner(value))
+        if default:
+            found[default] = None
+    for one in _mentioned(node, module, 0):
+        found.setdefault(one)
+    if not default and len(found) == 1:
+        default = next(iter(found))
+    if set(found) >= {"fp16", "bf16"} and "is_bf16_supported" in _behind(node, module):
+        default = "bf16_or_fp16"
+    return tuple(found), default
+
+
+def _inner(value: Value) -> object:
+    if isinstance(value, Symbol):
+        return value
+    return content(value)
+
+
+def _by_flag(value: Choice) -> bool:
+    return any(re.search(r"\b(args?|opts?|flags|options|cfg|config|hparams)\b", c, re.I)
+               for c, _ in value.options)  # fmt: skip
+
+
+def _mentioned(node: ast.AST, module: Module, depth: int) -> Iterator[str]:
+    """Yield the types named in an expression and in what its names are assigned."""
+    for one in walk(node):
+        if isinstance(one, ast.Attribute | ast.Name):
+            name = module.resolve(one)
+            if name.startswith("torch.") and (word := word_of_type(last(name))):
+                yield word
+            program = module.program
+            flag = (
+                program.flags.get(one.attr) if program and isinstance(one, ast.Attribute) else None
+            )
+            if flag is not None:
+                yield from (w for c in flag.choices if (w := word_of_type(c)))
+        if isinstance(one, ast.Name) and depth < 3:
+            for binding in definitions(one, module):
+                if binding.kind == "assign" and binding.value is not None and not binding.path:
+                    yield from _mentioned(binding.value, binding.module, depth + 1)
+
+
+def _behind(node: ast.AST, module: Module, depth: int = 0) -> str:
+    texts = [module.text(node)]
+    for one in walk(node) if depth < 3 else ():
+        for b in definitions(one, module) if isinstance(one, ast.Name) else ():
+            if b.kind == "assign" and b.value is not None:
+                texts.append(_behind(b.value, b.module, depth + 1))
+    return " ".join(texts)
+
+
+def trains(program: Program) -> bool:
+    """Whether any file of a program computes gradients with PyTorch or a library around it."""
+    known = _TRAINS.get(program)
+    if known is None:
+        known = any(_learns(call) for module in program.modules for call in module.calls)
+        known = _TRAINS[program] = known and framework_of(program) in ("", "pytorch")
+    return known
+
+
+def _learns(call: Call) -> bool:
+    function = call.node.func
+    if isinstance(function, ast.Attribute):
+        word = function.attr
+        if word == "grad":
+            return call.name == "torch.autograd.grad"
+    else:
+        word = function.id if isinstance(function, ast.Name) else ""
+    return word in _LEARNING or word.endswith(("Trainer", "GradScaler", "NativeScaler"))
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a name belongs to another framework."""
+    return name.partition(".")[0] in _OTHERS
+
+
+def place_of(call: Call) -> Span:
+    """Return the place of a call."""
+    return call.module.span(call.node)

@@ -1,0 +1,79 @@
+"""What is probably not meant, although a recipe may say it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, NoLossScaling, Recipe, StaticLossScaling
+from crosscast.recipe.suggestions import suggest
+
+MAX_LAYERS = 256  # beyond that the names are too many to look through
+
+
+def notices(recipe: Recipe) -> list[Diagnostic]:
+    """Return warnings about a valid recipe."""
+    return [*_groups(recipe), *_scale(recipe)]
+
+
+def _scale(recipe: Recipe) -> Iterator[Diagnostic]:
+    """Find loss scales that lose gradients. Emitted scripts obey, and lint is silent on them."""
+    scaling = recipe.loss_scaling
+    if isinstance(scaling, NoLossScaling):
+        if recipe.half == "float16":
+            yield _warning(
+                "loss_scaling.mode",
+                "float16 without a loss scale: gradients below 6e-8 are lost",
+                "leave loss_scaling out to have a dynamic one, or compute in bfloat16",
+                code="CC213",
+            )
+        return
+    if isinstance(scaling, StaticLossScaling):
+        path, value = "scale", scaling.scale
+    else:
+        path, value = "init_scale", scaling.init_scale
+    problem = ""
+    if value < 1:
+        problem = "makes gradients smaller"
+    elif math.frexp(value)[0] != 0.5:
+        problem = "is no power of two, so scaling rounds every gradient"
+    if problem:
+        yield _warning(
+            f"loss_scaling.{path}",
+            f"{value:g} {problem}",
+            "write a power of two, such as 65536",
+            code="CC213",
+        )
+
+
+def _groups(recipe: Recipe) -> Iterator[Diagnostic]:
+    """Find groups of the shipped BERT that choose no parameter; other models are not known here."""
+    groups, model = recipe.optimizer.groups, recipe.model
+    if not groups or not isinstance(model, BertModel) or model.layers > MAX_LAYERS:
+        return
+    names = list(bert_shapes(model))
+    left = set(names)
+    for number, group in enumerate(groups):
+        for place, pattern in enumerate(group.parameters):
+            if not any(fnmatchcase(name, pattern) for name in names):
+                near = suggest(pattern.strip("*."), [n for name in names for n in name.split(".")])
+                yield _warning(
+                    f"optimizer.groups.{number}.parameters.{place}",
+                    f"no parameter has a name like {pattern}",
+                    f"did you mean {near}?" if near else "see the names in model.safetensors",
+                )
+        chosen = {n for n in names if any(fnmatchcase(n, p) for p in group.parameters)}
+        if chosen and not chosen & left:
+            yield _warning(
+                f"optimizer.groups.{number}",
+                "the groups before this one already have all its parameters",
+                "the first group that matches decides: put the narrow ones first",
+            )
+        left -= chosen
+
+
+def _warning(path: str, message: str, hint: str, code: str = "CC211") -> Diagnostic:
+    return Diagnostic(code=code, severity=Severity.WARNING, path=path, message=message, hint=hint)

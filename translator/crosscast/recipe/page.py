@@ -1,0 +1,106 @@
+"""The docs page about recipe fields, generated from the JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.schema import recipe_schema
+
+
+def recipe_page() -> str:
+    """Return the docs page docs/recipe.md."""
+    schema = recipe_schema()
+    lines = [
+        "# Recipe fields",
+        "",
+        "Generated from the recipe's schema; do not edit.",
+        "",
+        "A recipe is YAML 1.2. Unknown fields are errors; keys that start with `x-` are yours.",
+        'Values are not converted: `4` is not `"4"`. `crosscast show FILE` prints every default.',
+        "Integers are at most 2147483647 (an int32), paths at most 255 characters long.",
+        "",
+        *_table(schema, schema),
+    ]
+    for name in Recipe.SECTIONS:
+        lines += ["", f"## {name}"]
+        tag = schema["properties"][name].get("discriminator", {}).get("propertyName", "")
+        for kind in _kinds(schema["properties"][name]):
+            definition = schema["$defs"][kind]
+            lines += ["", *_heading(definition, tag), definition["description"], ""]
+            lines += _table(schema, definition, name)
+        lines += _parts(schema, name)
+    return "\n".join([*lines, ""])
+
+
+def _kinds(node: dict[str, Any]) -> list[str]:
+    options = node.get("oneOf", [node])
+    return [str(option["$ref"]).removeprefix("#/$defs/") for option in options]
+
+
+def _heading(definition: dict[str, Any], tag: str) -> list[str]:
+    return [f"### `{tag}: {definition['properties'][tag]['const']}`", ""] if tag else []
+
+
+def _parts(schema: dict[str, Any], section: str) -> list[str]:
+    """Return the tables of the sections below one, each once."""
+    found: dict[str, str] = {}
+    for kind in _kinds(schema["properties"][section]):
+        for name, field in schema["$defs"][kind]["properties"].items():
+            inner = field.get("items", field)
+            if isinstance(inner, dict) and "$ref" in inner:
+                found[name] = _kinds(inner)[0]
+    lines: list[str] = []
+    for name, kind in found.items():
+        definition = schema["$defs"][kind]
+        lines += ["", f"### {section}.{name}", "", definition["description"], ""]
+        lines += _table(schema, definition, section)
+    return lines
+
+
+def _table(schema: dict[str, Any], definition: dict[str, Any], section: str = "") -> list[str]:
+    lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
+    required = definition.get("required", [])
+    for name, field in definition["properties"].items():
+        if "$ref" in field or "oneOf" in field:
+            kind, default = f"see [below](#{section}{name})", ""
+        elif "$ref" in field.get("items", {}):
+            kind = f"list of mappings, see [below](#{section}{name})"
+            default = _default(field, name in required)
+        else:
+            kind, default = _type(schema, field), _default(field, name in required)
+        words = " ".join(str(field.get("description", "")).split())
+        lines.append(f"| `{name}` | {kind} | {default} | {words} |")
+    return lines
+
+
+def _default(field: dict[str, Any], required: bool) -> str:
+    if required:
+        return "required"
+    if field.get("default") is None:
+        return "derived" if "default" not in field else "none"
+    return f"`{json.dumps(field['default'])}`"
+
+
+def _type(schema: dict[str, Any], field: dict[str, Any]) -> str:
+    if "const" in field:
+        return f"`{field['const']}`"
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "anyOf" in field:
+        return _type(schema, next(o for o in field["anyOf"] if o.get("type") != "null"))
+    if field.get("type") == "array":
+        items = field["items"]
+        if isinstance(items, list):
+            return f"list of exactly {len(items)}: {_type(schema, items[0])}"
+        return f"list of {_type(schema, items)}"
+    bounds = {
+        "minimum": "≥ {}",
+        "exclusiveMinimum": "> {}",
+        "maximum": "≤ {}",
+        "exclusiveMaximum": "< {}",
+    }
+    limits = [text.format(f"{field[key]:g}") for key, text in bounds.items() if key in field]
+    limits = [text for text in limits if text not in ("≤ 2.14748e+09",)]
+    return " ".join([f"{field.get('type', 'mapping')}", *limits])

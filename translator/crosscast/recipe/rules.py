@@ -1,0 +1,311 @@
+"""Rules between fields: what a recipe may not say although each field alone is fine."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Iterator
+
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.recipe.document import (
+    Adafactor,
+    BertModel,
+    CustomModel,
+    DynamicLossScaling,
+    NoClipping,
+    OpTypes,
+    Recipe,
+    Schedule,
+    Sgd,
+)
+from crosscast.recipe.launch_rules import launching
+
+Rule = Callable[[Recipe], Iterator[Diagnostic]]
+
+
+def check(recipe: Recipe) -> list[Diagnostic]:
+    """Return every contradiction found in the recipe."""
+    return [diagnostic for rule in _RULES for diagnostic in rule(recipe)]
+
+
+def _batch(recipe: Recipe) -> Iterator[Diagnostic]:
+    micro, steps = recipe.batch.micro_batch_size, recipe.accumulation.steps
+    product = micro * steps * recipe.processes
+    if product != recipe.batch.global_batch_size:
+        yield Diagnostic(
+            code="CC201",
+            path="batch.global_batch_size",
+            message=(
+                f"global_batch_size is {recipe.batch.global_batch_size}, but micro_batch_size "
+                f"{micro} x accumulation.steps {steps} x processes {recipe.processes} = {product}"
+            ),
+            hint="correct one of them, or leave one out to have it derived",
+        )
+
+
+def _distributed(recipe: Recipe) -> Iterator[Diagnostic]:
+    if recipe.distributed.strategy == "none" and recipe.processes > 1:
+        yield Diagnostic(
+            code="CC201",
+            path=f"distributed.{'nodes' if recipe.distributed.nodes > 1 else 'processes_per_node'}",
+            message=f"{recipe.processes} processes, but strategy is none",
+            hint="set distributed.strategy: data_parallel",
+        )
+
+
+def _precision(recipe: Recipe) -> Iterator[Diagnostic]:
+    precision = recipe.precision
+    if precision.mode == "none" and precision.compute_dtype != "float32":
+        yield Diagnostic(
+            code="CC202",
+            path="precision.compute_dtype",
+            message=f"compute_dtype is {precision.compute_dtype}, but mode is none",
+            hint="set precision.mode: mixed",
+        )
+    if precision.mode != "none" and precision.compute_dtype == "float32":
+        yield Diagnostic(
+            code="CC202",
+            path="precision.compute_dtype",
+            message=f"mode is {precision.mode}, but compute_dtype is float32",
+            hint="set compute_dtype: float16 or bfloat16, or mode: none",
+        )
+    if precision.mode == "none" and precision.ops != OpTypes():
+        yield Diagnostic(
+            code="CC202",
+            path="precision.ops",
+            message="types of operations are chosen, but everything is float32",
+            hint="set precision.mode: mixed and a compute_dtype",
+        )
+    if recipe.scaling_on and precision.compute_dtype != "float16":
+        yield Diagnostic(
+            code="CC202",
+            path="loss_scaling.mode",
+            message=(
+                f"loss scaling is {recipe.loss_scaling.mode}, but {precision.compute_dtype} "
+                "has a wide exponent range and needs none"
+            ),
+            hint="remove loss_scaling, or compute in float16",
+        )
+
+
+def _loss_scale(recipe: Recipe) -> Iterator[Diagnostic]:
+    scaling = recipe.loss_scaling
+    if not isinstance(scaling, DynamicLossScaling):
+        return
+    upper = float("inf") if scaling.max_scale is None else scaling.max_scale
+    if not scaling.min_scale <= scaling.init_scale <= upper:
+        yield Diagnostic(
+            code="CC204",
+            path="loss_scaling.init_scale",
+            message=(
+                f"init_scale {scaling.init_scale:g} is outside "
+                f"[min_scale {scaling.min_scale:g}, max_scale {upper:g}]"
+            ),
+        )
+
+
+def _accumulation(recipe: Recipe) -> Iterator[Diagnostic]:
+    accumulation = recipe.accumulation
+    if accumulation.dtype == "compute" and recipe.precision.mode != "full":
+        yield Diagnostic(
+            code="CC209",
+            path="accumulation.dtype",
+            message="gradients of float32 weights are float32, and so is their sum",
+            hint="set precision.mode: full for half weights, or dtype: float32",
+        )
+    if accumulation.normalize_by == "token" and accumulation.tail == "flush":
+        yield Diagnostic(
+            code="CC209",
+            path="accumulation.tail",
+            message="flush divides by what a full window holds, which is not known in tokens",
+            hint="choose flush_renormalized, drop or carry",
+        )
+
+
+def _schedule(recipe: Recipe) -> Iterator[Diagnostic]:
+    schedule = recipe.schedule
+    yield from _shape(schedule)
+    if schedule.warmup_steps > schedule.total_steps:
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.warmup_steps",
+            message=f"warmup_steps {schedule.warmup_steps} > total_steps {schedule.total_steps}",
+        )
+    if schedule.name in ("constant", "inverse_sqrt"):
+        if schedule.end_lr:
+            yield Diagnostic(
+                code="CC203",
+                path="schedule.end_lr",
+                message=f"end_lr has no meaning in a schedule named {schedule.name}",
+                hint="remove it, or choose name: linear, cosine or polynomial",
+            )
+    elif schedule.end_lr > recipe.optimizer.learning_rate:
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.end_lr",
+            message=(
+                f"end_lr {schedule.end_lr:g} is above "
+                f"optimizer.learning_rate {recipe.optimizer.learning_rate:g}"
+            ),
+        )
+
+
+def _shape(schedule: Schedule) -> Iterator[Diagnostic]:
+    falls = schedule.name in ("linear", "cosine", "polynomial")
+    if schedule.name != "polynomial" and schedule.power != 1.0:
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.power",
+            message=f"power has no meaning in a schedule named {schedule.name}",
+            hint="remove it, or choose name: polynomial",
+        )
+    if not falls and schedule.decay_from == "start":
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.decay_from",
+            message=f"decay_from has no meaning in a schedule named {schedule.name}",
+            hint="remove it, or choose name: linear, cosine or polynomial",
+        )
+    if schedule.name == "inverse_sqrt" and not schedule.warmup_steps:
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.warmup_steps",
+            message="inverse_sqrt counts in lengths of the warm-up and needs one",
+            hint="set warmup_steps to 1 or more",
+        )
+
+
+def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
+    if isinstance(recipe.model, BertModel):
+        return
+    if recipe.precision.ops != OpTypes():
+        yield Diagnostic(
+            code="CC210",
+            path="precision.ops",
+            message="only the shipped BERT computes in chosen types; a custom model has its own",
+            hint="write the casts into your model",
+        )
+    if recipe.activation_checkpointing:
+        yield Diagnostic(
+            code="CC210",
+            path="activation_checkpointing",
+            message="only the shipped BERT has layers known here to compute again",
+            hint="build the checkpointing into your model",
+        )
+
+
+def _model(recipe: Recipe) -> Iterator[Diagnostic]:
+    model = recipe.model
+    if not isinstance(model, BertModel):
+        if recipe.data.source == "synthetic":
+            yield Diagnostic(
+                code="CC206",
+                path="data.source",
+                message="synthetic data is made for the shipped BERT, not for a custom model",
+                hint="set data.source: npz",
+            )
+        return
+    if model.hidden_size % model.attention_heads:
+        yield Diagnostic(
+            code="CC205",
+            path="model.hidden_size",
+            message=(
+                f"hidden_size {model.hidden_size} is not a multiple of "
+                f"attention_heads {model.attention_heads}"
+            ),
+        )
+    if recipe.data.sequence_length > model.max_positions:
+        yield Diagnostic(
+            code="CC206",
+            path="data.sequence_length",
+            message=(
+                f"sequence_length {recipe.data.sequence_length} is longer than "
+                f"model.max_positions {model.max_positions}"
+            ),
+        )
+    if recipe.data.source == "synthetic" and model.type_vocab_size < 2:
+        yield Diagnostic(
+            code="CC206",
+            path="model.type_vocab_size",
+            message="the synthetic data has 2 segments, the model 1",
+            hint="set model.type_vocab_size: 2",
+        )
+    if recipe.data.source == "synthetic" and not 32 <= model.vocab_size <= 10**6:
+        yield Diagnostic(
+            code="CC206",
+            path="model.vocab_size",
+            message=f"the synthetic data has 32 to 1000000 words, not {model.vocab_size}",
+        )
+    if recipe.data.source == "synthetic" and model.labels != 3:
+        yield Diagnostic(
+            code="CC206",
+            path="model.labels",
+            message=f"the synthetic data has 3 labels, the model {model.labels}",
+            hint="set model.labels: 3",
+        )
+
+
+def _factory(recipe: Recipe) -> Iterator[Diagnostic]:
+    if isinstance(recipe.model, CustomModel):
+        for backend, name in recipe.model.factory.items():
+            words = [part for part in re.split(r"[.:]", name) if keyword.iskeyword(part)]
+            if words:
+                yield Diagnostic(
+                    code="CC104",
+                    path=f"model.factory.{backend}",
+                    message=f"{words[0]!r} is a word of Python and cannot name anything",
+                )
+
+
+def _optimizer(recipe: Recipe) -> Iterator[Diagnostic]:
+    optimizer = recipe.optimizer
+    if isinstance(optimizer, Sgd) and optimizer.nesterov and not optimizer.momentum:
+        yield Diagnostic(
+            code="CC207",
+            path="optimizer.nesterov",
+            message="nesterov needs a momentum above 0",
+        )
+    if isinstance(optimizer, Sgd) and optimizer.rate_in_momentum and not optimizer.momentum:
+        yield Diagnostic(
+            code="CC207",
+            path="optimizer.rate_in_momentum",
+            message="rate_in_momentum needs a momentum above 0",
+        )
+    lowest = 1e-19 if isinstance(optimizer, Adafactor) else 2.0**-126  # Adafactor squares it
+    eps = getattr(optimizer, "eps", 1.0)
+    if (eps[0] if isinstance(eps, tuple) else eps) < lowest:
+        yield Diagnostic(
+            code="CC207",
+            path="optimizer.eps",
+            message=f"eps must be at least {lowest:.3g}: in float32 less of it is 0",
+            hint="parameters without a gradient would become 0 / 0",
+        )
+    if not all(getattr(optimizer, "betas", ())):
+        yield Diagnostic(
+            code="CC207", path="optimizer.betas", message="betas must be above 0 and below 1"
+        )
+
+
+def _roles(recipe: Recipe) -> Iterator[Diagnostic]:
+    named = {"optimizer.no_decay": recipe.optimizer.no_decay}
+    if not isinstance(recipe.clipping, NoClipping):
+        named["clipping.exempt"] = recipe.clipping.exempt
+    for path, roles in named.items():
+        if len(set(roles)) != len(roles):
+            yield Diagnostic(code="CC207", path=path, message="a role is named more than once")
+
+
+_RULES: tuple[Rule, ...] = (
+    _batch,
+    _distributed,
+    _precision,
+    _loss_scale,
+    _accumulation,
+    _schedule,
+    _own_model,
+    _model,
+    _factory,
+    _optimizer,
+    _roles,
+    launching,
+)

@@ -1,0 +1,45 @@
+"""What the sections of a recipe are made of: their base class and the types of their fields."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from crosscast.plan.loss_scale import float32
+
+# Patterns are matched by pydantic's Rust engine, where $ is only the very end of the text.
+# 2**31-1: every framework can hold it in an int32 counter or shape.
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+CountOrZero = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Fraction = Annotated[float, Field(ge=0, lt=1)]
+# Every framework keeps scales in float32: they are rounded to it here, once, so that all show the
+# same. Within these bounds both scale and 1/scale are normal float32 numbers.
+LossScale = Annotated[float, Field(ge=2.0**-126, le=2.0**126), AfterValidator(float32)]
+SLUG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+# Paths are printed in scripts and messages: no control characters, line separators, invisible
+# characters or marks of direction.
+PATH_PATTERN = r"^[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+$"
+FACTORY_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"
+Slug = Annotated[str, Field(pattern=SLUG_PATTERN)]
+FilePath = Annotated[str, Field(min_length=1, max_length=255, pattern=PATH_PATTERN)]
+# Names of parameters hold no spaces and need no quotes; no group of stars can make matching slow.
+GLOB_PATTERN = r"^[A-Za-z0-9_./:*?\[\]!-]+$"
+Glob = Annotated[str, Field(max_length=200, pattern=GLOB_PATTERN)]
+FactoryName = Annotated[str, Field(max_length=200, pattern=FACTORY_PATTERN)]
+Role = Literal["bias", "layer_norm", "embedding"]
+
+
+class Section(BaseModel):
+    """Base of all parts: frozen, no conversions, unknown fields refused, finite numbers only."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        defer_build=True,
+    )

@@ -1,0 +1,126 @@
+"""Say in plain words, and with a place, what pydantic found wrong with a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.launch import SLURM_NAME_PATTERN
+from crosscast.recipe.schema import field_names
+from crosscast.recipe.section import FACTORY_PATTERN, GLOB_PATTERN, PATH_PATTERN, SLUG_PATTERN
+from crosscast.recipe.suggestions import suggest, suggest_field
+from crosscast.recipe.yaml_source import PathKey, YamlDocument
+
+_UNIONS = frozenset(
+    name for name, field in Recipe.model_fields.items() if field.discriminator is not None
+)
+PATTERNS = {
+    SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, not starting with a mark",
+    PATH_PATTERN: "a path without control characters",
+    GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
+    FACTORY_PATTERN: "of the form package.module:function",
+    SLURM_NAME_PATTERN: "1 to 128 letters, digits and _ . , : + -, not starting with . , : + -",
+}
+"""What texts must be that match a pattern of the recipe."""
+_MAPPING_TYPES = ("dict_type", "model_type", "model_attributes_type")
+
+
+def lookup(data: Any, path: PathKey) -> Any:
+    """Return the value at a path, None where there is none."""
+    for key in path:
+        if isinstance(data, Mapping) and key in data:
+            data = data[key]
+        elif isinstance(data, tuple) and isinstance(key, int):
+            data = data[key] if key < len(data) else None
+        else:
+            return None
+    return data
+
+
+def field_path(detail: ErrorDetails) -> PathKey:
+    """Return where an error is, without the tag that pydantic puts behind a union's name."""
+    location = detail["loc"]
+    return location[:1] + location[2:] if location[0] in _UNIONS else location
+
+
+def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagnostic:
+    """Return the diagnostic for one error of pydantic.
+
+    Args:
+        document: The file.
+        data: What was validated: the file's data with derived values.
+        detail: The error.
+    """
+    path = field_path(detail)
+    kind = detail["type"]
+    code, of_key = "CC104", False
+    if kind == "extra_forbidden":
+        code, message, hint, of_key = "CC101", "unknown field", _unknown(path, data), True
+    elif kind == "missing":
+        code, message, hint, of_key = "CC102", "missing", "", True
+    elif kind == "union_tag_not_found":
+        path = (*path, _tag_name(detail))
+        code, message, hint, of_key = "CC102", "missing: it selects the other fields", "", True
+    elif kind in ("literal_error", "union_tag_invalid"):
+        path = (*path, _tag_name(detail)) if kind == "union_tag_invalid" else path
+        message, hint = _choice(detail, lookup(data, path))
+    else:
+        wrong_type = kind.endswith("_type") or kind == "int_from_float"
+        code = "CC103" if wrong_type else code
+        message, hint = _sentence(detail, lookup(data, path)), ""
+    return Diagnostic(
+        code=code,
+        message=message,
+        path=".".join(map(str, path)),
+        span=document.span(path, of_key=of_key),
+        hint=hint,
+    )
+
+
+def _tag_name(detail: ErrorDetails) -> str:
+    return str(detail["ctx"]["discriminator"]).strip("'")
+
+
+def _unknown(path: PathKey, data: Any) -> str:
+    near = suggest_field(path, data)
+    if near:
+        return f"did you mean {near}?"
+    known = ", ".join(field_names(path[:-1], data))
+    return f"known here: {known}; free notes go under a key that starts with x-"
+
+
+def _choice(detail: ErrorDetails, value: Any) -> tuple[str, str]:
+    """Return message and hint for a word that is not one of the possible ones."""
+    context = detail["ctx"]
+    allowed = str(context.get("expected_tags") or context.get("expected")).replace("'", "")
+    choices = [word.strip() for word in allowed.replace(" or ", ", ").split(",")]
+    near = suggest(str(value), choices)
+    one_of = f"must be {choices[0]}" if len(choices) == 1 else f"not one of {', '.join(choices)}"
+    return one_of, f"did you mean {near}?" if near else ""
+
+
+def _sentence(detail: ErrorDetails, value: Any) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    names = {str: "a string", bool: "true/false", dict: "a mapping", tuple: "a list"}
+    given = names.get(type(value), "nothing" if value is None else repr(value))
+    if kind in _MAPPING_TYPES:
+        return f"must be a mapping, got {given}"
+    if kind == "tuple_type":
+        return f"must be a list, got {given}"
+    if kind == "string_too_short":
+        return "must not be empty"
+    if kind in ("too_long", "too_short"):
+        bound = context.get("max_length", context.get("min_length"))
+        limit = "at most" if kind == "too_long" else "at least"
+        return f"must have {limit} {bound} of them, got {context['actual_length']}"
+    if kind == "string_pattern_mismatch":
+        return f"must be {PATTERNS[context['pattern']]}"
+    text = detail["msg"]
+    for start in ("Input should ", "String should "):
+        if text.startswith(start):
+            return f"must {text.removeprefix(start)}, got {given}"
+    return text

@@ -1,0 +1,1 @@
+"""The reference interpreter: what a Plan does, in NumPy."""

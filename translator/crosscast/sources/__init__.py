@@ -1,0 +1,1 @@
+"""Sources as users give them: files, what belongs together, and taking them apart."""

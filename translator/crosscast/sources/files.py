@@ -1,0 +1,221 @@
+"""Which files are looked at, and their texts."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosscast.lint.options import path_matches
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.source import STDIN, Source, read_source
+from crosscast.sources.requirements import is_requirements
+
+PYTHON = (".py", ".pyw", ".ipynb")
+SHELL = (".sh", ".bash", ".sbatch", ".slurm")
+CONFIG = (".json", ".yaml", ".yml")
+DOCKERFILE = "Dockerfile"
+MAX_BYTES = 4 << 20
+MAX_CONFIG = 1 << 20
+"""Larger JSON and YAML files hold data, not settings."""
+_SKIPPED = frozenset(
+    {"__pycache__", "__pypackages__", "node_modules", "build", "dist", "venv", "site-packages"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A file in memory, with what it takes to write it back."""
+
+    source: Source
+    path: Path
+    encoding: str = "utf-8"
+    stdin: bool = False
+
+
+def find_files(
+    paths: Iterable[str], exclude: Sequence[str] = (), root: str = ""
+) -> tuple[list[Path], list[Diagnostic]]:
+    """Return the files that paths name, each once and in order, and what is wrong with paths.
+
+    Below folders, hidden names, virtual environments and folders of built things are left out, and
+    links to folders are not followed.
+
+    Args:
+        paths: files, taken whatever their names are, and folders.
+        exclude: patterns of paths to leave out (`path_matches`).
+        root: the folder that the patterns are relative to.
+    """
+    found: dict[Path, None] = {}
+    problems: list[Diagnostic] = []
+    for name in paths:
+        path = Path(name)
+        try:
+            if path.is_dir():
+                found.update(dict.fromkeys(_below(path, exclude, root)))
+            elif not path.exists():
+                what = "a link that leads nowhere" if path.is_symlink() else "no such file"
+                problems.append(Diagnostic(code="CC001", message=f"{name}: {what}"))
+            elif not path.is_file():
+                problems.append(Diagnostic(code="CC002", message=f"{name}: not a regular file"))
+            elif not _excluded(path, exclude, root):
+                found[path] = None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            problems.append(Diagnostic(code="CC003", message=f"{name!r}: {reason}"))
+    return list(found), problems
+
+
+def _excluded(path: Path, exclude: Sequence[str], root: str) -> bool:
+    return any(path_matches(str(path), pattern, root) for pattern in exclude)
+
+
+def _below(folder: Path, exclude: Sequence[str], root: str) -> Iterator[Path]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:  # a folder one may not look into holds nothing to report
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.name.startswith(".") or (exclude and _excluded(path, exclude, root)):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            built = entry.name in _SKIPPED or entry.name.endswith(".egg-info")
+            if not built and not (path / "pyvenv.cfg").exists():
+                yield from _below(path, exclude, root)
+        elif _is_wanted(path) and _is_file(entry):
+            yield path
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _is_wanted(path: Path) -> bool:
+    known = path.suffix in (*PYTHON, *SHELL, *CONFIG) or path.name == DOCKERFILE
+    return known or is_requirements(path.name)
+
+
+def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
+    """Read a file.
+
+    Args:
+        path: of the file.
+        named: whether the user named it; files found below a folder that are too large or no text
+            are no concern of lint (None).
+    """
+    limit = MAX_CONFIG if path.suffix in CONFIG and not named else MAX_BYTES
+    problem: Diagnostic
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(limit + 1)
+    except OSError as error:
+        return Diagnostic(code="CC003", message=f"{path}: {error.strerror or error}")
+    if len(data) > limit:
+        problem = Diagnostic(code="CC004", message=f"{path}: larger than {limit} bytes")
+        return problem if named else None
+    encoding = encoding_of(data, python=path.suffix not in (*SHELL, *CONFIG))
+    try:
+        text = data.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        problem = Diagnostic(code="CC005", message=f"{path}: not text in {encoding}")
+        return problem if named else None
+    return Text(source=Source(str(path), text), path=path, encoding=encoding)
+
+
+def encoding_of(data: bytes, *, python: bool) -> str:
+    """Return the encoding of a text: what a Python file declares, else UTF-8."""
+    if python:
+        try:
+            return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        except (SyntaxError, UnicodeDecodeError):
+            return "utf-8"
+    return "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
+
+
+def kind_of(source: Source) -> str:
+    """Return what a source is: python, shell, config or requirements.
+
+    The name decides, and else the first line.
+    """
+    if is_requirements(source.name):
+        return "requirements"
+    suffix = Path(source.name).suffix.lower()
+    if suffix in PYTHON:
+        return "python"
+    if suffix in SHELL:
+        return "shell"
+    if suffix in CONFIG:
+        return "config"
+    first = source.text[:200].partition("\n")[0]
+    if first.startswith("#!"):
+        return "python" if "python" in first else "shell"
+    return "python" if source.name.startswith("<") else "config"
+
+
+def write_whole(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a file at once or not at all.
+
+    Args:
+        path: of the file.
+        data: its content.
+        mode: permissions; None: those of any new file.
+
+    Raises:
+        DiagnosticError: CC502 if the system refuses; nothing is changed then.
+    """
+    stage: Path | None = None
+    try:
+        if path.exists() and not path.is_file():  # a terminal, a pipe: nothing to take back
+            path.write_bytes(data)
+            return
+        path = path.resolve()  # a link stays a link
+        handle, name = tempfile.mkstemp(prefix=".crosscast-", dir=path.parent)
+        stage = Path(name)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        stage.chmod(0o666 & ~umask if mode is None else mode)
+        stage.replace(path)
+    except BaseException as error:
+        if stage is not None:
+            stage.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            message = f"{path}: {error.strerror or error}"
+            raise DiagnosticError(Diagnostic(code="CC502", message=message)) from None
+        raise
+
+
+def read_all(
+    names: Sequence[str], exclude: Sequence[str] = (), root: str = "", stdin_name: str = "<stdin>"
+) -> tuple[dict[str, Text], list[Diagnostic]]:
+    """Return the files that paths name, by name, and what could not be read.
+
+    Args:
+        names: files and folders; `-` for stdin.
+        exclude: patterns of paths to leave out.
+        root: the folder that the patterns are relative to.
+        stdin_name: the name that what comes from stdin goes by.
+    """
+    named = [name for name in names if name != STDIN]
+    paths, problems = find_files(named, exclude, root)
+    explicit = set(map(Path, named))
+    files: dict[str, Text] = {}
+    if STDIN in names:
+        source = Source(stdin_name, read_source(STDIN, max_bytes=MAX_BYTES).text)
+        files[source.name] = Text(source=source, path=Path(stdin_name), stdin=True)
+    for path in paths:
+        read = read_text(path, named=path in explicit)
+        if isinstance(read, Diagnostic):
+            problems.append(read)
+        elif read is not None:
+            files[read.source.name] = read
+    return files, problems

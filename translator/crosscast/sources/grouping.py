@@ -1,0 +1,172 @@
+"""Which sources belong together: a program, the modules it imports, its launch, its settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from crosscast.messages.source import Source
+from crosscast.readers.config.encoder_json import is_encoder
+from crosscast.sources.files import kind_of
+from crosscast.sources.imports import Files, Imports
+from crosscast.sources.prefilter import may_train
+
+MAX_HELPERS = 16
+MAX_DEPTH = 3
+ENOUGH = 3_000_000
+"""Characters of all programs together that are always read in full."""
+_STARTED = re.compile(r"[\w.$/{}-]*[\w-]+\.py\b|(?<=-m )[ \t]*[\w.]+")
+_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash)\b")
+_SETTINGS = re.compile(r"[\w.-]+\.(?:json|ya?ml)\b")
+
+
+def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
+    """Return the sources that are to be looked at together; the program's main file comes first.
+
+    Sources without any word of training are only taken where others need them.
+    """
+    files = Files(sources)
+    imports, programs = _within_reason(sources, files)
+    settings: dict[str, list[Source]] = {}
+    for one in sources:
+        if kind_of(one) == "config" and (may_train(one) or is_encoder(one)):
+            settings.setdefault(PurePath(one.name).name, []).append(one)
+    groups: list[tuple[Source, ...]] = []
+    launched: set[str] = set()
+    used: set[str] = set()
+    scripts = [one for one in sources if kind_of(one) == "shell" and may_train(one)]
+    jobs = _jobs(scripts, files)
+    for script in (one for one in scripts if all(one not in some for some in jobs.values())):
+        started = _started(script, files)
+        if started is None:
+            members: tuple[Source, ...] = (script,)
+        else:
+            members = (*programs.get(started.name, imports.closure(started)), script)
+            members = (*members, *jobs.get(script.name, ()))
+            launched.add(started.name)
+        members = _with_settings(members, settings, used)
+        groups.append(members)
+    groups += [
+        _with_settings(members, settings, used)
+        for main, members in programs.items()
+        if main not in launched
+    ]
+    left = [one for same in settings.values() for one in same if one.name not in used]
+    groups += [(one,) for one in left if may_train(one)]
+    lists = [one for one in sources if kind_of(one) == "requirements"]
+    return [(*members, *_requirements(members[0], lists)) for members in groups]
+
+
+def _requirements(main: Source, lists: Sequence[Source]) -> list[Source]:
+    """Return the lists of requirements in the folder of a file, or in the nearest one above."""
+    for folder in PurePath(main.name).parents:
+        found = [one for one in lists if PurePath(one.name).parent == folder]
+        if found:
+            return found
+    return []
+
+
+def _within_reason(
+    sources: Sequence[Source], files: Files
+) -> tuple[Imports, dict[str, tuple[Source, ...]]]:
+    """Return the programs; of fewer modules each where everything together is too much.
+
+    In a library most modules need most others, and each is read once for every program.
+    """
+    enough = max(ENOUGH, 2 * sum(len(one.text) for one in files.python.values()))
+    for depth, helpers in ((MAX_DEPTH, MAX_HELPERS), (1, MAX_HELPERS), (1, 4), (1, 0)):
+        imports = Imports(files, depth, helpers)
+        programs = _programs(sources, imports)
+        if sum(len(one.text) for members in programs.values() for one in members) <= enough:
+            break
+    return imports, programs
+
+
+def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[Source, ...]]:
+    """Return main file to program; every file that may train is in one of them."""
+    wanted = [one for one in sources if kind_of(one) == "python" and may_train(one)]
+    imported = {two.name for one in wanted for two in imports.of(one) if two is not one}
+    programs: dict[str, tuple[Source, ...]] = {}
+    covered: set[str] = set()
+    for one in sorted(wanted, key=lambda source: source.name in imported):  # mains first
+        if one.name not in covered:
+            programs[one.name] = imports.closure(one)
+            covered.update(member.name for member in programs[one.name])
+    return programs
+
+
+def _started(script: Source, files: Files) -> Source | None:
+    """Return the program among the given files that a script starts."""
+    folder = PurePath(script.name).parent
+    for match in _STARTED.finditer(script.text):
+        word = match.group().strip()
+        if not word.endswith(".py"):
+            found = files.module(folder, word.split("."))
+            if found:
+                return found
+            continue
+        path = PurePath(word)
+        same = [one for key, one in files.python.items() if key.name == path.name]
+        near = [one for one in same if PurePath(one.name) == _plain(folder / path)]
+        if near or len(same) == 1:
+            return (near or same)[0]
+        ends = [one for one in same if PurePath(one.name).parts[-len(path.parts) :] == path.parts]
+        if len(ends) == 1:
+            return ends[0]
+    return None
+
+
+def _jobs(scripts: Sequence[Source], files: Files) -> dict[str, list[Source]]:
+    """Return the scripts that start no program and name a script beside them that does."""
+    found: dict[str, list[Source]] = {}
+    starting = {one.name: one for one in scripts if _started(one, files) is not None}
+    for script in scripts:
+        if script.name in starting:
+            continue
+        named = {PurePath(script.name).with_name(word) for word in _SCRIPT.findall(script.text)}
+        inner = [one.name for one in starting.values() if PurePath(one.name) in named]
+        if len(inner) == 1:
+            found.setdefault(inner[0], []).append(script)
+    return found
+
+
+def _plain(path: PurePath) -> PurePath:
+    """Return a path without `..`."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    return PurePath(*parts)
+
+
+def _with_settings(
+    members: tuple[Source, ...], settings: Mapping[str, Sequence[Source]], used: set[str]
+) -> tuple[Source, ...]:
+    """Add the configuration files that a program or its launch mentions by name."""
+    if not settings:
+        return members
+    added: dict[str, Source] = {}
+    for member in members:
+        for name in _SETTINGS.findall(member.text):
+            found = _nearest(settings.get(name, ()), PurePath(member.name).parent)
+            if found is not None:
+                added[found.name] = found
+    used.update(added)
+    return (*members, *added.values())
+
+
+def _nearest(sources: Sequence[Source], folder: PurePath) -> Source | None:
+    """Return the file nearest to a folder; None if several are equally near."""
+
+    def distance(source: Source) -> int:
+        own = PurePath(source.name).parent.parts
+        shared = sum(1 for one, two in zip(own, folder.parts, strict=False) if one == two)
+        return len(own) + len(folder.parts) - 2 * shared
+
+    ranked = sorted(sources, key=distance)
+    if len(ranked) > 1 and distance(ranked[0]) == distance(ranked[1]):
+        return None
+    return ranked[0] if ranked else None

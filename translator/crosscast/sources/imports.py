@@ -1,0 +1,126 @@
+"""Which of the given files a file imports, by the text of its import statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from crosscast.messages.source import Source
+from crosscast.pysource.names.libraries import KNOWN
+from crosscast.sources.files import kind_of
+from crosscast.sources.prefilter import FLAGS, has_word, may_train
+
+MAX_NEAR = 50_000
+"""Characters of a module that is taken because the main file imports it: it may hold constants."""
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^#\n]+)"
+    r"|import[ \t]+(?P<modules>[\w., \t]+))",
+    re.MULTILINE,
+)
+_NAME = re.compile(r"\w+")
+
+
+@dataclass(slots=True)
+class Files:
+    """The given sources, by path."""
+
+    sources: Sequence[Source]
+    python: dict[PurePath, Source] = field(default_factory=dict)
+    folders: set[PurePath] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for source in self.sources:
+            if kind_of(source) == "python":
+                path = PurePath(source.name)
+                self.python[path] = source
+                self.folders.update(path.parents)
+
+    def module(self, folder: PurePath, parts: Sequence[str]) -> Source | None:
+        """Return the module `a.b` looked for in one folder."""
+        if not parts:
+            return self.python.get(folder / "__init__.py")
+        path = folder.joinpath(*parts)
+        return self.python.get(path.with_name(f"{path.name}.py")) or self.python.get(
+            path / "__init__.py"
+        )
+
+
+class Imports:
+    """Which given files a file imports."""
+
+    def __init__(self, files: Files, depth: int, helpers: int) -> None:
+        self._files = files
+        self._depth = depth
+        self._helpers = helpers
+        self._known: dict[str, tuple[Source, ...]] = {}
+
+    def of(self, source: Source) -> tuple[Source, ...]:
+        """Return the given files that a file imports."""
+        if len(self._files.python) < 2:
+            return ()
+        if source.name not in self._known:
+            found = dict.fromkeys(one.name for one in self._find(source))
+            found.pop(source.name, None)
+            self._known[source.name] = tuple(self._files.python[PurePath(n)] for n in found)
+        return self._known[source.name]
+
+    def closure(self, main: Source) -> tuple[Source, ...]:
+        """Return a file and the modules it needs that may matter, nearest first."""
+        members = {main.name: main}
+        level = [main]
+        for depth in range(self._depth):
+            following = [two for one in level for two in self.of(one) if two.name not in members]
+            level = []
+            for one in following:
+                if len(members) > self._helpers:
+                    return tuple(members.values())
+                near = not depth and len(one.text) < MAX_NEAR
+                if one.name not in members and (
+                    near or may_train(one) or has_word(one.text, FLAGS)
+                ):
+                    members[one.name] = one
+                    level.append(one)
+        return tuple(members.values())
+
+    def _find(self, source: Source) -> Iterator[Source]:
+        own = PurePath(source.name).parent
+        for match in _IMPORT.finditer(source.text):
+            if match["modules"]:
+                for name in match["modules"].split(","):
+                    yield from self._absolute(own, name.split()[:1], ())
+                continue
+            module, names = match["module"], tuple(_NAME.findall(match["names"]))
+            dots = len(module) - len(module.lstrip("."))
+            if not dots:
+                yield from self._absolute(own, [module], names)
+                continue
+            folder = own
+            for _ in range(dots - 1):
+                folder = folder.parent
+            rest = [part for part in module.lstrip(".").split(".") if part]
+            yield from self._named(folder, rest, names)
+
+    def _absolute(
+        self, own: PurePath, module: Sequence[str], names: tuple[str, ...]
+    ) -> Iterator[Source]:
+        parts = module[0].split(".") if module else []
+        if parts and parts[0] in KNOWN:
+            return  # a library, also for those who read the program
+        for folder in (own, *own.parents):
+            found = list(self._named(folder, parts, names)) if parts else []
+            if found:
+                yield from found
+                return
+            if folder not in self._files.folders:
+                return
+
+    def _named(
+        self, folder: PurePath, parts: Sequence[str], names: tuple[str, ...]
+    ) -> Iterator[Source]:
+        if found := self._files.module(folder, parts):
+            yield found
+        for name in names:
+            if found := self._files.module(folder, [*parts, name]):
+                yield found

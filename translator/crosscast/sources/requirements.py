@@ -1,0 +1,49 @@
+"""Versions of packages that a list of requirements pins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from crosscast.messages.source import Source
+
+_PIN = re.compile(
+    r"^\s*(?P<name>[A-Za-z][\w.-]*)(\[[^\]]*\])?\s*===?\s*(?P<version>\d[\w.+]*)", re.M
+)
+_WINDOW = re.compile(
+    r"^\s*(?P<name>[A-Za-z][\w.-]*)(\[[^\]]*\])?\s*(?:~=\s*(?P<near>\d[\w.]*)"
+    r"|>=\s*(?P<low>\d[\w.]*)\s*,\s*<=?\s*\d"
+    r"|<=?\s*\d[\w.]*\s*,\s*>=\s*(?P<low2>\d[\w.]*))",
+    re.M,
+)
+"""A window that is closed above: what is older than its end is meant, so its begin counts."""
+_SAME = {
+    "tensorflow-gpu": "tensorflow",
+    "tensorflow-cpu": "tensorflow",
+    "paddlepaddle-gpu": "paddlepaddle",
+}
+"""Distributions that bring the package under another name."""
+
+
+def is_requirements(name: str) -> bool:
+    """Whether a file is a list of requirements, by its name."""
+    path = PurePath(name)
+    return path.suffix == ".txt" and path.name.startswith("requirements")
+
+
+def pinned(sources: Iterable[Source]) -> dict[str, str]:
+    """Return package to version for what is pinned, exactly or to a window with an end.
+
+    The first list that says it counts; of a window, its begin.
+    """
+    versions: dict[str, str] = {}
+    for source in sources:
+        for match in _PIN.finditer(source.text):
+            name = match["name"].lower().replace("_", "-")
+            versions.setdefault(_SAME.get(name, name), match["version"])
+        for match in _WINDOW.finditer(source.text):
+            name = match["name"].lower().replace("_", "-")
+            version = match["near"] or match["low"] or match["low2"]
+            versions.setdefault(_SAME.get(name, name), version)
+    return versions

@@ -1,0 +1,155 @@
+"""Take sources apart: from texts to what rules look at. Nothing is run or imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import PurePath
+from typing import TypeVar
+
+from crosscast.facts.fact import Fact
+from crosscast.facts.profile import profile_of
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast.pysource.project import Program, read_program
+from crosscast.readers.emitted.script import made_for
+from crosscast.readers.protocol import Command, PythonReader, Reading
+from crosscast.readers.python.frameworks import retired
+from crosscast.readers.registry import (
+    PYTHON_GROUP,
+    TEXT_GROUP,
+    python_readers,
+    reader_problems,
+    text_readers,
+)
+from crosscast.sources.files import kind_of
+from crosscast.sources.prefilter import has_word
+from crosscast.sources.requirements import pinned
+from crosscast.sources.subject import Subject
+from crosscast.trainstep.events import TrainingStep
+from crosscast.trainstep.steps.search import training_steps
+
+Part = TypeVar("Part")
+
+
+def subject_of(
+    sources: Sequence[Source], versions: Mapping[str, str] | None = None
+) -> tuple[Subject, list[Diagnostic]]:
+    """Return what is known of sources that belong together, and what failed on the way (CC95x).
+
+    What a source itself does not let one know is no failure; it is in the facts. A framework that
+    is not read on purpose is noted among the failures (CC913).
+    """
+    failures: list[Diagnostic] = []
+    python = [one for one in sources if kind_of(one) == "python"]
+    others = [one for one in sources if kind_of(one) in ("shell", "config")]
+    readings = [_read(one, failures) for one in others]
+    lists = [one for one in sources if kind_of(one) == "requirements"]
+    named = made_for(python) | pinned(lists)
+    commands = [command for reading in readings for command in reading.commands]
+    facts = [
+        one
+        for source, reading in zip(others, readings, strict=True)
+        for one in _from(source, reading.facts)
+    ]
+    program, unread = _program(python, commands, named | dict(versions or {}), failures)
+    steps: tuple[TrainingStep, ...] = ()
+    if program is not None:
+        what = f"finding the steps of {python[0].name}"
+        steps = _guarded(failures, what, partial(training_steps, program)) or ()
+        note = retired(program)
+        if note is not None:  # its calls have names that mean something else elsewhere
+            steps = ()
+            failures.append(note)
+        facts += _from(python[0], _facts(program, python, failures))
+    if others:
+        failures += reader_problems(TEXT_GROUP)
+    if program is not None:
+        failures += reader_problems(PYTHON_GROUP)
+    subject = Subject(
+        sources=sources,
+        program=program,
+        steps=steps,
+        profile=profile_of(facts),
+        commands=commands,
+        unread=(*unread, *(said for reading in readings for said in reading.diagnostics)),
+    )
+    return subject, failures
+
+
+def _from(source: Source, facts: Sequence[Fact]) -> list[Fact]:
+    """Return facts, those without a place with the source that they were read from."""
+    return [one if one.places else replace(one, file=source.name) for one in facts]
+
+
+def _program(
+    sources: Sequence[Source],
+    commands: Sequence[Command],
+    versions: Mapping[str, str],
+    failures: list[Diagnostic],
+) -> tuple[Program | None, Sequence[Diagnostic]]:
+    """Return the program and what of it could not be read."""
+    if not sources:
+        return None, ()
+    main = sources[0]
+    launch = next((one for one in commands if starts(one, main)), None)
+    work = partial(read_program, sources, launch=launch, versions=dict(versions))
+    return _guarded(failures, f"reading {main.name}", work) or (None, ())
+
+
+def starts(command: Command, source: Source) -> bool:
+    """Whether a command starts the program in a source, as far as the names tell."""
+    own = PurePath(source.name)
+    if command.program.endswith(".py"):
+        return PurePath(command.program).name == own.name
+    parts = command.program.removeprefix("-m").strip().split(".")
+    return parts[-1] in (own.stem, own.parent.name) if parts[-1] else False
+
+
+def _facts(program: Program, sources: Sequence[Source], failures: list[Diagnostic]) -> list[Fact]:
+    found: list[Fact] = []
+    for reader in python_readers():
+        hints = tuple(reader.hints)
+        if not hints or any(has_word(one.text, hints) for one in sources):
+            work = partial(_all_facts, reader, program)
+            found += _guarded(failures, f"reader {reader.name}", work) or []
+    return found
+
+
+def _all_facts(reader: PythonReader, program: Program) -> list[Fact]:
+    return list(reader.read(program))
+
+
+def _read(source: Source, failures: list[Diagnostic]) -> Reading:
+    """Return what the first reader that knows the format says; nothing if none does."""
+    for reader in text_readers():
+        what = f"reader {reader.name} on {source.name}"
+        if _guarded(failures, what, partial(reader.sniff, source)):
+            reading = _guarded(failures, what, partial(reader.read, source))
+            return reading if isinstance(reading, Reading) else Reading()
+    return Reading()
+
+
+def _guarded(failures: list[Diagnostic], what: str, work: Callable[[], Part]) -> Part | None:
+    """Return what a piece of work returns; one that fails must not lose the others."""
+    try:
+        return work()
+    except Exception as error:  # a fault of crosscast or a plug-in, not of the user's files
+        failures.append(failure(what, error))
+        return None
+
+
+def failure(what: str, error: Exception) -> Diagnostic:
+    """Return the diagnostic for a part of crosscast that raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = ""
+    if trace is not None:
+        place = f" at {PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+    return Diagnostic(
+        code="CC950",
+        message=f"{what} failed: {type(error).__name__}: {error}{place}",
+        hint="everything else was looked at; please report this with the file, if you can share it",
+    )

@@ -1,0 +1,111 @@
+"""What a file of torch.save holds, read in a process of its own and never unpickled here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosscast.state.container import Container, open_container
+from crosscast.state.problems import fail
+from crosscast.targets.backend import load_backend
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_PROGRAM = "saved_file.py"
+_TIMEOUT_SECONDS = 1800
+_UNREADABLE = "save state dictionaries: torch.save({'model': model.state_dict(), ...}, path)"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTensor:
+    """A tensor, and the type it was saved in: half numbers are float32 here."""
+
+    array: np.ndarray
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Something that is neither a tensor nor plain data: only what it is called."""
+
+    name: str
+
+
+@contextmanager
+def saved_file(path: Path, family: str) -> Iterator[Any]:
+    """Yield what a file holds: dictionaries, lists, plain values, `SavedTensor`, `Foreign`.
+
+    Args:
+        path: The file.
+        family: The backend whose framework wrote it.
+
+    Raises:
+        DiagnosticError: CC001-CC003 for a file that cannot be read, CC401 without the framework,
+            CC963 for one that holds more than state dictionaries.
+    """
+    if not path.exists():
+        raise fail("CC001", f"{path}: no such file")
+    if not path.is_file():
+        raise fail("CC002", f"{path}: not a regular file")
+    backend = load_backend(family)
+    module = sys.modules[type(backend).__module__]
+    assert module.__file__ is not None  # backends are packages on disk
+    program = Path(module.__file__).with_name(_PROGRAM)
+    if not program.exists():
+        hint = "the checkpoint.safetensors of an emitted script is read"
+        raise fail("CC963", f"{path}: files of {backend.title} are pickles or HDF5", hint)
+    with tempfile.TemporaryDirectory(prefix="crosscast-") as folder:
+        _take_apart(path, family, program, folder)
+        tree = json.loads((Path(folder) / "tree.json").read_text(encoding="utf-8"))
+        yield _plain(tree, open_container(Path(folder) / "tensors.safetensors"))
+
+
+def _take_apart(path: Path, family: str, program: Path, folder: str) -> None:
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", str(program), str(path.resolve()), folder],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise fail("CC963", f"{path}: reading it takes too long") from None
+    missing = f"No module named '{family}'"
+    if done.returncode and (missing in done.stderr or "No module named" in done.stderr):
+        hint = f'pip install "crosscast[{family}]"'
+        raise fail("CC401", f"{path}: reading it needs the package {family}", hint)
+    try:
+        report = json.loads(done.stdout.strip().splitlines()[-1])
+        error, message = str(report["error"]), str(report["message"])
+    except (ValueError, KeyError, IndexError, TypeError):
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise fail("CC963", f"{path}: its reader died: {last[:200]}") from None
+    if error == "old":
+        message = f"{family} {message} is too old to read files of strangers"
+        raise fail("CC963", f"{path}: {message}", "update it to 2.6 or newer")
+    if error:
+        raise fail("CC963", f"{path}: {message}", _UNREADABLE)
+
+
+def _plain(node: Any, tensors: Container) -> Any:
+    kind = node["kind"]
+    if kind == "dict":
+        return {key: _plain(value, tensors) for key, value in node["items"]}
+    if kind == "list":
+        return [_plain(one, tensors) for one in node["items"]]
+    if kind == "tensor":
+        return SavedTensor(tensors.array(node["value"]), node["dtype"])
+    if kind == "other":
+        return Foreign(node["value"])
+    return float(node["value"]) if kind == "float" else node["value"]

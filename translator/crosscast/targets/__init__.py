@@ -1,0 +1,1 @@
+"""What targets are and what each can express: rows, defaults, verdicts."""

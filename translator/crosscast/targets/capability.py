@@ -1,0 +1,125 @@
+"""What a target can express: rows of facts, and the judgement of a recipe by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.recipe.document import Launch, Recipe, Section
+from crosscast.targets.evidence import Evidence as Evidence  # what writes rows finds it here
+
+
+class Verdict(StrEnum):
+    """How faithful the emitted code is, best first."""
+
+    EXACT = "exact"
+    ADAPTED = "adapted"
+    APPROXIMATE = "approximate"
+    UNSUPPORTED = "unsupported"
+
+
+Condition = Callable[[Recipe], bool]
+
+
+def always(recipe: Recipe) -> bool:
+    """Hold for every recipe."""
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One fact: how a target realises a recipe field (or all fields below a path).
+
+    `exact`: stock APIs mean the same. `adapted`: stock APIs differ, the emitted code behaves
+    exactly all the same. The first row whose path is the longest prefix of a field and whose
+    condition holds decides. A row that is not exact has a code, and a probe: the test that fails
+    the day the framework changes.
+    """
+
+    path: str
+    verdict: Verdict = Verdict.EXACT
+    how: str
+    code: str = ""
+    evidence: Evidence = Evidence.MEASURED_CPU
+    probe: str = ""
+    when: Condition = always
+    dialects: frozenset[str] = frozenset()
+    """Names of the dialects for which the row holds; empty for all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict on one field of one recipe."""
+
+    path: str
+    value: Any
+    row: Row
+
+
+_SEVERITY = {
+    Verdict.ADAPTED: Severity.NOTE,
+    Verdict.APPROXIMATE: Severity.WARNING,
+    Verdict.UNSUPPORTED: Severity.ERROR,
+}
+
+# Fields that identify the recipe and are not part of a training step.
+_NEUTRAL_FIELDS = ("version", "name", "overrides")
+
+
+def leaves(recipe: Recipe) -> Iterator[tuple[str, Any]]:
+    """Yield every field of the recipe as (dotted path, value), in the order of the model.
+
+    `launch` is about starting only: where it says nothing of its own, there is nothing to judge.
+    """
+    for path, value in _leaves("", recipe):
+        if recipe.launch != Launch() or not path.startswith("launch."):
+            yield path, value
+
+
+def _leaves(prefix: str, section: Section) -> Iterator[tuple[str, Any]]:
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        path = f"{prefix}{name}"
+        if isinstance(value, Section):
+            yield from _leaves(f"{path}.", value)
+        elif path not in _NEUTRAL_FIELDS and value is not None:
+            yield path, value
+
+
+def judge(recipe: Recipe, rows: Sequence[Row]) -> list[Judgement]:
+    """Return a judgement for every field; a field without a row is unsupported."""
+    return [
+        Judgement(path=path, value=value, row=_decide(path, recipe, rows))
+        for path, value in leaves(recipe)
+    ]
+
+
+def _decide(path: str, recipe: Recipe, rows: Sequence[Row]) -> Row:
+    matching = [
+        row
+        for row in rows
+        if (path == row.path or path.startswith(f"{row.path}.")) and row.when(recipe)
+    ]
+    if not matching:
+        return Row(path=path, verdict=Verdict.UNSUPPORTED, how="no row says how", code="CC300")
+    return max(matching, key=lambda row: len(row.path))  # max keeps the first of equals
+
+
+def diagnose(target: str, judgements: Sequence[Judgement]) -> list[Diagnostic]:
+    """Return one diagnostic per row that is not exact, naming all fields it decides."""
+    by_row: dict[Row, list[Judgement]] = {}
+    for judgement in judgements:
+        if judgement.row.verdict is not Verdict.EXACT:
+            by_row.setdefault(judgement.row, []).append(judgement)
+    return [
+        Diagnostic(
+            code=row.code,
+            severity=_SEVERITY[row.verdict],
+            path=group[0].path if len(group) == 1 else row.path,
+            message=f"{target}: {row.verdict}: {row.how}",
+        )
+        for row, group in by_row.items()
+    ]

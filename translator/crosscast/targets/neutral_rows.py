@@ -1,0 +1,83 @@
+"""Rows that hold on every framework, because they are about the recipe and not the framework."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from crosscast.recipe.document import CustomModel, Recipe
+from crosscast.targets.capability import Row, Verdict
+
+
+def _own_types(recipe: Recipe) -> bool:
+    return isinstance(recipe.model, CustomModel) and bool(recipe.half)
+
+
+def _own_model(recipe: Recipe) -> bool:
+    return isinstance(recipe.model, CustomModel)
+
+
+def _uneven_tail(recipe: Recipe) -> bool:
+    return recipe.processes > 1 and recipe.accumulation.tail in ("flush", "flush_renormalized")
+
+
+def _no_average(recipe: Recipe) -> bool:
+    return recipe.ema.decay is None
+
+
+def _keeps_activations(recipe: Recipe) -> bool:
+    return not recipe.activation_checkpointing
+
+
+NEUTRAL_ROWS = (
+    Row(path="ema", how="no average of the weights", when=_no_average),
+    Row(path="activation_checkpointing", how="activations are kept", when=_keeps_activations),
+    Row(path="launch", how="launch.sh on every node, and job.sbatch where SLURM is to start it"),
+    Row(
+        path="model.factory",
+        verdict=Verdict.APPROXIMATE,
+        how="unused weights, extra losses and layers of your model behave as the framework has it",
+        code="CC302",
+        probe="frameworks/test_own_models.py::test_unused_and_tied_weights_train",
+        when=_own_model,
+    ),
+    Row(
+        path="precision.ops",
+        verdict=Verdict.APPROXIMATE,
+        how="which operations of your model run in half is the framework's choice",
+        code="CC303",
+        probe="frameworks/test_own_models.py::test_types_are_the_choice_of_the_framework",
+        when=_own_types,
+    ),
+    Row(
+        path="accumulation.tail",
+        verdict=Verdict.APPROXIMATE,
+        how="a short last window with fewer rows than processes is left out",
+        code="CC304",
+        probe="frameworks/test_short_windows.py::test_a_window_with_too_few_rows_is_left_out",
+        when=_uneven_tail,
+    ),
+)
+
+
+def is_elastic(recipe: Recipe) -> bool:
+    """Whether failed processes are to be started anew."""
+    return recipe.launch.rendezvous == "elastic"
+
+
+@cache
+def neutral_rows(target: str) -> tuple[Row, ...]:
+    """Return these rows and the one about the target's own field of the recipe."""
+
+    def no_factory(recipe: Recipe) -> bool:
+        return isinstance(recipe.model, CustomModel) and target not in recipe.model.factory
+
+    missing = Row(
+        path="model",
+        verdict=Verdict.UNSUPPORTED,
+        how=f"model.factory names no function for {target}: "
+        f"add `{target}: module:function`, or leave {target} out of --to",
+        code="CC305",
+        probe="unit/test_capability.py::test_a_model_without_a_factory_is_refused",
+        when=no_factory,
+    )
+    return (missing, *NEUTRAL_ROWS)

@@ -1,0 +1,1 @@
+"""Questions about a training step, answered from its events."""

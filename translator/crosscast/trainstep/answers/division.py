@@ -1,0 +1,155 @@
+"""Whether losses (or gradients) are divided by the length of a window."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from crosscast.pysource.module import Module
+from crosscast.pysource.values.value import Known
+from crosscast.trainstep.answers.windows import (
+    Answer,
+    answer,
+    in_micro_loop,
+    usual,
+    windows_of,
+    with_windows,
+)
+from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+
+_NUMBERS = re.compile(
+    r"tok|num_items|n_items|sample_size|valid|mask|weight_sum|ntok|len\(|count|num_"
+)
+_COUNT = re.compile(r"accum|grad_steps|ga_steps|micro|update_freq|chunk|batch_split|acc_step", re.I)
+"""Names of the number of micro-batches of a window."""
+
+_PARTS = re.compile(
+    r"batch_?size\b.*/.*(shape\[0\]|size\(0\)|batch_?size|len\()|len\(.*/.*batch_?size", re.I
+)
+"""A window's rows over those of a micro-batch: `args.batch_size / x.shape[0]`."""
+
+
+def division_of(step: TrainingStep) -> Answer | None:
+    """Return whether losses are divided before they are summed up."""
+    if not step.by_hand:
+        return answer("library", *step.of("backward")[:1])
+    tests = [test for _, test in windows_of(step)]
+    if any(test.by_caller for test in tests):
+        return answer("caller", *step.of("backward")[:1])
+    divisions = {id(e.node): e for e in step.of("divide_loss")}
+    plain = [e for e in step.of("backward") if "functional" not in e.detail]
+    if not tests:  # passes outside the loop over micro-batches are those without a window
+        plain = [e for e in plain if in_micro_loop(e)] or plain
+    backward = usual(with_windows(step, plain))
+    passes = [_divided(e, tests, divisions, step) for e in backward]
+    yes = [e for one in passes for e in one[1]]
+    words = {one[0] for one in passes}
+    if "yes" in words:
+        return answer("yes", *yes)
+    if "token_normalised" in words:
+        return answer("token_normalised", *yes, *backward)
+    scaled = _gradients_divided(step, tests)
+    if scaled is not None:
+        return scaled
+    if not backward or (step.of("accumulate") and not tests):
+        return None  # an object of which nothing is seen sums up
+    return answer("no", *backward)
+
+
+def _divided(
+    backward: Event,
+    tests: Sequence[WindowTest],
+    divisions: dict[int, Event],
+    step: TrainingStep,
+) -> tuple[str, list[Event]]:
+    at = backward.detail.get("divided_at")
+    mine = [divisions[n] for n in getattr(at, "value", ()) if n in divisions]
+    fitting = [e for e in mine if _fits(e, tests, step)]
+    if fitting:
+        return "yes", fitting
+    words = " ".join(str(getattr(e.detail["by_text"], "value", "")) for e in mine)
+    if any("times" in e.detail for e in mine) or _NUMBERS.search(words):
+        return "token_normalised", mine
+    if _counts_items(backward, step):
+        return "token_normalised", mine
+    return "no", mine
+
+
+def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> bool:
+    text = str(getattr(division.detail["by_text"], "value", ""))
+    key = str(getattr(division.detail["by_key"], "value", ""))
+    if any(key == test.key or text == test.steps_text for test in tests):
+        return True
+    if _COUNT.search(key) or _PARTS.search(text):
+        return True
+    by, steps = division.detail["by"], step.steps
+    if isinstance(by, Known) and isinstance(steps, Known):
+        return by.value == steps.value and by.flag == steps.flag
+    if tests:
+        return False
+    loops = [loop for loop in division.loops if loop.role == "micro"]
+    return any(text and text in loop.over for loop in loops)
+
+
+def _counts_items(backward: Event, step: TrainingStep) -> bool:
+    """Whether the model is told how many tokens a window has."""
+    for event in step.of("forward"):
+        node = event.node
+        if not isinstance(node, ast.Call) or event.excludes(backward):
+            continue
+        if any(k.arg and "item" in k.arg and _NUMBERS.search(k.arg) for k in node.keywords):
+            return True
+    return False
+
+
+def _gradients_divided(step: TrainingStep, tests: Sequence[WindowTest]) -> Answer | None:
+    """Look for gradients (not losses) that are divided by the length of the window."""
+    texts = {test.steps_text for test in tests} | {test.key for test in tests}
+    texts |= {text.rpartition(".")[2] for text in texts}
+    for module in dict.fromkeys(e.module for e in step.events):
+        for node in module.nodes:
+            by = _divisor(node)
+            if by is None:
+                continue
+            fits = any(
+                _ends_with(module.text(o), texts) or _COUNT.search(module.text(o)) for o in by
+            )
+            if fits and _of_gradient(node, module):
+                value = "conditional" if "bucket" in module.text(node) else "yes"
+                return Answer(value, (module.span(node),))
+            if _is_factor(node, module):
+                return Answer("token_normalised", (module.span(node),))
+    return None
+
+
+def _divisor(node: ast.AST) -> list[ast.expr] | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _with_arguments(node.right)
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
+        return _with_arguments(node.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+        if name in ("div_", "div", "true_divide_", "multiply_grads", "scale_grads"):
+            return [one for a in node.args for one in _with_arguments(a)]
+    return None
+
+
+def _with_arguments(node: ast.expr) -> list[ast.expr]:
+    return [node, *node.args] if isinstance(node, ast.Call) else [node]
+
+
+def _ends_with(text: str, texts: set[str]) -> bool:
+    return text in texts or any(one and text.endswith(f".{one}") for one in texts)
+
+
+def _of_gradient(node: ast.AST, module: Module) -> bool:
+    text = module.text(node)
+    return bool(re.search(r"grad|\bg\b|bucket", text))
+
+
+def _is_factor(node: ast.AST, module: Module) -> bool:
+    """`multiply_grads(optimizer, world_size / tokens)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    return bool(re.search(r"(multiply|scale)_grads?\b", module.text(node.func)))

@@ -1,0 +1,249 @@
+"""What a training step says about clearing, clipping, the loss scale and the learning rate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from crosscast.pysource.values.value import Known, Value
+from crosscast.trainstep.answers.windows import Answer, answer, in_micro_loop, usual, with_windows
+from crosscast.trainstep.events import Event, TrainingStep
+
+_STATIC = frozenset({"paddle_static"})
+_DONE_BY_LIBRARY = frozenset({"deepspeed", "mmengine"})
+_SCALED_BY_LIBRARY = frozenset({"accelerate", "lightning_fabric", "deepspeed", "mmengine", "apex"})
+
+
+def libraries(step: TrainingStep) -> set[str]:
+    """Return who computes gradients."""
+    return {e.library for e in step.of("backward")}
+
+
+# ---- clearing
+
+
+def cleared(step: TrainingStep) -> Answer | None:
+    """Return where gradients are cleared."""
+    who = libraries(step)
+    if "jax" in who:
+        return answer("functional", *step.of("backward")[:1])
+    if who & _STATIC:
+        return answer("static_graph", *step.of("backward")[:1])
+    if who & _DONE_BY_LIBRARY:
+        return answer("library", *step.of("backward")[:1])
+    own = (e for e in step.inside("zero_grad") if e.library not in _DONE_BY_LIBRARY)
+    events = usual(with_windows(step, own))
+    if "tensorflow" in who and not step.of("accumulate"):
+        return None
+    found = [(_where(e, step), e) for e in events]
+    for where, event in found:
+        if where:
+            return answer(where, event)
+    return None
+
+
+def _where(zero: Event, step: TrainingStep) -> str:
+    if any(g.window is not None and g.window.opens for g in zero.guards):
+        return "window_start"
+    inside = with_windows(step, step.inside("forward", "backward", "step"))
+    if zero.usual:
+        inside = usual(inside)
+    before = [e for e in inside if e.order < zero.order and not e.excludes(zero)]
+    if any(e.kind == "step" for e in before):
+        later = [e for e in inside if e.order > zero.order and e.kind == "step"]
+        if not later or zero.order > max(e.order for e in before if e.kind == "step"):
+            return (
+                "after_step" if not _next_phase(zero, before, inside) else _relative(zero, before)
+            )
+    return _relative(zero, before, step)
+
+
+def _next_phase(zero: Event, before: Sequence[Event], inside: Sequence[Event]) -> bool:
+    """Whether it opens the next part of the round: another optimizer's turn follows."""
+    last = max((e for e in before if e.kind == "step"), key=lambda e: e.order)
+    follows = [e for e in inside if e.order > zero.order and e.kind == "backward"]
+    return bool(follows) and last.subject != zero.subject and not last.excludes(zero)
+
+
+def _relative(zero: Event, before: Sequence[Event], step: TrainingStep | None = None) -> str:
+    if step is not None and any(in_micro_loop(e) for e in step.inside("backward")):
+        micro = [e for e in step.inside("backward") if in_micro_loop(e) and e.order > zero.order]
+        if micro and not in_micro_loop(zero) and not any(e.kind == "backward" for e in before):
+            return "window_start"
+    live = [e for e in before if e.kind == "forward" and e.context("no_grad") is None]
+    return "before_backward" if live else "before_forward"
+
+
+# ---- clipping
+
+
+def clips(step: TrainingStep) -> list[Event]:
+    """Return the clipping of gradients that can happen at all."""
+    found = []
+    for event in step.inside("clip"):
+        if event.library == "tensorflow" and not _applied(event, step):
+            continue
+        limit = event.detail.get("max")
+        if isinstance(limit, Known) and limit.value is None and not _is_a_setting(event):
+            continue
+        found.append(event)
+    return found
+
+
+def _is_a_setting(clip: Event) -> bool:
+    """Whether a limit of None is but the default of a setting: clipping to None would fail."""
+    limit, text = clip.detail.get("max"), clip.detail.get("max_text")
+    return bool(getattr(limit, "flag", "")) or "." in str(getattr(text, "value", ""))
+
+
+def _applied(clip: Event, step: TrainingStep) -> bool:
+    """Whether gradients that were clipped as values reach an optimizer at all."""
+    later = [e for e in step.inside("step") if e.order > clip.order and not e.excludes(clip)]
+    return not later or any("minimize" not in e.detail for e in later)
+
+
+def clip_kind(events: Sequence[Event]) -> Answer | None:
+    """Return how gradients are clipped."""
+    kinds = {_word(e.detail.get("kind")) for e in events} - {""}
+    if not kinds:
+        return None
+    if kinds == {"per_param_norm", "global_norm"} and not any(
+        a.excludes(b) for a in events for b in events
+    ):
+        return answer("per_var_then_global", *events)
+    return answer(kinds.pop() if len(kinds) == 1 else "selectable", *events)
+
+
+def _word(value: Value | None) -> str:
+    return str(value.value) if isinstance(value, Known) else ""
+
+
+def clip_unscaled(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
+    """Return whether the loss scale is gone when gradients are clipped."""
+    found = {_unscaled(step, e) for e in events} - {""}
+    if not found:
+        return None
+    if found == {"amp_master_params", "yes"}:
+        found = {"amp_master_params"}
+    return answer(found.pop() if len(found) == 1 else "mixed", *events)
+
+
+def _unscaled(step: TrainingStep, clip: Event) -> str:
+    if "masters" in clip.detail:
+        return "amp_master_params"
+    if clip.library in ("accelerate", "lightning_fabric", "deepspeed", "optimizer"):
+        return "library" if clip.library != "optimizer" else "yes"
+    if clip.library == "timm":
+        return "yes"
+    before = [e for e in step.of("backward") if e.order < clip.order and not e.excludes(clip)]
+    scaled = [e for e in before if e.scaler]
+    if not scaled:
+        return ""
+    if any(e.library == "apex" for e in scaled):
+        return ""
+    undone = [e for e in step.of("unscale") if e.order < clip.order and not e.excludes(clip)]
+    return "yes" if undone else "no"
+
+
+def clip_per(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
+    """Return whether gradients are clipped once a window or for every micro-batch."""
+    if not step.windowed or not step.by_hand:
+        return answer("step", *events)
+    micro = [e for e in events if _each_time(e, step)]
+    return answer("micro", *micro) if micro else answer("step", *events)
+
+
+def _each_time(event: Event, step: TrainingStep) -> bool:
+    """Whether an event of a windowed step happens for every micro-batch."""
+    if event.window is not None:
+        return False
+    micro = [e for e in step.inside("backward") if in_micro_loop(e)]
+    if micro and not any(e.window for e in step.inside("step")):
+        return in_micro_loop(event)
+    tested = [e for e in step.inside("step") if e.window is not None]
+    return any(not e.excludes(event) for e in tested)
+
+
+# ---- loss scale
+
+
+def scale_update(step: TrainingStep) -> Answer | None:
+    """Return how often the loss scale is updated."""
+    who = libraries(step)
+    if "jax" in who:
+        scaled = [e for e in step.of("backward") if e.scaler]
+        return answer("custom", *scaled) if scaled else None
+    updates = usual(step.inside("update_scale"))
+    if any("minimize" in e.detail for e in updates):
+        return answer("library", *updates)
+    if not updates:
+        if who & _SCALED_BY_LIBRARY:
+            return answer("library", *step.of("backward")[:1])
+        steps = [e for e in usual(step.inside("step")) if e.scaler]
+        return answer("missing", *steps) if steps else None
+    if step.windowed and step.by_hand and any(_each_time(e, step) for e in updates):
+        return answer("per_micro", *updates)
+    pair = _twice(updates)
+    return answer("per_optimizer", *pair) if pair else answer("ok", *updates)
+
+
+def _twice(updates: Sequence[Event]) -> tuple[Event, Event] | None:
+    for place, one in enumerate(updates):
+        for other in updates[place + 1 :]:
+            if one.scaler == other.scaler and not one.excludes(other):
+                return one, other
+    return None
+
+
+# ---- learning rate
+
+_SKIP = re.compile(r"skip|overflow|get_scale|found_inf|is_fin|scale_before|old_scale|has_inf", re.I)
+
+
+def rate_stepped(step: TrainingStep) -> Answer | None:
+    """Return what moves the learning rate on."""
+    inside = usual(step.inside("schedule"))
+    around = [e for e in step.around("schedule") if e.loops]
+    if step.loop is None and not inside:
+        return None
+    ways: dict[str, list[Event]] = {}
+    for event in inside:
+        ways.setdefault(_way(event, step), []).append(event)
+    if around:
+        ways.setdefault("epoch", []).extend(around)
+    if not ways:
+        return None
+    if len(ways) > 1 and set(ways) == {"step", "epoch"}:
+        return answer("selectable", *(e for events in ways.values() for e in events))
+    way = "micro" if "micro" in ways else next(iter(ways))
+    return answer(way, *ways[way])
+
+
+def _way(event: Event, step: TrainingStep) -> str:
+    accumulates = any(e.context("accumulate") for e in step.of("backward"))
+    if accumulates and "by_hand" not in event.detail:
+        return "library"
+    if event.window is not None or not step.windowed or "by_hand" in event.detail:
+        return "epoch" if _now_and_then(event) else "step"
+    return "micro" if step.by_hand and _each_time(event, step) else "step"
+
+
+def _now_and_then(event: Event) -> bool:
+    """Whether it stands under a test such as `step % evaluate_every == 0`."""
+    return "argument" in event.detail and any(
+        g.window is None and "%" in g.text for g in event.guards
+    )
+
+
+def rate_on_skip(step: TrainingStep) -> Answer | None:
+    """Return whether the learning rate moves on when an update is skipped."""
+    inside = usual(step.inside("schedule"))
+    if not inside:
+        return None
+    if libraries(step) & {"accelerate"}:
+        return answer("library", *inside)
+    scaled = [e for e in step.inside("step", "backward") if e.scaler]
+    if not scaled:
+        return None
+    guarded = [e for e in inside if any(_SKIP.search(g.text) for g in e.guards)]
+    return answer("guarded", *guarded) if guarded else answer("steps", *inside)

@@ -1,0 +1,249 @@
+"""What a training step says about its windows: division of losses, the tail, no_sync."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from crosscast.messages.diagnostics import Span
+from crosscast.pysource.module import Module
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.trainstep.answers.opening import clears_first
+from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.library_settings import library_steps
+from crosscast.trainstep.windows.validity import LIBRARY_KEYS
+
+_DATA_PARALLEL = re.compile(
+    r"DistributedDataParallel|\bDDP\b|^paddle\.[\w.]*DataParallel$|distributed_model$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A word of the vocabulary, and where the source says it."""
+
+    value: str
+    places: tuple[Span, ...]
+
+
+def answer(value: str, *events: Event) -> Answer:
+    """Return an answer with the places of events, each once."""
+    return Answer(value, tuple(dict.fromkeys(e.span for e in events)))
+
+
+def windows_of(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
+    """Return the optimizer steps that stand under a window test, usual ones first."""
+    found = [(e, e.window) for e in step.of("step") if e.window is not None]
+    return sorted(found, key=lambda pair: not pair[0].usual)
+
+
+def usual(events: Iterable[Event]) -> list[Event]:
+    """Return the events that happen with the defaults of the flags; all, if that leaves none."""
+    every = list(events)
+    return [e for e in every if e.usual] or every
+
+
+def with_windows(step: TrainingStep, events: Iterable[Event]) -> list[Event]:
+    """Return the events that can happen where there are windows; all, if that leaves none."""
+    every = list(events)
+    ends = [event for event, _ in windows_of(step)]
+    found = [e for e in every if any(not e.excludes(end) for end in ends)]
+    return found or every
+
+
+def in_micro_loop(event: Event) -> bool:
+    """Whether an event happens for every micro-batch of an inner loop."""
+    return any(loop.role == "micro" for loop in event.loops)
+
+
+# ---- number of micro-batches
+
+
+def steps_value(step: TrainingStep) -> Value | None:
+    """Return the number of micro-batches of a window."""
+    value = step.steps
+    if isinstance(value, Choice) and value.options:
+        value = value.options[0][1]
+    if isinstance(value, Symbol):
+        value = Unknown(value.name, "it is not to be seen where it is set")
+    if isinstance(value, Known) and not isinstance(value.value, int | float):
+        return Unknown("", "it is no number")
+    if isinstance(value, Unknown) and not value.has_default and not windows_of(step):
+        return _by_library(step) or _by_division(step) or value
+    return value
+
+
+def _by_library(step: TrainingStep) -> Value | None:
+    """Return what a library was told where the program counts by itself."""
+    for event in step.of("backward"):
+        match event.node:
+            case ast.Call(func=ast.Attribute(value=library)) if event.library == "accelerate":
+                value = library_steps(library, Frame(event.module, None))
+                if isinstance(value, Known) and value.origin != "library_default":
+                    return value
+    return None
+
+
+def _by_division(step: TrainingStep) -> Value | None:
+    """Return what losses are divided by in a loop over micro-batches of unknown length."""
+    for event in step.of("divide_loss"):
+        if in_micro_loop(event) or step.of("accumulate"):
+            by = event.detail.get("by")
+            if isinstance(by, Choice) and by.options:
+                by = by.options[0][1]
+            if isinstance(by, Unknown) or (isinstance(by, Known) and isinstance(by.value, int)):
+                return by
+    return None
+
+
+def is_present(step: TrainingStep) -> bool:
+    """Whether the step sums up gradients of several micro-batches, or may be told to."""
+    if not step.windowed:
+        return False
+    value = step.steps
+    if not step.by_hand and isinstance(value, Known) and value.origin == "library_default":
+        return False
+    return not (isinstance(value, Known) and value.origin == "literal" and value.value == 1)
+
+
+# ---- no_sync
+
+
+def sync_of(step: TrainingStep) -> Answer | None:
+    """Return whether the all-reduce waits for the end of the window."""
+    if not step.by_hand:
+        return answer("library", *step.of("backward")[:1])
+    held = [e for e in step.of("backward") if e.context("no_sync") is not None]
+    if held:
+        flagged = all(_by_flag(e) for e in held)
+        return answer("flag" if flagged else "yes", *held)
+    program = step.module.program
+    calls = [c for m in program.modules for c in m.calls] if program is not None else []
+    for call in calls:
+        if call.method == "disable_allreduce" or call.method == "disable_allreduce_":
+            return Answer("yes", (call.module.span(call.node),))
+    if any(test.by_caller for _, test in windows_of(step)):
+        return None
+    if any(_DATA_PARALLEL.search(call.name or call.method) for call in calls):
+        return answer("no", *step.of("backward")[:1])
+    if any(e.library in ("accelerate", "lightning_fabric") for e in step.of("backward")):
+        return answer("no", *step.of("backward")[:1])
+    reduced = step.inside("all_reduce")
+    if reduced and all(e.window is not None for e in reduced):
+        return answer("yes", *reduced)
+    return None
+
+
+_SEVERAL = re.compile(
+    r"gpu|dist|world|ddp|rank|parallel|grad\w*_accum|accum\w*_(steps?|iters?)", re.I
+)
+"""Flags that tell whether there are several processes, or how long a window is."""
+
+
+def _by_flag(event: Event) -> bool:
+    """Whether a flag decides about no_sync, besides the window."""
+    guards = [g for g in event.guards if g.window is not None and g.at_end is False]
+    context = event.context("no_sync")
+    guards += context.guards if context is not None else ()
+    flags = {flag for guard in guards for flag in guard.flags}
+    tests = [guard.window for guard in guards if guard.window is not None]
+    texts = {one.key for one in tests} | {one.counter.replace("'", '"') for one in tests}
+    return any(flag not in texts and not _SEVERAL.search(flag) for flag in flags)
+
+
+# ---- tail
+
+
+def tail_of(step: TrainingStep) -> Answer | None:
+    """Return what happens to a short last window."""
+    if not step.by_hand:
+        return answer("library", *step.of("step")[:1])
+    tests = windows_of(step)
+    if not tests:
+        return None
+    event, test = tests[0]
+    if test.by_caller:
+        return answer("caller", event)
+    if test.key in LIBRARY_KEYS:
+        return answer("library", event)
+    if test.last or any(t.last for _, t in tests):
+        return answer("stepped", event)
+    flush = [e for e in step.around("step") if e.order > event.order]
+    if flush:
+        return answer("stepped", *flush)
+    ended = _ended_early(step, test)
+    if ended is not None:
+        return Answer("not_consumed", ended)
+    if test.restarts is None:
+        return None
+    if not test.restarts:
+        return answer("carried_over", event)
+    if any(clears_first(one, step) for one in step.of("zero_grad")):
+        return answer("dropped", event)
+    if not _per_epoch(step):
+        return None
+    cleared = [
+        e for e in step.around("zero_grad") if e.order < event.order and _each_epoch(e, step)
+    ]
+    return answer("dropped", event, *cleared) if cleared else answer("leak", event)
+
+
+def _per_epoch(step: TrainingStep) -> bool:
+    """Whether the loop runs once an epoch: within another loop, or in a function called so."""
+    for event in step.inside("backward"):
+        if any(loop.role == "epoch" for loop in event.loops):
+            return True
+    return "epoch" in step.function.lower()
+
+
+def _each_epoch(event: Event, step: TrainingStep) -> bool:
+    inside = step.inside("backward")
+    outer = [loop for e in inside[:1] for loop in e.loops if loop.role == "epoch"]
+    return not outer or any(loop.node is outer[-1].node for loop in event.loops)
+
+
+def _ended_early(step: TrainingStep, test: WindowTest) -> tuple[Span, ...] | None:
+    """Whether the loop ends at the last full window."""
+    if step.loop is None:
+        return None
+    if _cut(step.loop.over, step):
+        return (step.module.span(step.loop.node),)
+    for event in step.inside("leave"):
+        if not isinstance(event.node, ast.Break):
+            continue
+        for guard in event.guards:
+            if _counts_windows(guard.node, event.module, test):
+                return (event.span,)
+    return None
+
+
+def _cut(text: str, step: TrainingStep) -> bool:
+    """Whether a loop runs over a slice of the data."""
+    node = step.loop.node if step.loop is not None else None
+    if "islice" in text or not isinstance(node, ast.For | ast.AsyncFor):
+        return "islice" in text
+    module = next((e.module for e in step.events if node in e.module.parents), step.module)
+    return any("islice" in one for one in _meanings(node.iter, module))
+
+
+def _meanings(node: ast.expr, module: Module) -> list[str]:
+    """Return the texts that the names of an expression were given."""
+    found: list[str] = []
+    for one in walk(node):
+        if not isinstance(one, ast.Name):
+            continue
+        home = module.scope_of(one).lookup(one.id)
+        for binding in home.bindings.get(one.id, ()) if home is not None else ():
+            if binding.kind == "assign" and binding.value is not None:
+                found.append(module.text(binding.value))
+    return found
+
+
+def _counts_windows(node: ast.expr, module: Module, test: WindowTest) -> bool:
+    """Whether a condition compares with a number of whole windows: `len(loader) // n`."""
+    texts = [module.text(node), *_meanings(node, module)]
+    return any("//" in text and test.steps_text and test.steps_text in text for text in texts)

@@ -1,0 +1,1 @@
+"""Functions under way: what their names, objects, loops and losses are."""

@@ -1,0 +1,174 @@
+"""The training loops of a program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import chain
+from weakref import WeakKeyDictionary
+
+from crosscast.pysource.module import Function, Module
+from crosscast.pysource.project import Program
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.trainstep.events import TrainingStep
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.function_index import Index, Owner, index_of
+from crosscast.trainstep.frames.object_kinds import called_name, last_name
+from crosscast.trainstep.steps.grouping import steps_of
+from crosscast.trainstep.walk.inline import lexical
+from crosscast.trainstep.walk.walk import Walker
+
+_FRAMEWORKS = frozenset(
+    {
+        *("torch", "apex", "accelerate", "lightning", "pytorch_lightning", "lightning_fabric"),
+        *("deepspeed", "fairseq", "timm", "transformers", "horovod", "tensorflow", "keras", "jax"),
+        *("flax", "optax", "paddle", "mmengine", "mmcv", "torch_xla", "catalyst", "ignite"),
+        *("torchtune", "torchvision", "nemo", "megatron", "haiku", "equinox", "monai"),
+    }
+)  # fmt: skip
+
+_found: WeakKeyDictionary[Program, tuple[TrainingStep, ...]] = WeakKeyDictionary()
+
+
+def training_steps(program: Program) -> tuple[TrainingStep, ...]:
+    """Return the training steps of a program, in the order in which they are reached.
+
+    A loop that several calls lead to is told once. Empty if no gradients are computed.
+    """
+    known = _found.get(program)
+    if known is None:
+        known = _found[program] = tuple(_find(program))
+    return known
+
+
+def _find(program: Program) -> Iterator[TrainingStep]:
+    if not any(_uses_framework(module) for module in program.modules):
+        return
+    index = index_of(program)
+    if not any(one.core for one in index.modules.values()):
+        return
+    seen: set[tuple[object, ...]] = set()
+    walked: set[ast.AST] = set()
+    for module, owner in chain(_roots(program, index), _left_over(index, walked)):
+        if owner in walked and owner in index.modules[module].core:
+            continue
+        walker = Walker(program, index)
+        _run(walker, module, owner)
+        walked |= walker.walked
+        name = "" if isinstance(owner, ast.Module) else module.qualname(owner)
+        for step in steps_of(walker, module, name):
+            identity = _identity(step)
+            if identity not in seen:
+                seen.add(identity)
+                yield step
+
+
+def _uses_framework(module: Module) -> bool:
+    """Whether gradients of a framework can be meant; a file may be given all objects by others."""
+    if any(one.startswith(".") or one.partition(".")[0] in _FRAMEWORKS for one in module.imported):
+        return True
+    text = module.source.text
+    return "zero_grad(" in text or "clear_grad" in text
+
+
+def _run(walker: Walker, module: Module, owner: Owner) -> None:
+    if isinstance(owner, ast.Module):
+        walker.run(module, None, Frame(module, None))
+        return
+    frame = Frame(module, owner, outer=lexical(module, module.function_of(owner)))
+    frame.owner = frame.self_name
+    walker.run(module, owner, frame)
+
+
+def _identity(step: TrainingStep) -> tuple[object, ...]:
+    acting = tuple(sorted({id(e.node) for e in step.of("backward", "step", "accumulate")}))
+    return (id(step.loop.node) if step.loop else step.function, acting)
+
+
+# ---- where to start
+
+
+def _roots(program: Program, index: Index) -> list[tuple[Module, Owner]]:
+    """Return the functions that lead to a backward pass and that none of them calls."""
+    core: dict[Owner, Module] = {
+        owner: module for module, one in index.modules.items() for owner in one.core
+    }
+    called: set[Owner] = set()
+    waiting = list(core)
+    names: dict[str, list[tuple[Module, Owner, ast.Call]]] = {}
+    for module, one in index.modules.items():
+        for owner, calls in one.by_owner.items():
+            for call in calls:
+                name = called_name(call)
+                name = index.aliases.get(name, name)
+                names.setdefault(name, []).append((module, owner, call))
+    while waiting:
+        function = waiting.pop()
+        if isinstance(function, ast.Module):
+            continue
+        for module, owner, call in _sites(names, function, core[function]):
+            if owner is function:
+                continue
+            found = program.function(module.call(call))
+            if found is None or found[1] is not function:
+                continue
+            called.add(function)
+            if owner not in core:
+                core[owner] = module
+                waiting.append(owner)
+        called |= _as_closure(index, function, core)
+    index.reaching.update(core)
+    roots = [(module, owner) for owner, module in core.items() if owner not in called]
+    order = {module: place for place, module in enumerate(program.modules)}
+    return sorted(roots, key=lambda r: (order[r[0]], _line(r[1])))
+
+
+def _sites(
+    names: dict[str, list[tuple[Module, Owner, ast.Call]]], function: Function, module: Module
+) -> list[tuple[Module, Owner, ast.Call]]:
+    """Return the calls that may run a function, by their names."""
+    found = list(names.get(function.name, ()))
+    if function.name in ("__call__", "forward"):
+        around = module.class_of(function)
+        for name, sites in names.items():
+            if name not in _COMMON:
+                found += [s for s in sites if around is not None and len(s[2].args) > 1]
+    return found[:400]
+
+
+_COMMON = frozenset(
+    {"print", "range", "len", "zip", "isinstance", "getattr", "add_argument", "min"}
+)
+
+
+def _as_closure(index: Index, function: Owner, core: dict[Owner, Module]) -> set[Owner]:
+    """Return a function if it is given to an optimizer's step by name."""
+    if isinstance(function, ast.Module):
+        return set()
+    for one in index.modules.values():
+        for owner, calls in one.by_owner.items():
+            if owner not in core and owner not in one.hot:
+                continue
+            for call in calls:
+                if last_name(call.func) != "step" or not call.args or owner is function:
+                    continue
+                if any(
+                    last_name(n) == function.name
+                    for n in walk(call.args[0])
+                    if isinstance(n, ast.Name | ast.Attribute)
+                ):
+                    core.setdefault(owner, one.module)
+                    return {function}
+    return set()
+
+
+def _line(owner: Owner) -> int:
+    return 0 if isinstance(owner, ast.Module) else owner.lineno
+
+
+def _left_over(index: Index, walked: set[ast.AST]) -> Iterator[tuple[Module, Owner]]:
+    """Yield the functions with a backward pass that no walk has reached."""
+    for module, one in index.modules.items():
+        for owner in one.core:
+            if owner not in walked:
+                yield module, owner

@@ -1,0 +1,1 @@
+"""The walk through a program that notes what matters to training."""

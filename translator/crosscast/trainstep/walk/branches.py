@@ -1,0 +1,39 @@
+"""Branches without a condition of their own: handlers of exceptions, cases of a match."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.walk.conditions import Condition
+
+if TYPE_CHECKING:
+    from crosscast.trainstep.walk.walk import Walker
+
+
+def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: Frame) -> None:
+    """Walk through a `try`; what handlers do stands under a condition of its own."""
+    walker.block(node.body, frame)
+    walker.block(node.orelse, frame)
+    for handler in node.handlers:
+        kind = frame.module.text(handler.type) if handler.type is not None else ""
+        marker = handler.type or ast.Constant(value=True, lineno=handler.lineno, col_offset=0)
+        text = f"except {kind}".rstrip()
+        walker.conditions.append(Condition(marker, True, frame, walker.heads, text))
+        walker.block(handler.body, frame)
+        walker.conditions.pop()
+    walker.block(node.finalbody, frame)
+
+
+def match(walker: Walker, node: ast.Match, frame: Frame) -> None:
+    """Walk through the cases of a `match`; they exclude each other."""
+    walker.expression(node, frame)
+    before: list[Condition] = []
+    for case in node.cases:
+        marker = ast.Constant(value=True, lineno=case.body[0].lineno, col_offset=0)
+        text = f"case {frame.module.text(case.pattern)}"
+        walker.conditions += [*before, Condition(marker, True, frame, walker.heads, text)]
+        walker.block(case.body, frame)
+        del walker.conditions[-len(before) - 1 :]
+        before.append(Condition(marker, False, frame, walker.heads, text))

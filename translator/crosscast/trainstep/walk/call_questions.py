@@ -1,0 +1,24 @@
+"""Small questions that several actions ask."""
+
+from __future__ import annotations
+
+import ast
+
+from crosscast.trainstep.frames.frame import Frame
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """Return what a call gives under a name."""
+    for one in call.keywords:
+        if one.arg == name:
+            return one.value
+    return None
+
+
+def framework(frame: Frame) -> str:
+    """Return the framework that a module imports."""
+    for one in frame.module.imported:
+        head = one.partition(".")[0]
+        if head in ("paddle", "tensorflow", "jax", "flax", "optax"):
+            return "jax" if head in ("flax", "optax") else head
+    return "tensorflow" if any("tf" in one.split(".") for one in frame.module.imported) else ""

@@ -1,0 +1,211 @@
+"""Guards: conditions that events stand under, with their flags and usual values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
+from crosscast.trainstep.events import Guard
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.loops import LoopHead
+from crosscast.trainstep.windows.tests import window_of
+
+
+class Condition:
+    """A condition on the way to a place; taken apart when an event needs it."""
+
+    __slots__ = ("_guard", "frame", "heads", "holds", "node", "text")
+
+    def __init__(
+        self,
+        node: ast.expr,
+        holds: bool,
+        frame: Frame,
+        heads: Sequence[LoopHead],
+        text: str = "",
+    ) -> None:
+        self.node = node
+        self.holds = holds
+        self.frame = frame
+        self.heads = tuple(heads)
+        self.text = text
+        self._guard: Guard | None = None
+
+    def guard(self) -> Guard:
+        """Return the condition as events carry it."""
+        if self._guard is None:
+            window = None if self.text else window_of(self.node, self.holds, self.frame, self.heads)
+            text = self.text or self.frame.module.text(self.node)
+            flags = () if self.text else tuple(dict.fromkeys(flags_of(self.node, self.frame)))
+            open_ = not self.text and window is None and not _counts(self.node, self.frame)
+            value = truth_of(self.node, self.frame) if open_ else None
+            self._guard = Guard(
+                node=self.node,
+                text=text,
+                holds=self.holds,
+                window=window,
+                flags=flags,
+                value=value,
+            )
+        return self._guard
+
+
+def _counts(node: ast.expr, frame: Frame) -> bool:
+    """Whether a condition reads a variable that changes while the program runs."""
+    owner = frame.scope.owner
+    for one in walk(node):
+        if isinstance(one, ast.Name):
+            home = frame.scope.lookup(one.id)
+            bindings = home.bindings.get(one.id, ()) if home is not None else ()
+        elif isinstance(one, ast.Attribute) and owner is not None:
+            bindings = owner.attributes.get(one.attr, ())
+        else:
+            continue
+        if any(b.kind in ("augment", "loop") for b in bindings):
+            return True
+    return False
+
+
+def flags_of(node: ast.expr, frame: Frame, depth: int = 0) -> Iterator[str]:
+    """Yield the flags that an expression reads."""
+    if isinstance(node, ast.BoolOp):
+        for one in node.values:
+            yield from flags_of(one, frame, depth)
+    elif isinstance(node, ast.UnaryOp):
+        yield from flags_of(node.operand, frame, depth)
+    elif isinstance(node, ast.Compare):
+        for one in (node.left, *node.comparators):
+            yield from flags_of(one, frame, depth)
+    elif isinstance(node, ast.BinOp):
+        yield from flags_of(node.left, frame, depth)
+        yield from flags_of(node.right, frame, depth)
+    elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        value = frame.value(node)
+        if isinstance(value, Known) and value.flag:
+            yield value.flag
+        elif isinstance(value, Unknown):
+            if value.origin in ("flag", "config") and value.text:
+                yield value.text
+            yield from (one for one in value.names if one != value.text)
+        if isinstance(node, ast.Name) and depth < 4:
+            found = frame.find(node.id)
+            if found is not None and isinstance(found.node, ast.BoolOp | ast.Compare | ast.UnaryOp):
+                yield from flags_of(found.node, found.frame, depth + 1)
+
+
+def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
+    """Return what a condition is with the defaults of the flags, if that is known."""
+    if depth > 8:
+        return None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = truth_of(node.operand, frame, depth + 1)
+        return None if inner is None else not inner
+    if isinstance(node, ast.BoolOp):
+        decisive = isinstance(node.op, ast.Or)
+        parts = [truth_of(one, frame, depth + 1) for one in node.values]
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        sides = [_usual(frame.value(one)) for one in (node.left, node.comparators[0])]
+        if isinstance(sides[0], Instance | Symbol):
+            return _of_object(node, sides[1])
+        if not (isinstance(sides[0], Known) and isinstance(sides[1], Known)):
+            return None
+        return _compared(node.ops[0], sides[0].value, sides[1].value)
+    value = _usual(frame.value(node))
+    if isinstance(value, Known):
+        return bool(value.value)
+    if isinstance(node, ast.Name):
+        found = frame.find(node.id)
+        if found is None or len(frame.all(node.id)) != 1:
+            return None
+        if isinstance(found.node, ast.BoolOp | ast.Compare | ast.UnaryOp):
+            return truth_of(found.node, found.frame, depth + 1)
+    return None
+
+
+def _usual(value: Value) -> Value:
+    """Return a value under the defaults of the flags."""
+    if isinstance(value, Choice) and value.options:
+        value = value.options[0][1]
+    if isinstance(value, Unknown) and value.has_default:
+        return Known(value.default)
+    return value
+
+
+def _compared(op: ast.cmpop, a: object, b: object) -> bool | None:
+    same = a is b or (a == b and type(a) is type(b))
+    try:
+        match op:
+            case ast.Eq():
+                return bool(a == b)
+            case ast.NotEq():
+                return bool(a != b)
+            case ast.Is():
+                return same
+            case ast.IsNot():
+                return not same
+            case ast.Gt():
+                return bool(a > b)  # type: ignore[operator]
+            case ast.GtE():
+                return bool(a >= b)  # type: ignore[operator]
+            case ast.Lt():
+                return bool(a < b)  # type: ignore[operator]
+            case ast.LtE():
+                return bool(a <= b)  # type: ignore[operator]
+            case ast.In():
+                return a in b  # type: ignore[operator]
+            case ast.NotIn():
+                return a not in b  # type: ignore[operator]
+    except TypeError:
+        return None
+    return None
+
+
+def _of_object(node: ast.Compare, right: Value) -> bool | None:
+    """What a call made is not None."""
+    if isinstance(right, Known) and right.value is None:
+        if isinstance(node.ops[0], ast.Is | ast.Eq):
+            return False
+        if isinstance(node.ops[0], ast.IsNot | ast.NotEq):
+            return True
+    return None
+
+
+def settled(node: ast.expr, frame: Frame) -> bool | None:
+    """Return what a condition is if literals alone decide it, given by the call that led here."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = settled(node.operand, frame)
+        return None if inner is None else not inner
+    if isinstance(node, ast.Constant):
+        return bool(node.value)
+    if isinstance(node, ast.BoolOp):
+        decisive = isinstance(node.op, ast.Or)
+        parts = [settled(one, frame) for one in node.values]
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        left, right = _literal(node.left, frame), _literal(node.comparators[0], frame)
+        if left is None or right is None:
+            return None
+        return _compared(node.ops[0], left.value, right.value)
+    literal = _literal(node, frame)
+    return None if literal is None else bool(literal.value)
+
+
+def _literal(node: ast.expr, frame: Frame) -> ast.Constant | None:
+    """Return the literal that an expression is, or that the call gives for a parameter."""
+    for _ in range(8):
+        if isinstance(node, ast.Constant):
+            return node
+        if not isinstance(node, ast.Name) or node.id in frame.latest or frame.caller is None:
+            return None
+        given = frame.bound.get(node.id)
+        if given is None:
+            return None
+        node, frame = given.node, given.frame
+    return None

@@ -1,0 +1,70 @@
+"""Where control goes: what is skipped, and what a part of an expression depends on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.loops import LoopHead
+from crosscast.trainstep.frames.losses import join
+from crosscast.trainstep.walk.conditions import Condition
+
+
+def is_main(test: ast.expr) -> bool:
+    """Whether it is `__name__ == "__main__"`."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+    )
+
+
+def joined(first: dict[str, object], second: dict[str, object]) -> dict[str, object]:
+    """Return what is known of losses where two branches meet."""
+    if first is second or not first:
+        return second
+    both = dict(second)
+    for name, loss in first.items():
+        other = both.get(name)
+        if other is None:
+            both[name] = loss
+        elif other is not loss:
+            both[name] = join(loss, other)
+    return both
+
+
+def leaves(body: Sequence[ast.stmt], in_loop: bool) -> bool:
+    """Whether the rest of the round (or of a function without a loop) is skipped."""
+    for one in body:
+        if isinstance(one, ast.Continue):
+            return True
+        if isinstance(one, ast.Return) and not in_loop:
+            return True
+        if isinstance(one, ast.If) and all(leaves(b, in_loop) for b in (one.body, one.orelse)):
+            return True
+        if isinstance(one, ast.With) and leaves(one.body, in_loop):
+            return True
+    return False
+
+
+def short_circuits(
+    call: ast.Call, around: ast.AST, frame: Frame, heads: Iterable[LoopHead]
+) -> list[Condition]:
+    """Return the conditions within an expression: `scheduler and scheduler.step()`."""
+    found: list[Condition] = []
+    parents = frame.module.parents
+    child: ast.AST = call
+    here = parents.get(call)
+    while here is not None and here is not around:
+        if isinstance(here, ast.BoolOp):
+            holds = isinstance(here.op, ast.And)
+            for one in here.values:
+                if one is child:
+                    break
+                found.append(Condition(one, holds, frame, tuple(heads)))
+        elif isinstance(here, ast.IfExp) and child is not here.test:
+            found.append(Condition(here.test, child is here.body, frame, tuple(heads)))
+        child, here = here, parents.get(here)
+    found.reverse()
+    return found

@@ -1,0 +1,244 @@
+"""Walk through a program in the order of execution and note what matters to training."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from crosscast.pysource.module import Function, Module
+from crosscast.pysource.project import Program
+from crosscast.pysource.values.value import Value
+from crosscast.trainstep.events import Context, Event, EventKind
+from crosscast.trainstep.frames.expression_keys import key_of
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.function_index import Index
+from crosscast.trainstep.frames.loops import AnyLoop, LoopHead, head_of
+from crosscast.trainstep.frames.losses import Division, loss_of
+from crosscast.trainstep.walk import actions, assignments, branches, inline
+from crosscast.trainstep.walk.conditions import Condition, settled
+from crosscast.trainstep.walk.contexts import contexts_of
+from crosscast.trainstep.walk.flow import is_main, joined, leaves, short_circuits
+
+MAX_EVENTS = 3000
+MAX_STATEMENTS = 60_000
+
+
+class Walker:
+    """One walk from one function (or module body)."""
+
+    def __init__(self, program: Program, index: Index) -> None:
+        self.program = program
+        self.index = index
+        self.events: list[Event] = []
+        self.heads: list[LoopHead] = []
+        self.conditions: list[Condition] = []
+        self.contexts: list[Context] = []
+        self.blocks: list[int] = []
+        """Number of conditions around each `with` block."""
+        self.calls: list[ast.Call] = []
+        self.running: list[Function] = []
+        self.walked: set[ast.AST] = set()
+        """Functions and module bodies that were walked through."""
+        self.parts: dict[str, None] = {}
+        self.divisions: dict[int, Event] = {}
+        """Events of divisions, by the division's node."""
+        self.statements = 0
+        self.lengths: dict[int, Value] = {}
+        """Rounds of loops that count, by identity of the loop."""
+        self.periods: dict[int, str] = {}
+        """The same as `WindowTest.key`."""
+        self.frame_of: dict[ast.AST, Frame] = {}
+        """Where contexts were entered."""
+
+    # ---- events
+
+    def emit(
+        self,
+        kind: EventKind,
+        node: ast.AST,
+        frame: Frame,
+        *,
+        subject: str = "",
+        scaler: str = "",
+        library: str = "",
+        detail: Mapping[str, Value] | None = None,
+        extra: Sequence[Condition] = (),
+    ) -> Event | None:
+        """Note an event at this point of the walk."""
+        if len(self.events) >= MAX_EVENTS:
+            return None
+        event = Event(
+            kind=kind,
+            node=node,
+            module=frame.module,
+            span=frame.module.span(node),
+            subject=subject,
+            scaler=scaler,
+            library=library,
+            guards=tuple(c.guard() for c in (*self.conditions, *extra)),
+            contexts=tuple(self.contexts),
+            loops=tuple(head.loop for head in self.heads),
+            detail=detail or {},
+            calls=tuple(self.calls),
+            order=len(self.events),
+        )
+        self.events.append(event)
+        return event
+
+    def divided(self, division: Division) -> None:
+        """Note a division of a loss, once."""
+        if id(division.node) not in self.divisions:
+            event = self.emit(
+                "divide_loss", division.node, division.frame, detail=assignments.by(division)
+            )
+            if event is not None:
+                self.divisions[id(division.node)] = event
+
+    # ---- statements
+
+    def block(self, body: Sequence[ast.stmt], frame: Frame) -> None:
+        """Walk through statements; what follows a conditional `continue` is under a condition."""
+        added = 0
+        dead = frame.module.dead
+        for statement in body:
+            self.statements += 1
+            if statement in dead or self.statements > MAX_STATEMENTS:
+                continue
+            added += self.statement(statement, frame)
+        if added:
+            del self.conditions[-added:]
+
+    def statement(self, node: ast.stmt, frame: Frame) -> int:
+        """Walk through one statement; return how many conditions hold for those behind it."""
+        match node:
+            case ast.If():
+                return self._if(node, frame)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                self._loop(node, frame)
+            case ast.With() | ast.AsyncWith():
+                self._with(node, frame)
+            case ast.Try() | ast.TryStar():
+                branches.attempt(self, node, frame)
+            case ast.Match():
+                branches.match(self, node, frame)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                pass
+            case ast.Return():
+                self.expression(node, frame)
+                if node.value is not None:
+                    frame.returned.append(loss_of(node.value, frame))
+                self._leave(node, frame)
+            case ast.Break() | ast.Continue() | ast.Raise():
+                self._leave(node, frame)
+            case _:
+                self.expression(node, frame)
+                assignments.assigned(self, node, frame)
+        return 0
+
+    def expression(self, node: ast.AST, frame: Frame) -> None:
+        """Walk through the calls of a statement, innermost first."""
+        for call in self.index.modules[frame.module].by_statement.get(node, ()):
+            self.call(call, node, frame)
+
+    def call(self, call: ast.Call, around: ast.AST, frame: Frame) -> None:
+        """Walk through one call."""
+        more = short_circuits(call, around, frame, self.heads)
+        self.conditions += more
+        actions.act(self, call, frame)
+        if more:
+            del self.conditions[-len(more) :]
+
+    def _leave(self, node: ast.stmt, frame: Frame) -> None:
+        if self.heads and not isinstance(node, ast.Return | ast.Raise):
+            self.emit("leave", node, frame)
+
+    def _if(self, node: ast.If, frame: Frame) -> int:
+        self.expression(node, frame)
+        value = settled(node.test, frame)
+        state = dict(frame.losses)
+        if value is not False:
+            self._under(node.test, True, node.body, frame)
+        after = frame.losses
+        frame.losses = state
+        if node.orelse and value is not True:
+            self._under(node.test, False, node.orelse, frame)
+        frame.losses = joined(after, frame.losses)
+        in_loop = self._loop_of(frame)
+        body_leaves, else_leaves = leaves(node.body, in_loop), leaves(node.orelse, in_loop)
+        if body_leaves != else_leaves:
+            self.conditions.append(Condition(node.test, else_leaves, frame, self.heads))
+            return 1
+        return 0
+
+    def _under(self, test: ast.expr, holds: bool, body: Sequence[ast.stmt], frame: Frame) -> None:
+        if is_main(test):
+            self.block(body, frame)
+            return
+        self.conditions.append(Condition(test, holds, frame, self.heads))
+        self.block(body, frame)
+        self.conditions.pop()
+
+    def _loop_of(self, frame: Frame) -> bool:
+        return bool(self.heads) and self.heads[-1].frame is frame
+
+    def _loop(self, node: AnyLoop, frame: Frame) -> None:
+        self.expression(node, frame)
+        head = head_of(node, frame)
+        if not isinstance(node, ast.While):
+            assignments.looped(node.target, node.iter, frame)
+        for counter in head.counters:
+            if counter.whole and counter.period is not None:
+                self.lengths[id(head.loop)] = frame.value(counter.period)
+                self.periods[id(head.loop)] = key_of(counter.period, frame)
+        self.heads.append(head)
+        entered = len(self.contexts)
+        inline.generator(self, node, frame)
+        self.block(node.body, frame)
+        del self.contexts[entered:]
+        self.heads.pop()
+        self.block(node.orelse, frame)
+
+    def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+        self.expression(node, frame)
+        entered: list[Context] = []
+        before = len(self.contexts)
+        self.blocks.append(len(self.conditions))
+        for item in node.items:
+            found = contexts_of(item.context_expr, frame, self.heads)
+            self.contexts += found
+            entered += found
+            self.frame_of.update((one.node, frame) for one in found)
+            assignments.entered(item, found, frame)
+        self.block(node.body, frame)
+        self.blocks.pop()
+        del self.contexts[before:]
+        for context in entered:
+            if context.kind == "scale_loss":
+                actions.leave_scale_loss(self, node, context, frame)
+
+    def enter(self, node: ast.expr, frame: Frame) -> None:
+        """Enter a context for the rest of the `with` block (`stack.enter_context`)."""
+        depth = self.blocks[-1] if self.blocks else 0
+        guards = tuple(c.guard() for c in self.conditions[depth:])
+        for one in contexts_of(node, frame, self.heads):
+            self.contexts.append(replace(one, guards=(*guards, *one.guards)))
+
+    # ---- functions
+
+    def run(self, module: Module, function: Function | None, frame: Frame) -> None:
+        """Walk through a function from its start."""
+        self.walked.add(module.tree if function is None else function)
+        if function is None:
+            self.block(module.tree.body, frame)
+            return
+        self.parts.setdefault(f"{module.source.name}:{module.qualname(function)}")
+        decorated = [
+            c for one in function.decorator_list for c in contexts_of(one, frame, self.heads)
+        ]
+        self.contexts += decorated
+        self.running.append(function)
+        self.block(function.body, frame)
+        self.running.pop()
+        if decorated:
+            del self.contexts[-len(decorated) :]

@@ -1,0 +1,1 @@
+"""Which conditions end a window of micro-batches."""

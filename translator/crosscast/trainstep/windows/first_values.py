@@ -1,0 +1,125 @@
+"""The value of a counter when it is tested for the first time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.loops import LoopHead
+from crosscast.trainstep.windows.counters import Change, life_of
+from crosscast.trainstep.windows.linear import Linear
+
+
+def counter_path(node: ast.expr) -> str:
+    """Return `step` or `self.step` for a counter; empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+        inner = counter_path(node.value)
+        return f"{inner}.{node.attr}" if inner else ""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What else is known of a counter."""
+
+    never_again: bool = False
+    """Whether it only moves when the test is true."""
+    restarts: bool | None = None
+
+
+_BATCH_INDEX = ("batch_idx", "batch_nb", "batch_index")
+
+
+def start_of(
+    counter: Linear, frame: Frame, heads: Sequence[LoopHead], test: ast.expr
+) -> tuple[int | None, Facts]:
+    """Return the value of a counter at its first test, and what else is known."""
+    name = counter_path(counter.core)
+    if not name:
+        return None, Facts(
+            restarts=None if "epoch" not in frame.module.text(counter.core) else False
+        )
+    for head in reversed(heads):
+        found = head.counter(name)
+        if found is not None:
+            return found.start, Facts(restarts=not head.endless)
+    argument = frame.bound.get(name)
+    if argument is not None and name not in frame.latest:
+        linear_name = counter_path(argument.node)
+        if linear_name:
+            place = frame.call if frame.caller is argument.frame else None
+            return start_of(Linear(argument.node, 0), argument.frame, heads, place or test)
+    if name.endswith("state.iteration"):  # ignite counts from 1 before it calls the step
+        return 1, Facts(restarts=False)
+    if name in _BATCH_INDEX and getattr(frame.function, "name", "") == "training_step":
+        return 0, Facts(restarts=True)  # Lightning counts from 0
+    if not heads:
+        return None, Facts()
+    life = life_of(name, heads[-1].loop.node, frame)
+    if not life.grows:
+        return None, Facts()
+    outside = [one for one in life.grows if not _under(one, test, frame)]
+    if not outside:
+        return None, Facts(never_again=True, restarts=life.per_epoch)
+    if life.before is None or life.resets:
+        first = _reset_start(life.resets, outside, test, frame) if life.resets else None
+        return first, Facts(restarts=life.per_epoch)
+    before = any(precedes(one, test, frame) for one in outside)
+    return life.before + (1 if before else 0), Facts(restarts=life.per_epoch or False)
+
+
+def _reset_start(
+    resets: Sequence[Change], grows: Sequence[Change], test: ast.expr, frame: Frame
+) -> int | None:
+    first = resets[0].to
+    if first is None:
+        return None
+    return first + (1 if any(precedes(one, test, frame) for one in grows) else 0)
+
+
+def precedes(change: Change, test: ast.expr, frame: Frame) -> bool:
+    """Whether a counter changes before it is tested, maybe by a function called behind it."""
+    home = frame.module.function_of(change.node)
+    place: ast.expr = test
+    here: Frame | None = frame
+    while here is not None and here.function is not home:
+        place = here.call or place
+        here = here.caller
+    if here is None or here.module is not frame.module:
+        place = test
+    return (change.node.lineno, change.node.col_offset) < (place.lineno, place.col_offset)
+
+
+def _under(change: Change, test: ast.expr, frame: Frame) -> bool:
+    """Whether a counter only moves when the test (or a name for it) is true."""
+    module = frame.module
+    if any(
+        isinstance(one, ast.Name) and one.id in _names_of(test, frame)
+        for one in walk(getattr(change.node, "value", change.node))
+    ):
+        return True
+    here = module.enclosing(change.node, ast.If)
+    wanted = _names_of(test, frame)
+    while here is not None:
+        condition = here.test
+        if condition is test or (isinstance(condition, ast.Name) and condition.id in wanted):
+            return any(_inside(change.node, one) for one in here.body)
+        if any(one is test for one in walk(condition)):
+            return any(_inside(change.node, one) for one in here.body)
+        here = module.enclosing(here, ast.If)
+    return False
+
+
+def _names_of(test: ast.expr, frame: Frame) -> frozenset[str]:
+    """Return the names that a condition was given."""
+    return frozenset(name for name, found in frame.latest.items() if found.node is test)
+
+
+def _inside(node: ast.AST, around: ast.stmt) -> bool:
+    first, last = around.lineno, around.end_lineno or around.lineno
+    return first <= getattr(node, "lineno", 0) <= last
