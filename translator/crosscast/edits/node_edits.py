@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 
 if TYPE_CHECKING:
     from crosscast.pysource.module import Module

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.lint.outdated import within_try
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.module import Module
 

@@ -25,9 +25,9 @@ from crosscast.pysource.values.containers import look_up_entries
 from crosscast.pysource.values.evaluate import circular, value_of_node
 
 if TYPE_CHECKING:
+    from crosscast.facts.command import Command
     from crosscast.pysource.flags.flag import Flag
     from crosscast.pysource.values.value import Value
-    from crosscast.readers.protocol import Command
 
 _KNOWN_NAMES = frozenset(signatures.known_names())
 

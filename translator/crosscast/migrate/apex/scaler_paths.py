@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert
-from crosscast.lint.rule import Edit
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import Stops
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP
 from crosscast.messages.diagnostics import Span

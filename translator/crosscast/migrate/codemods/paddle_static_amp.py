@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_decorate import DECORATE, SCALING, given_of
 from crosscast.migrate.paddle_fluid import (

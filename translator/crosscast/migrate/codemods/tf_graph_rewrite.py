@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.compiled_models import fixed_scale

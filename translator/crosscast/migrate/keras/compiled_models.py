@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import without_arguments
 from crosscast.migrate.keras.program import (

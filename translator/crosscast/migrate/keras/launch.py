@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.text_edits import lines_of
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.policy_place import Wish

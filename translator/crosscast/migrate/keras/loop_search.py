@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.loop_optimizer import check_conditions, known_owner
 from crosscast.migrate.keras.scaled_loop import APPLIED, SCALED, UNSCALED, Loop

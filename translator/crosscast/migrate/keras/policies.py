@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import fixed_scale, unscaled
 from crosscast.migrate.keras.edits import without_arguments

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.pysource.names.libraries import KNOWN
 from crosscast.pysource.syntax.nodes import walk

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import remove
 from crosscast.migrate.keras.policy_place import Wish

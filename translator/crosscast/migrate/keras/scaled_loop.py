@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.clips import Clip
 from crosscast.readers.python.conditions import branches

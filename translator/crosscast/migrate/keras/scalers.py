@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import factor_edits, unscaled
 from crosscast.migrate.keras.edits import raw, remove, without_arguments

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.containers import chase
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.amp import mode_facts
 from crosscast.readers.paddle.static import SETTINGS
 from crosscast.readers.python.conditions import branches

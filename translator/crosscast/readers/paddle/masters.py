@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.choices import certain_truth
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.readers.python.precision import precision_facts, site

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.amp import scaling_facts
 from crosscast.readers.paddle.masters import masters
 from crosscast.readers.python.conditions import branches

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.origins import by_words
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows

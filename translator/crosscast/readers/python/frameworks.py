@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of
 
 if TYPE_CHECKING:

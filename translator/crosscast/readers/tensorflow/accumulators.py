@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.containers import definitions
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, value_of
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, plain, uses, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in

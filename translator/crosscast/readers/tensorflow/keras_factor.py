@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Known, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import plain
 from crosscast.readers.tensorflow.keras_optimizers import compiled, is_given, optimizer_calls
 

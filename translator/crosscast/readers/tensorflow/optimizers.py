@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last, text_value, uses
 from crosscast.readers.python.optimizers import (
     Made,

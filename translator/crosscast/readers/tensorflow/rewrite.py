@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Instance, Known, Symbol, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, canonical, last, plain, value_of
 from crosscast.readers.python.origins import origin

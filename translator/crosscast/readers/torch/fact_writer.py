@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Confidence, Fact, Origin, PlainValue
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.containers import definitions
 from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
 

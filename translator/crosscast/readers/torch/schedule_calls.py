@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import is_usual
 from crosscast.readers.python.library_calls import last, parts_of

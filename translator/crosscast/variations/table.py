@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosscast.recipe.document import Recipe
-from crosscast_parity.recipes.changes import (
+from crosscast.variations.changes import (
     Change,
     Data,
     Flip,
@@ -25,7 +25,7 @@ from crosscast_parity.recipes.changes import (
     changed,
     value_at,
 )
-from crosscast_parity.recipes.companions import NEVER_ALONE, SECTIONS, follow_up
+from crosscast.variations.companions import NEVER_ALONE, SECTIONS, follow_up
 
 OP_TYPES = To(("compute", "float32"))
 

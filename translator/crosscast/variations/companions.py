@@ -22,7 +22,7 @@ from crosscast.recipe.document import (
     StaticLossScaling,
     ValueClipping,
 )
-from crosscast_parity.recipes.changes import Data
+from crosscast.variations.changes import Data
 
 KINDS: dict[str, dict[str, type[Section]]] = {
     path: {get_args(kind.model_fields[path.split(".")[1]].annotation)[0]: kind for kind in kinds}
