@@ -13,7 +13,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, replace_node
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _DIRECTIVES = ("# noqa", "# type:", "# pragma", "# isort", "# pylint", "# fmt", "# pyright")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.edits.edit import Edit
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 def column_at(module: Module, line: int, offset: int) -> int:

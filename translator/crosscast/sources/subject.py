@@ -12,7 +12,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import TrainingStep
 
 _TRAINING = ("optimizer.", "accumulation.", "loss_scaling.", "clip.", "schedule.")

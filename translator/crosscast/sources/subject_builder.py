@@ -13,7 +13,8 @@ from crosscast.facts.fact import Fact
 from crosscast.facts.profile import profile_of
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
-from crosscast.pysource.project import Program, read_program
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.project import read_program
 from crosscast.readers.emitted.script import made_for
 from crosscast.readers.protocol import PythonReader, Reading
 from crosscast.readers.python.frameworks import retired

@@ -10,7 +10,7 @@ from crosscast.facts.fact import Fact
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.flags.flag import Flag
+from crosscast.pysource.programs.flag import Flag
 from crosscast.sources.subject import Subject
 
 

@@ -13,7 +13,7 @@ from crosscast.lint.rules._data_parallel import samplers
 from crosscast.lint.rules._examples import DDP, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep

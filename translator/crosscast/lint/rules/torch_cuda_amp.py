@@ -11,7 +11,7 @@ from crosscast.edits.node_edits import insert, insert_before, opening, replace_n
 from crosscast.lint.outdated import older, spans, used
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
 
 _PLACES = ("torch.cuda.amp", "torch.cpu.amp")

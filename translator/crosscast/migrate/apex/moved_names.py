@@ -13,7 +13,7 @@ from crosscast.edits.node_edits import column_at, insert
 from crosscast.migrate.apex.imports import is_handed_on
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 @dataclass(slots=True, eq=False)

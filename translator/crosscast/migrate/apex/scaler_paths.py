@@ -14,9 +14,9 @@ from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import Stops
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 _DEPTH = 3
 _NAMES = ("scaler", "grad_scaler", "amp_scaler")

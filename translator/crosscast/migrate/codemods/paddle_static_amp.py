@@ -27,9 +27,9 @@ from crosscast.migrate.paddle_graph import (
     name_of_paddle,
     put_under,
 )
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.module import Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.paddle.static import is_static
 from crosscast.sources.subject import Subject
 

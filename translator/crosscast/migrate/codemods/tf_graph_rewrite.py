@@ -34,8 +34,8 @@ from crosscast.migrate.keras.rewrite_requests import (
     wished,
 )
 from crosscast.migrate.keras.scaled_loop import SCALED
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.tensorflow.keras import policy_sites
 from crosscast.sources.subject import Subject

@@ -15,7 +15,7 @@ from crosscast.migrate.keras.edits import place_text
 from crosscast.migrate.keras.program import chain_of, imported_as, own_choice
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _KERAS = r"(?:tensorflow\.(?:_api\.v\d\.|compat\.v\d\.)*|)keras\.(?:api\.)?mixed_precision"
 _OLD = re.compile(rf"{_KERAS}\.experimental(?:\.(?P<rest>[\w.]+))?")

@@ -17,7 +17,7 @@ from crosscast.sources.files import kind_of
 
 if TYPE_CHECKING:
     from crosscast.messages.source import Source
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
     from crosscast.sources.subject import Subject
 
 _OFF = ("", "0", "false", "False")

@@ -13,9 +13,9 @@ from crosscast.migrate.keras.scaled_loop import APPLIED, SCALED, UNSCALED, Loop
 from crosscast.migrate.keras.unscaling import check_applied, unscale
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _GONE = {
     "loss_scale": "dynamic_scale",

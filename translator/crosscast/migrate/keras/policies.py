@@ -20,8 +20,8 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, last, text_value, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _OLD_POLICIES = ("infer", "infer_float32_vars", "infer_with_float32_vars", "mixed_float16_vars")
 

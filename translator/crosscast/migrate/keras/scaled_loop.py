@@ -12,8 +12,8 @@ from crosscast.migrate.keras.clips import Clip
 from crosscast.readers.python.conditions import branches
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
 
 SCALED, UNSCALED, APPLIED = "get_scaled_loss", "get_unscaled_gradients", "apply_gradients"
 

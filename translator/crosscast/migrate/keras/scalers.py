@@ -20,15 +20,15 @@ from crosscast.migrate.keras.program import (
     optimizer_of,
     own_choice,
 )
-from crosscast.pysource.names.lookup import meanings_of
+from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import canonical, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _OLD_ORDER = ("inner_optimizer", "dynamic", "initial_scale", "dynamic_growth_steps")
 _FOREIGN = ("tensorflow.train.", "tensorflow_addons.", "horovod.", "keras.optimizers.legacy.")

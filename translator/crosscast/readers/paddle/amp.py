@@ -14,8 +14,8 @@ from crosscast.readers.python.library_calls import calls_of, matching, plain, te
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "paddle-amp"
 CAST = re.compile(

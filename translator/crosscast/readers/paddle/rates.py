@@ -18,8 +18,8 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")
 _BY_NAME = re.compile(r"(^|[._])(lr|lr_\w*|\w*_?sched\w*|\w*lr_sched\w*|lr_sche)$", re.I)

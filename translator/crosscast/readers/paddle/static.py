@@ -18,8 +18,8 @@ from crosscast.readers.python.library_calls import calls_of, matching, plain
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "paddle-static"
 DECORATE = re.compile(

@@ -18,7 +18,7 @@ from crosscast.trainstep.answers.windows import Answer
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import Event, TrainingStep
 
 NAME = "accumulation"

@@ -15,7 +15,7 @@ from crosscast.readers.python.library_calls import calls_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 NAME = "frameworks"
 _ROOTS = {

@@ -23,9 +23,9 @@ from crosscast.readers.python.precision import precision_facts, site
 from crosscast.readers.python.schedules import Course
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "jax"
 _OPTIMIZERS = re.compile(

@@ -23,8 +23,8 @@ from crosscast.readers.python.mmengine_schedule import tell_param_scheduler
 from crosscast.readers.words import tell_window
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "mmengine"
 _ENGINE = frozenset(

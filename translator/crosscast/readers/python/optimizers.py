@@ -18,7 +18,7 @@ from crosscast.readers.python.schedules import Course, course_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.programs.call import Call
 
 _FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), word)

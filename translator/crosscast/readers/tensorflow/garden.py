@@ -21,8 +21,8 @@ from crosscast.readers.python.precision import Site, precision_facts, site, type
 from crosscast.readers.tensorflow.keras import policy_sites
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "tf-helpers"
 _POLICY = re.compile(r"set_mixed_precision_policy|setup_mixed_precision\w*|set_policy_for_\w+")

@@ -30,8 +30,8 @@ from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, is_t
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "keras"
 _SET = re.compile(

@@ -13,7 +13,7 @@ from crosscast.readers.tensorflow.keras_optimizers import compiled, is_given, op
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 
 def is_told_not_to_scale(program: Program) -> bool:

@@ -13,8 +13,8 @@ from crosscast.readers.python.library_calls import calls_of, canonical, last, ma
 from crosscast.readers.python.optimizers import family_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "keras-optimizers"
 OPTIMIZER = re.compile(

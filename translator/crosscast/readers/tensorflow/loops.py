@@ -23,9 +23,9 @@ from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.parallel import parallel
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "tf-loops"
 _CLIPS = {

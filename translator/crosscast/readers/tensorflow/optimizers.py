@@ -28,9 +28,9 @@ from crosscast.readers.tensorflow.keras_optimizers import (
 )
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "tf-optimizers"
 _TRAIN = re.compile(

@@ -22,9 +22,9 @@ from crosscast.readers.tensorflow.keras import policy_sites
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "tf-rewrite"
 VARIABLE = re.compile(r"TF_ENABLE_AUTO_MIXED_PRECISION(_GRAPH_REWRITE|_LOSS_SCALING)?")

@@ -6,19 +6,19 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.flags import flag as flags
-from crosscast.pysource.names.lookup import meanings_of
+from crosscast.pysource.evaluation import bindings
+from crosscast.pysource.evaluation.choices import Option, certain_truth, choice
+from crosscast.pysource.flags import reading as flags
+from crosscast.pysource.names.containers import assigned_paths, definitions, entries_of
 from crosscast.pysource.names.reaching_assignments import MOST, condition_of
-from crosscast.pysource.syntax.scopes import Binding
-from crosscast.pysource.values import bindings
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.meaning import meanings_of
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.values.arithmetic import NUMBERS
-from crosscast.pysource.values.choices import Option, certain_truth, choice
-from crosscast.pysource.values.containers import assigned_paths, definitions, entries_of
-from crosscast.pysource.values.requests import evaluate
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 def of_name(node: ast.Name, module: Module) -> Value:

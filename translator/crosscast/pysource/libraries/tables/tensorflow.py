@@ -6,7 +6,7 @@ too), and in tensorflow-addons 0.6.0 to 0.23.0.
 
 from __future__ import annotations
 
-from crosscast.pysource.calls.signatures import Signature
+from crosscast.pysource.libraries.signatures import Signature
 
 _DECAY = "learning_rate global_step decay_steps decay_rate staircase name"
 _DYNAMIC_SCALE = "initial_loss_scale increment_period multiplier"

@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crosscast.pysource.calls import signatures
-from crosscast.pysource.names.lookup import Meaning, meanings_of
-from crosscast.pysource.values.containers import chase
-from crosscast.pysource.values.requests import evaluate
+from crosscast.pysource.libraries import signatures
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.meaning import Meaning, meanings_of
 from crosscast.pysource.values.value import Unknown
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.values.value import Value
 
 _NOTHING: Any = object()
@@ -141,11 +140,17 @@ class Call:
     def _merge(self, node: ast.expr, module: Module) -> bool:
         """Bind the entries of a dictionary; False if they are not known."""
         assert self._bound is not None
-        for name, value in _items(node, module):
+        for name, value in self._unpacked(node, module):
             if name is None or value is None:
                 return False
             self._bound.setdefault(name, value)
         return True
+
+    def _unpacked(
+        self, node: ast.expr, module: Module
+    ) -> Iterator[tuple[str | None, ast.expr | None]]:
+        program = self.module.program
+        return program.unpacked(node, module) if program is not None else iter(((None, None),))
 
     def argument(self, name: str, default: Value | None = None) -> Value | None:
         """Return the value of an argument; `default` if it is not given.
@@ -167,20 +172,3 @@ class Call:
 
 def _called_name(meaning: Meaning) -> str:
     return f"{meaning.name}.__call__" if meaning.kind == "instance" else meaning.name
-
-
-def _items(node: ast.expr, module: Module) -> Iterator[tuple[str | None, ast.expr | None]]:
-    found = [n for n, _ in chase(node, module) if isinstance(n, ast.Dict | ast.Call)]
-    if len(found) != 1:
-        yield None, None
-        return
-    one = found[0]
-    if isinstance(one, ast.Dict):
-        for key, value in zip(one.keys, one.values, strict=True):
-            text = key.value if isinstance(key, ast.Constant) else None
-            yield (text, value) if isinstance(text, str) else (None, None)
-    elif isinstance(one.func, ast.Name) and one.func.id == "dict" and not one.args:
-        for keyword in one.keywords:
-            yield keyword.arg, keyword.value
-    else:
-        yield None, None

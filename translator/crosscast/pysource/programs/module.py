@@ -3,7 +3,7 @@
 Names that `resolve` gives:
 
 - of libraries: the qualified name, private modules left out (`torch.optim.adam.Adam` is
-  `torch.optim.Adam`; the table is in `names/libraries.py`);
+  `torch.optim.Adam`; the table is in `libraries/public_names.py`);
 - of the program: `file:qualname`, as `train.py:Trainer.step`, file as the source is called;
 - what is reached through an instance: name of what made it, and the attribute:
   `scaler = GradScaler(); scaler.step` is `torch.cuda.amp.GradScaler.step`; an instance that is
@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.names import lookup
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.meaning import meanings_of
+from crosscast.pysource.programs.scopes import Binding, Path, Scope, scope_of
+from crosscast.pysource.programs.tree_index import Indexer
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.syntax.scopes import Binding, Path, Scope
-from crosscast.pysource.syntax.tree_index import Indexer
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 __all__ = ["Call", "Function", "Module"]
 
@@ -217,18 +217,18 @@ class Module:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope in which a node is evaluated."""
-        return lookup.scope_of(node, self)
+        return scope_of(node, self)
 
     # ---- names
 
     def resolve(self, node: ast.expr) -> str:
         """Return the qualified name of an expression, or an empty text: see the module."""
-        found = lookup.meanings_of(node, self)
+        found = meanings_of(node, self)
         return found[0].name if found else ""
 
     def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
         """Return every name that an expression may have."""
-        return tuple(dict.fromkeys(m.name for m in lookup.meanings_of(node, self)))
+        return tuple(dict.fromkeys(m.name for m in meanings_of(node, self)))
 
     def owner_of(self, node: ast.AST) -> Module:
         """Return the module of the program that a node is part of: this one, as a rule."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.flags.flag import flag_read
+from crosscast.pysource.flags.reading import flag_read
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.combine import operand
-from crosscast.pysource.values.requests import evaluate
 from crosscast.pysource.values.value import Choice, Instance, Symbol, Unknown
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 def truth(node: ast.expr, module: Module) -> bool | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.values.value import Known, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 def evaluate(node: ast.expr, module: Module) -> Value:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 BindingKind = Literal[
     "import",
@@ -32,6 +32,8 @@ ScopeNode = (
     | ast.DictComp
     | ast.GeneratorExp
 )
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Binding:
@@ -161,3 +163,27 @@ def path_of(node: ast.expr) -> tuple[str, Path] | None:
             return (here.id, tuple(reversed(parts)))
         else:
             return None
+
+
+def scope_of(node: ast.AST, module: Module) -> Scope:
+    """Return the scope in which a node is evaluated."""
+    before: ast.AST | None = None
+    child, here = node, module.parents.get(node)
+    while here is not None:
+        scope = module.scopes.get(here)
+        if scope is not None and _evaluated_within(scope, child, before):
+            return scope
+        before, child, here = child, here, module.parents.get(here)
+    return module.scope
+
+
+def _evaluated_within(scope: Scope, child: ast.AST, before: ast.AST | None) -> bool:
+    node = scope.node
+    if isinstance(node, ast.Module):
+        return True
+    if isinstance(node, ast.Lambda):
+        return child is node.body
+    if isinstance(node, COMPREHENSIONS):
+        first = node.generators[0]
+        return not (child is first and before is first.iter)
+    return isinstance(child, ast.stmt)

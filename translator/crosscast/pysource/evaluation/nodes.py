@@ -1,6 +1,6 @@
 """Values of expressions, found without running anything.
 
-`evaluate` returns one of the five values of `value.py`. What its parts mean here:
+`evaluate` returns one of the five values of `values/value.py`. What its parts mean here:
 
 - `Known.origin`: literal (also arithmetic on literals alone), constant (a named one), derived
   (arithmetic on others), flag, config (an entry of a container that the program writes out),
@@ -18,15 +18,16 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values import arithmetic, choices, name_values
+from crosscast.pysource.evaluation import choices, name_values
+from crosscast.pysource.evaluation.calls import of_call
+from crosscast.pysource.evaluation.conditions import truth
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values import arithmetic
 from crosscast.pysource.values.combine import plain, spread
-from crosscast.pysource.values.conditions import truth
-from crosscast.pysource.values.evaluate_calls import of_call
-from crosscast.pysource.values.requests import evaluate
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 MAX_ENTRIES = 2000
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from crosscast.pysource.programs.scopes import Binding, BindingKind, Scope, ScopeNode, path_of
 from crosscast.pysource.syntax.dead_code import constant_truth, dead_rest
-from crosscast.pysource.syntax.scopes import Binding, BindingKind, Scope, ScopeNode, path_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _PLAIN_FIELDS = frozenset(
     {

@@ -5,18 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.flags import flag
-from crosscast.pysource.names.lookup import meanings_of
+from crosscast.pysource.evaluation import choices
+from crosscast.pysource.flags import reading
 from crosscast.pysource.names.reaching_assignments import condition_of
-from crosscast.pysource.syntax.scopes import Binding
-from crosscast.pysource.values import arithmetic, choices
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.meaning import meanings_of
+from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.values import arithmetic
 from crosscast.pysource.values.combine import plain, spread
-from crosscast.pysource.values.requests import evaluate
 from crosscast.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _ENVIRONMENT = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
 _KEPT = frozenset({"copy.deepcopy", "copy.copy", "eval", "torch.tensor", "tensorflow.constant"})
@@ -110,7 +111,7 @@ def _environment(node: ast.Call, module: Module, program: Program) -> Value:
     if not isinstance(key, Known) or not isinstance(key.value, str):
         return Unknown(text, "a variable of the environment", "shell_variable")
     default = evaluate(node.args[1], module) if len(node.args) > 1 else None
-    return flag.environment(key.value, text, default, program)
+    return reading.environment(key.value, text, default, program)
 
 
 def _getattr(node: ast.Call, module: Module, program: Program) -> Value:

@@ -9,7 +9,7 @@ DeepSpeedCPUAdam got `bias_correction` is not known, so its two orders stand for
 
 from __future__ import annotations
 
-from crosscast.pysource.calls.signatures import Signature
+from crosscast.pysource.libraries.signatures import Signature
 
 _WARMED = "optimizer num_warmup_steps num_training_steps"
 _TRANSFORMERS: dict[str, Signature] = {

@@ -9,7 +9,7 @@ parameters before it have a place.
 
 from __future__ import annotations
 
-from crosscast.pysource.calls.signatures import Signature
+from crosscast.pysource.libraries.signatures import Signature
 
 _DECORATE_NEW = (
     "optimizer amp_lists init_loss_scaling incr_every_n_steps decr_every_n_nan_or_inf incr_ratio "

@@ -7,50 +7,17 @@ A flag is read through the namespace that the parser returns: `args.x`, `vars(ar
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Span
-from crosscast.pysource.names.lookup import meanings_of
-from crosscast.pysource.values.containers import chase
+from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.flag import Flag
+from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.pysource.values.value import Known, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
-    from crosscast.pysource.syntax.scopes import Binding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flag:
-    """One flag of a program."""
-
-    name: str
-    """As the command line has it: `--fp16`; a positional argument has no dashes."""
-    dest: str
-    """As the program reads it."""
-    default: Value
-    """What it is if the command line does not say; the launch command is not asked."""
-    type: str = ""
-    """Text of the type: `int`, `str2bool`; `bool` for a switch."""
-    action: str = ""
-    """`store_true`, `store_false`, `append`, ...; empty: it stores its value."""
-    choices: tuple[object, ...] = ()
-    span: Span
-    read: bool = True
-    """Whether anything in the files given reads it; True if that cannot be told."""
-    options: tuple[str, ...] = ()
-    """All its spellings."""
-    required: bool = False
-    given: Known | None = None
-    """What the launch command says."""
-    owner: str = ""
-    """Qualified name of the dataclass or function whose field or parameter it is."""
-    parser: str = ""
-    """Library that parses it: argparse, absl, click, fire, dataclass."""
-    module: Module = field(repr=False, compare=False)
-    node: ast.AST = field(repr=False, compare=False)
-    """The call, field or parameter that defines it."""
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+    from crosscast.pysource.programs.scopes import Binding
 
 
 _NAMESPACES = frozenset(
@@ -134,8 +101,6 @@ def _owner(base: ast.expr, module: Module, program: Program) -> str | None:
 
 def _is_parsed_elsewhere(base: ast.expr, module: Module) -> bool:
     """Whether an expression is what another file makes of a parser: `read_config(parser)`."""
-    from crosscast.pysource.values.containers import chase
-
     return any(
         isinstance(one, ast.Call)
         and len(one.args) == 1

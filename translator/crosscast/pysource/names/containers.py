@@ -6,14 +6,15 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.names.lookup import bindings_of, meanings_of
+from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.names.reaching_assignments import reaching
-from crosscast.pysource.syntax.scopes import Binding, Path, path_of
-from crosscast.pysource.values.requests import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.meaning import meanings_of
+from crosscast.pysource.programs.scopes import Binding, Path, path_of
 from crosscast.pysource.values.value import Known
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _SAME = frozenset({"clone", "copy", "deepcopy", "defrost", "unlock", "to_dict"})
 _MAKERS = frozenset(
@@ -318,3 +319,21 @@ def _last(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def unpacked(node: ast.expr, module: Module) -> Iterator[tuple[str | None, ast.expr | None]]:
+    """Yield the entries of the only dictionary that an expression can be; else None, once."""
+    found = [n for n, _ in chase(node, module) if isinstance(n, ast.Dict | ast.Call)]
+    if len(found) != 1:
+        yield None, None
+        return
+    one = found[0]
+    if isinstance(one, ast.Dict):
+        for key, value in zip(one.keys, one.values, strict=True):
+            text = key.value if isinstance(key, ast.Constant) else None
+            yield (text, value) if isinstance(text, str) else (None, None)
+    elif isinstance(one.func, ast.Name) and one.func.id == "dict" and not one.args:
+        for keyword in one.keywords:
+            yield keyword.arg, keyword.value
+    else:
+        yield None, None

@@ -6,7 +6,7 @@ not at hand. What later versions put in between is bound by place only up to the
 
 from __future__ import annotations
 
-from crosscast.pysource.calls.signatures import Signature
+from crosscast.pysource.libraries.signatures import Signature
 
 _STATIC_OLD = (
     "optimizer amp_lists init_loss_scaling incr_every_n_steps decr_every_n_nan_or_inf incr_ratio "

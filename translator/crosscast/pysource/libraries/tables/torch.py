@@ -14,7 +14,7 @@ torch-optimizer 0.0.1a12 and 0.3.0.
 
 from __future__ import annotations
 
-from crosscast.pysource.calls.signatures import Signature
+from crosscast.pysource.libraries.signatures import Signature
 
 _SCALER = "init_scale growth_factor backoff_factor growth_interval enabled"
 _SHARDED_SCALER = "init_scale backoff_factor growth_factor growth_interval enabled"

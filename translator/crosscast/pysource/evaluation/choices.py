@@ -6,15 +6,15 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.flags import flag
+from crosscast.pysource.evaluation.conditions import truth
+from crosscast.pysource.flags import reading
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.combine import same
-from crosscast.pysource.values.conditions import truth
-from crosscast.pysource.values.requests import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 Option = tuple[ast.expr | None, bool, Value]
 """Condition (None: there is none), whether it must hold, and the value."""
@@ -77,6 +77,10 @@ def certain_truth(condition: ast.expr, module: Module) -> bool | None:
     for part in walk(condition):
         if isinstance(part, ast.Attribute | ast.Name | ast.Subscript):
             one = evaluate(part, module)
-            if isinstance(one, Known) and one.flag and not flag.is_given(one.flag, module.program):
+            if (
+                isinstance(one, Known)
+                and one.flag
+                and not reading.is_given(one.flag, module.program)
+            ):
                 return None
     return bool(value.value)

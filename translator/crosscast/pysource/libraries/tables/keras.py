@@ -8,7 +8,7 @@ which calls the `lr` of then `learning_rate` here.
 
 from __future__ import annotations
 
-from crosscast.pysource.calls.signatures import Signature
+from crosscast.pysource.libraries.signatures import Signature
 
 _CLIPS = "clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency"
 _KEYWORDS = f"{_CLIPS} loss_scale_factor gradient_accumulation_steps jit_compile"

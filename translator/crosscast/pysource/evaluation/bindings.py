@@ -6,23 +6,23 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.flags import flag as flags
+from crosscast.pysource.evaluation.choices import Option, choice
+from crosscast.pysource.flags import reading as flags
 from crosscast.pysource.names.reaching_assignments import condition_of
 from crosscast.pysource.names.resolution import imported, meanings_of_binding
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.syntax.scopes import Binding
 from crosscast.pysource.values import arithmetic
 from crosscast.pysource.values.arithmetic import NUMBERS
-from crosscast.pysource.values.choices import Option, choice
 from crosscast.pysource.values.combine import names_of, same, spread
-from crosscast.pysource.values.requests import evaluate
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 
 def of_binding(one: Binding) -> Value:

@@ -23,7 +23,7 @@ def table() -> dict[str, Signature]:
     found: dict[str, Signature] = {}
     for name in _TABLES:
         rows: dict[str, Signature] = import_module(
-            f"crosscast.pysource.calls.tables.{name}"
+            f"crosscast.pysource.libraries.tables.{name}"
         ).SIGNATURES
         found.update(rows)
     return found
