@@ -5,6 +5,10 @@ DEMO ?= demo
 BIN := $(VENV)/bin
 # Two processes side by side is what a small machine bears; each framework process takes one core.
 JOBS ?= 2
+# A file of tests is one unit of work: its tests share what they prepare.
+PARALLEL := --numprocesses $(JOBS) --dist loadfile
+QUICK := $(PARALLEL) -m "not exhaustive"
+JOURNAL := build/test-all.jsonl
 # Flags of tests/fuzz/run.py.
 FUZZ ?= --examples 300
 # Flags of run.py, clean.py and causes.py in tests/mutants.
@@ -14,7 +18,7 @@ CAUSES ?= --docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit frameworks probes fuzz mutants causes kills false-alarms nightly \
+.PHONY: help demo test test-all check unit probes fuzz mutants causes kills false-alarms nightly \
   self-test package generate bench slurm clean
 
 help: ## List the targets
@@ -43,21 +47,23 @@ demo: $(VENV)/.all ## Train BERT-small with all three emitted scripts and write 
 	$(BIN)/crosscast parity examples/bert-small/recipe.yaml \
 	  --to torch,tensorflow,paddle --check model --windows 120 --jobs $(JOBS) --output $(DEMO)
 
-test: check unit frameworks ## Everything: lint, types, unit and framework tests
+test: check ## Lint, types, and every feature once on all three frameworks
+	$(BIN)/pytest tests $(QUICK)
+
+test-all: check ## Everything, with fresh examples; goes on where it was cut off
+	$(BIN)/pytest tests $(PARALLEL) --hypothesis-profile fresh --journal $(JOURNAL)
+	PYTHONPATH=tests $(BIN)/python tests/tier_table.py $(JOURNAL)
 
 check: $(VENV)/.dev ## Lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev ## Tests without frameworks
-	$(BIN)/pytest tests/unit --numprocesses $(JOBS)
+unit: $(VENV)/.dev ## The tests of `make test` that need no framework
+	$(BIN)/pytest tests/unit $(QUICK)
 
-frameworks: $(VENV)/.dev ## Emitted scripts, examples, probes and the wheel, in the real frameworks
-	$(BIN)/pytest tests --ignore tests/unit --numprocesses $(JOBS) --dist loadfile
-
-probes: $(VENV)/.dev ## Only the probes behind the tables
-	$(BIN)/pytest tests/probes --numprocesses $(JOBS) --dist loadfile
+probes: $(VENV)/.dev ## The probes behind the tables, all of them
+	$(BIN)/pytest tests/probes $(PARALLEL)
 
 fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the reference
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(FUZZ)

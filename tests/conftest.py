@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 
-from hypothesis import settings
+from property_settings import register_profiles
+from run_journal import pytest_addoption, pytest_configure
 
-# A busy machine is no failure: how long something may take is what a few tests measure themselves.
-settings.register_profile("crosscast", deadline=None)
-settings.load_profile("crosscast")
+__all__ = ["pytest_addoption", "pytest_configure"]
+
+register_profiles()
 
 # A shell starts what runs in its background with Ctrl-C ignored, and every program of a test would
 # inherit that: those that are interrupted would never end.

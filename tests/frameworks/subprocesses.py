@@ -1,4 +1,8 @@
-"""Runs Python programs that import a framework: each in a process of its own."""
+"""Runs Python programs that import a framework, each in a process of its own.
+
+Programs for the installed torch, tensorflow and paddle are forks of a process that has imported the
+framework already (`fork_server`); a test that cannot use a fork says so with `fork=False`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from frameworks.fork_server import Server
 
 TESTS = Path(__file__).parents[1]
 
@@ -61,11 +68,26 @@ def require(framework: str) -> None:
         refuse(f"{framework} is not installed")
 
 
+IMPORTS = {
+    "torch": ("torch",),
+    "tensorflow": ("tensorflow", "keras"),
+    "paddle": ("paddle",),
+}
+"""What the servers import, by framework."""
+
+
+@cache
+def _server(framework: str) -> Server:
+    return Server(IMPORTS[framework], environment(framework))
+
+
 def start(
-    program: Path, framework: str, *arguments: object, timeout: int = 300
+    program: Path, framework: str, *arguments: object, timeout: int = 300, fork: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Run a program and return how it ended; skip the test if the framework is missing."""
     require(framework)
+    if fork and framework in IMPORTS:
+        return _server(framework).run(program, [str(one) for one in arguments], timeout)
     return subprocess.run(
         [interpreter(framework), str(program), *map(str, arguments)],
         cwd=program.parent,
@@ -78,8 +100,10 @@ def start(
     )
 
 
-def run_python(program: Path, framework: str, *arguments: object, timeout: int = 300) -> Any:
+def run_python(
+    program: Path, framework: str, *arguments: object, timeout: int = 300, fork: bool = True
+) -> Any:
     """Run a program that must succeed; return the JSON document in its last line of output."""
-    done = start(program, framework, *arguments, timeout=timeout)
+    done = start(program, framework, *arguments, timeout=timeout, fork=fork)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 from frameworks.subprocesses import environment, require
+from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "data-parallel-from-scratch"
 STEPS = 30
@@ -100,7 +101,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return Lab(tmp_path_factory.mktemp("example"))
 
 
-@pytest.mark.parametrize("way", ["all-reduce", "by-hand", "ddp"])
+@pytest.mark.parametrize(
+    "way",
+    cases(["all-reduce", "by-hand", "ddp"], quick=["by-hand"], reason="every way to average"),
+)
 def test_two_processes_train_as_one(lab: Lab, way: str) -> None:
     one, two = lab.course("--processes", "1"), lab.course("--average", way)
     assert (one.processes, two.processes, two.apart) == (1, 2, 0.0)
@@ -108,17 +112,20 @@ def test_two_processes_train_as_one(lab: Lab, way: str) -> None:
     assert one.losses[-1] < 0.8 * one.losses[0]  # it learns, or little would be shown
 
 
+@exhaustive("every way to average")
 def test_by_hand_it_is_what_the_library_does(lab: Lab) -> None:
     ddp = lab.course("--average", "ddp")
     for way in ("all-reduce", "by-hand"):  # a sum of two numbers has one order
         assert lab.course("--average", way).distance(ddp) == 0
 
 
+@exhaustive("the example in float64")
 def test_the_difference_is_rounding(lab: Lab) -> None:
     one, two = (lab.course("--dtype", "float64", "--processes", n) for n in ("1", "2"))
     assert two.distance(one) < BOUND["float64"]
 
 
+@exhaustive("four processes, another launcher")
 def test_four_processes_and_torchrun(lab: Lab) -> None:
     one = lab.course("--processes", "1")
     assert lab.course("--processes", "4", "--average", "by-hand").distance(one) < BOUND["float32"]
@@ -126,7 +133,9 @@ def test_four_processes_and_torchrun(lab: Lab) -> None:
     assert lab.course(launcher=launcher).distance(lab.course("--average", "ddp")) == 0
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize(
+    "mistake", cases(MISTAKES, quick=["a sum for a mean"], reason="more planted mistakes")
+)
 def test_mistakes_are_no_rounding(lab: Lab, mistake: str) -> None:
     wrong = lab.mistaken(*MISTAKES[mistake])
     assert wrong.distance(lab.course("--average", "ddp")) > 1000 * BOUND["float32"]

@@ -18,6 +18,7 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe, writ
 from frameworks.runner_runs import start_runner, train
 from frameworks.script_runs import Run
 from frameworks.subprocesses import run_python
+from tiers import cases, exhaustive
 
 FRAMEWORKS = [
     pytest.param(name, marks=getattr(pytest.mark, name))
@@ -136,7 +137,6 @@ def test_paddle_casts_to_float16_as_numpy_does(tmp_path: Path) -> None:
     assert found == {"forward": 0, "backward": 0, "back": "float16", "step": 1.0}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_float32_script_is_untouched(tmp_path: Path, framework: str) -> None:
     lab = Lab(tmp_path, "float32")
@@ -147,11 +147,14 @@ def test_a_float32_script_is_untouched(tmp_path: Path, framework: str) -> None:
         assert array.tobytes() == emulated.weights[name].tobytes(), name
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.tensorflow
 @pytest.mark.paddle
-@pytest.mark.parametrize("precision", [FLOAT16, BFLOAT16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "precision",
+    cases([FLOAT16, BFLOAT16], quick=[FLOAT16], reason="bfloat16 as float16"),
+    ids=["float16", "bfloat16"],
+)
 def test_emulated_scripts_agree_with_native_half_and_not_with_float32(
     tmp_path: Path, precision: dict[str, Any]
 ) -> None:
@@ -170,7 +173,7 @@ def losses(run: Run) -> list[float]:
     return [row["loss"] for row in run.trace]
 
 
-@pytest.mark.slow
+@exhaustive("overflows that nobody injects")
 @pytest.mark.torch
 @pytest.mark.tensorflow
 @pytest.mark.paddle
@@ -197,7 +200,7 @@ def test_gradients_overflow_by_themselves_and_the_real_scalers_skip(tmp_path: Pa
         assert [check.wording for check in checks if check.result != "pass"] == []
 
 
-@pytest.mark.slow
+@exhaustive("recomputed layers under emulation")
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_layers_that_are_computed_anew_in_backward_round_alike(
     tmp_path: Path, framework: str
@@ -217,7 +220,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow
+@exhaustive("half weights and half operations under emulation")
 @pytest.mark.torch
 @pytest.mark.paddle
 @pytest.mark.parametrize("name", OTHERS)

@@ -16,8 +16,9 @@ import pytest
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import TESTS, interpreter, older, require
 from side_by_side import Bench
+from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 PEERS = TESTS.parent / "benchmarks" / "migrate_peers" / "inputs"
 LOOP = """\
@@ -80,7 +81,9 @@ def test_a_loop_and_fit_train_the_same(bench: Bench) -> None:
     assert "half precision itself was not shown" in found.notes[0]
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize(
+    "name", cases(PLANTED, quick=["not scaled"], reason="more planted mistakes")
+)
 def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
     old, new, what = PLANTED[name]
     assert old in LOOP
@@ -92,6 +95,7 @@ def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
 
 
 @pytest.mark.skipif("tensorflow@2.5" not in older("tensorflow"), reason="needs TensorFlow 2.5")
+@exhaustive("the example files of the migration benchmark")
 @pytest.mark.parametrize(
     "name", ["keras_loss_scale_loop", "tf_graph_rewrite_keras", "tf_env_variable"]
 )

@@ -17,8 +17,9 @@ from crosscast.migrate.registry import codemods_to
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import TESTS, require
 from side_by_side import Bench
+from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 PEERS = TESTS.parent / "benchmarks" / "migrate_peers"
 OLD = """\
@@ -105,7 +106,10 @@ def test_a_migration_trains_the_same(bench: Bench) -> None:
     assert "was made to work on the CPU" in found.notes[1]
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize(
+    "name",
+    cases(PLANTED, quick=["no unscale", "never skips", "dies"], reason="more planted mistakes"),
+)
 def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
     old, new, what, field, update = PLANTED[name]
     right = migrated(OLD)
@@ -133,7 +137,9 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize(
+    "name", cases(SAME, quick=["sums by hand"], reason="more changes that only round otherwise")
+)
 def test_what_only_rounds_otherwise_is_the_same(bench: Bench, name: str) -> None:
     old, new = SAME[name]
     right = migrated(OLD)
@@ -146,6 +152,7 @@ def test_what_only_rounds_otherwise_is_the_same(bench: Bench, name: str) -> None
 DRAWS = "rows = torch.randn(96, 8, generator=torch.Generator().manual_seed({}))"
 
 
+@exhaustive("an original that is not repeatable")
 def test_an_original_with_a_randomness_of_its_own_proves_nothing(tmp_path: Path) -> None:
     require("torch")
     own = "import time\n" + OLD.replace("rows = torch.randn(96, 8)", DRAWS.format("time.time_ns()"))
@@ -193,6 +200,7 @@ def never():
 """
 
 
+@exhaustive("lines that no run reaches")
 def test_lines_that_are_not_reached_are_told(bench: Bench) -> None:
     both = OLD.replace("scaler = GradScaler", "unused = lambda: 1\nscaler = GradScaler") + (
         "\n\ndef never():\n    return GradScaler()\n"
@@ -226,6 +234,7 @@ def peer(folder: Path, name: str) -> str:
     return text
 
 
+@exhaustive("the example files of the migration benchmark")
 def test_cuda_amp_is_proven(tmp_path: Path) -> None:
     require("torch")
     before = peer(tmp_path, "cuda_amp")
@@ -243,6 +252,7 @@ def test_cuda_amp_is_proven(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == {"cuda_amp.py"}
 
 
+@exhaustive("the example files of the migration benchmark")
 @pytest.mark.parametrize("name", ["apex_o1", "apex_o2_fused_adam"])
 def test_apex_is_proven_where_it_runs(tmp_path: Path, name: str) -> None:
     require("torch")
@@ -273,6 +283,7 @@ PAGE = TESTS.parent / "docs" / "migrating.md"
 SHOWN = "$ crosscast migrate cuda_amp.py "
 
 
+@exhaustive("the documented session, as printed")
 def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
     """CROSSCAST_WRITE_GOLDENS=1 writes the page anew."""
     require("torch")

@@ -21,6 +21,7 @@ from crosscast_parity.recordings.trace import read_trace
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe, write_rows
 from frameworks.fault_toys import TOYS
 from frameworks.runner_runs import start_runner, train
+from tiers import exhaustive
 
 FRAMEWORKS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in TOYS]
 CLEAN: tuple[dict[str, list[float]], ...] = (
@@ -128,7 +129,6 @@ FAULTS = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_skips_backoff_growth_and_counters_equal_the_reference(
     tmp_path: Path, framework: str
@@ -165,7 +165,7 @@ def test_skips_backoff_growth_and_counters_equal_the_reference(
     assert max(scales) == 2048.0, "the ceiling was not reached"
 
 
-@pytest.mark.slow
+@exhaustive("faults in half weights")
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_gradients_of_half_weights_are_reached(tmp_path: Path, framework: str) -> None:
     recipe = tiny_recipe(precision=FLOAT16 | {"mode": "full"}, loss_scaling=DYNAMIC)
@@ -178,7 +178,6 @@ def test_the_gradients_of_half_weights_are_reached(tmp_path: Path, framework: st
     assert [row["skipped"] for row in run.trace] == [False, True, False, True, False]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_skipped_window_leaves_every_weight_alone(tmp_path: Path, framework: str) -> None:
     """Also when only one small gradient of one micro-batch was poisoned."""

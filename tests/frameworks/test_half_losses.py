@@ -9,6 +9,7 @@ import pytest
 
 from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe
 from frameworks.subprocesses import run_python
+from tiers import cases
 
 ROWS, ONE = 2048, 60.1
 """Every row has this loss; in float16 the sum of all rows is inf. Paddle knows none above 64."""
@@ -69,7 +70,9 @@ EACH = pytest.mark.parametrize(
 
 
 @EACH
-@pytest.mark.parametrize("unit", ["sample", "microbatch", "token"])
+@pytest.mark.parametrize(
+    "unit", cases(["sample", "microbatch", "token"], quick=["token"], reason="every unit of means")
+)
 def test_rows_are_in_half_and_their_sum_is_not(tmp_path: Path, framework: str, unit: str) -> None:
     sections: dict[str, Any] = {
         "model": TINY["model"],

@@ -44,7 +44,6 @@ def pages() -> Any:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_precisions_are_measured_on_the_same_training(tmp_path: Path) -> None:
     before = PAGE.read_text()
     small = ("--rows", 4, "--tokens", 16, "--check-windows", 3, "--windows", 1, "--rounds", 2)
@@ -66,7 +65,6 @@ def test_precisions_are_measured_on_the_same_training(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_without_a_gpu_nothing_is_written(tmp_path: Path) -> None:
     done = run("--json", tmp_path / "out.json")
     assert (done.returncode, done.stdout) == (3, "")

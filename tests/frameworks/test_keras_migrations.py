@@ -13,7 +13,7 @@ from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import codemods_to
 from frameworks.subprocesses import require, run_python
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 HERE = Path(__file__).parent
 EXAMPLES = {

@@ -17,8 +17,9 @@ import pytest
 
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
+from tiers import exhaustive
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.timeout(900)]
 
 TWO_NODES: dict[str, Any] = {
     "distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 1}
@@ -128,6 +129,7 @@ def test_two_nodes_train_as_one_process(nodes: Nodes) -> None:
     same(nodes.trace("out"), expected)
 
 
+@exhaustive("nodes that find each other")
 @pytest.mark.torch
 @pytest.mark.parametrize("nodes", ["torch"], indirect=True)
 def test_nodes_that_find_each_other_train_as_one_process(nodes: Nodes) -> None:
@@ -160,6 +162,7 @@ def number(rank: str, mark: str) -> int:
     raise AssertionError("no such process")
 
 
+@exhaustive("a killed process on one of two nodes")
 @pytest.mark.torch
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("nodes", ["torch"], indirect=True)

@@ -10,24 +10,28 @@ from crosscast.memory.estimate import estimate
 from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure
 from recipe_texts import recipe_of
+from tiers import cases
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 0.1}"
 
 
+FIELDS = [
+    {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}"},
+    {
+        "model": SMALL_TABLE,
+        "batch": "{micro_batch_size: 32}",
+        "activation_checkpointing": "true",
+    },
+    {"batch": "{micro_batch_size: 2}", "clipping": "{kind: global_norm, max_norm: 1.0}"},
+    {"optimizer": "{name: sgd, learning_rate: 1e-3, momentum: 0.9}"},
+]
+
+
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}"},
-        {
-            "model": SMALL_TABLE,
-            "batch": "{micro_batch_size: 32}",
-            "activation_checkpointing": "true",
-        },
-        {"batch": "{micro_batch_size: 2}", "clipping": "{kind: global_norm, max_norm: 1.0}"},
-        {"optimizer": "{name: sgd, learning_rate: 1e-3, momentum: 0.9}"},
-    ],
+    cases(FIELDS, quick=FIELDS[:1], reason="peaks of more recipes"),
     ids=["activations", "checkpointing", "table", "sgd"],
 )
 def test_peaks_are_predicted(fields: dict[str, str]) -> None:

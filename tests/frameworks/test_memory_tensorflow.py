@@ -10,8 +10,9 @@ from crosscast.memory.estimate import estimate
 from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure
 from recipe_texts import FLOAT16, recipe_of
+from tiers import cases
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 WORST, RECOMPUTED = 0.1, 0.25
 """The executor may run parts of a layer again while another one still lives (docs/memory.md)."""
@@ -19,25 +20,28 @@ SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
 
 
+FIELDS = [
+    ({"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}"}, "backward"),
+    (
+        {
+            "model": SMALL_TABLE,
+            "batch": "{micro_batch_size: 32}",
+            "precision": BFLOAT16,
+            "activation_checkpointing": "true",
+        },
+        "backward",
+    ),
+    (
+        {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}", "precision": FLOAT16},
+        "backward",
+    ),
+    ({"batch": "{micro_batch_size: 2}"}, "step"),
+]
+
+
 @pytest.mark.parametrize(
     ("fields", "phase"),
-    [
-        ({"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}"}, "backward"),
-        (
-            {
-                "model": SMALL_TABLE,
-                "batch": "{micro_batch_size: 32}",
-                "precision": BFLOAT16,
-                "activation_checkpointing": "true",
-            },
-            "backward",
-        ),
-        (
-            {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}", "precision": FLOAT16},
-            "backward",
-        ),
-        ({"batch": "{micro_batch_size: 2}"}, "step"),
-    ],
+    cases(FIELDS, quick=FIELDS[:1], reason="peaks of more recipes"),
     ids=["activations", "checkpointing", "float16", "table"],
 )
 def test_peaks_are_predicted(fields: dict[str, str], phase: str) -> None:

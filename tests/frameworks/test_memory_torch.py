@@ -20,8 +20,9 @@ from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure, trace_model
 from page_sessions import blocks, session
 from recipe_texts import FLOAT16, recipe_of, text_of
+from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
 FLOAT32 = "{mode: none, compute_dtype: float32}"
@@ -80,6 +81,7 @@ def error(of: Recipe) -> float:
     return predicted / measure(of, "torch", sys.executable).peak_bytes - 1
 
 
+@exhaustive("the grid of sizes and types; `make test` measures three")
 def test_peaks_of_bert_are_predicted() -> None:
     grid = [
         recipe("tiny", 32, 64),
@@ -94,18 +96,21 @@ def test_peaks_of_bert_are_predicted() -> None:
     assert max(errors) <= WORST, errors
 
 
+OTHERS = [
+    recipe("tiny", 32, 64, FULL),
+    recipe("tiny", 16, 64, OPS, again=True),
+    recipe("tiny", 2, 32, optimizer="{name: lamb, learning_rate: 1e-3}"),
+    recipe("tiny", 2, 32, optimizer=MOMENTUM),
+    recipe("tiny", 2, 32, optimizer=NESTEROV),
+    recipe("tiny", 2, 32, optimizer="{name: adafactor, learning_rate: 1e-3}"),
+    recipe("tiny", 1, 128, accumulation="{steps: 1}", ema="{decay: 0.9}"),
+    recipe("tiny", 2, 32, overrides="{torch: {fused_optimizer: false}}"),
+]
+
+
 @pytest.mark.parametrize(
     "of",
-    [
-        recipe("tiny", 32, 64, FULL),
-        recipe("tiny", 16, 64, OPS, again=True),
-        recipe("tiny", 2, 32, optimizer="{name: lamb, learning_rate: 1e-3}"),
-        recipe("tiny", 2, 32, optimizer=MOMENTUM),
-        recipe("tiny", 2, 32, optimizer=NESTEROV),
-        recipe("tiny", 2, 32, optimizer="{name: adafactor, learning_rate: 1e-3}"),
-        recipe("tiny", 1, 128, accumulation="{steps: 1}", ema="{decay: 0.9}"),
-        recipe("tiny", 2, 32, overrides="{torch: {fused_optimizer: false}}"),
-    ],
+    cases(OTHERS, quick=[OTHERS[0], OTHERS[1], OTHERS[5]], reason="peaks of more recipes"),
     ids=["full", "ops", "lamb", "momentum", "nesterov", "adafactor", "one-row", "unfused"],
 )
 def test_peaks_of_other_recipes_are_predicted(of: Recipe) -> None:

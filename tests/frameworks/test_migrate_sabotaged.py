@@ -15,6 +15,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form
 from crosscast_parity.compare.migration_proof import Proof, prove
 from frameworks.subprocesses import require
+from tiers import exhaustive
 
 SAID = {"schedule.total_steps": 200, "batch.micro_batch_size": 4, "ema.decay": 0.9}
 Change = tuple[str, str]
@@ -70,7 +71,6 @@ def outcomes(proof: Proof) -> list[str]:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) -> None:
     proof = proof_of(migration_sources.TORCH, "torch", tmp_path, AVERAGES_MOVE_ON_A_SKIP)
     assert proof.outcome == "different"
@@ -80,8 +80,8 @@ def test_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) ->
     assert found["ema.decay"] == "different"
 
 
+@exhaustive("more sabotaged migrations")
 @pytest.mark.torch
-@pytest.mark.slow
 def test_what_goes_wrong_after_the_recorded_windows_only_the_toy_sees(tmp_path: Path) -> None:
     """Of the runs with a BERT a few windows are recorded; of those on the toy every one is."""
     proof = proof_of(migration_sources.TORCH, "torch", tmp_path, VECTORS_ARE_NOT_CLEARED_LATER)
@@ -90,8 +90,8 @@ def test_what_goes_wrong_after_the_recorded_windows_only_the_toy_sees(tmp_path: 
     assert "L1b tensors (toy/active): window 1" in proof.wording
 
 
+@exhaustive("more sabotaged migrations")
 @pytest.mark.tensorflow
-@pytest.mark.slow
 def test_a_weight_that_nothing_looks_at_only_the_toy_sees(tmp_path: Path) -> None:
     """An overflow that a loss makes is in all gradients; on the toy it is in one."""
     change = ONE_WEIGHT_IS_NOT_LOOKED_AT
@@ -101,8 +101,8 @@ def test_a_weight_that_nothing_looks_at_only_the_toy_sees(tmp_path: Path) -> Non
     assert "L0b trace (toy/active): window 0: " in proof.wording
 
 
+@exhaustive("more sabotaged migrations")
 @pytest.mark.paddle
-@pytest.mark.slow
 def test_paddle_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) -> None:
     proof = proof_of(migration_sources.TORCH, "paddle", tmp_path, AVERAGES_MOVE_ON_A_SKIP)
     assert proof.outcome == "different"

@@ -18,6 +18,7 @@ import pytest
 
 import migration_sources
 from frameworks.subprocesses import environment, require
+from tiers import exhaustive
 
 PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
 NUMBER = re.compile(r"\d[\d.e+-]*")
@@ -62,12 +63,14 @@ def looks_right(code: int, proof: dict[str, Any]) -> None:
     assert "overflowed" in proof["wording"]
 
 
+@exhaustive("another source; `make test` proves PyTorch to Paddle")
 @pytest.mark.torch
 def test_apex_to_torch_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.APEX, "torch"))
     assert (tmp_path / "out" / "verification" / "torch" / "report.html").exists()
 
 
+@exhaustive("a proof with a corrected mistake")
 @pytest.mark.torch
 def test_a_corrected_mistake_is_changed_on_purpose(tmp_path: Path) -> None:
     code, proof = verified(tmp_path, migration_sources.CLIPS_SCALED, "torch")
@@ -81,6 +84,7 @@ def test_torch_to_paddle_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.TORCH, "paddle"))
 
 
+@exhaustive("a third pair of frameworks")
 @pytest.mark.tensorflow
 def test_paddle_to_tensorflow_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.PADDLE, "tensorflow"))
@@ -105,6 +109,7 @@ def excerpt(lines: list[str], printed: list[str], page: list[str]) -> list[str]:
     return [*lines[: first + 1], *printed, *after]
 
 
+@exhaustive("the documented session, as printed")
 @pytest.mark.torch
 def test_the_page_shows_what_a_proof_prints(tmp_path: Path) -> None:
     """But for digits, which are those of one machine."""

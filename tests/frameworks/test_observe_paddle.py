@@ -8,7 +8,7 @@ import pytest
 
 from frameworks.observe_checks import Observation
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 
 class TestPaddle(Observation):

@@ -8,7 +8,7 @@ import pytest
 
 from frameworks.observe_checks import Observation
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 
 class TestTensorFlow(Observation):

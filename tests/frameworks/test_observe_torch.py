@@ -8,7 +8,7 @@ import pytest
 
 from frameworks.observe_checks import Observation
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 
 class TestTorch(Observation):

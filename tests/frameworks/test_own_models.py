@@ -14,8 +14,9 @@ from crosscast.messages.output import write_files
 from crosscast.recipe.document import Recipe
 from frameworks.emitted_script import BFLOAT16, tiny_recipe
 from frameworks.subprocesses import run_python, start
+from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
 TORCH = """
 import torch
@@ -180,7 +181,9 @@ def train(
 @pytest.mark.parametrize(
     ("target", "model"), [("torch", TORCH), ("paddle", PADDLE), ("tensorflow", KERAS)]
 )
-@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+@pytest.mark.parametrize(
+    "optimizer", cases(["adam", "adamw"], quick=["adamw"], reason="without decay, too")
+)
 def test_unused_and_tied_weights_train(
     tmp_path: Path, target: str, model: str, optimizer: str
 ) -> None:
@@ -253,6 +256,7 @@ def test_the_file_of_averages_holds_every_weight(tmp_path: Path, target: str) ->
     assert again.returncode == 0, again.stderr
 
 
+@exhaustive("types inside a model of the user")
 def test_types_are_the_choice_of_the_framework(tmp_path: Path) -> None:
     """What CC303 says, seen in a model that all three could have written."""
     found = {}

@@ -104,7 +104,6 @@ def passed(pair: Pair) -> set[Level]:
     return {check.level for check in pair.checks if check.result == "pass"} - failed(pair)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "framework",
     [
@@ -121,7 +120,6 @@ def test_the_scripts_of_the_page_do_what_the_emitted_one_does(
     assert {"gate", "L0a", "L0b", "L0d", "L1a", "L1b"} <= passed(found)
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_a_script_that_forgets_to_clip_is_different_and_the_replay_says_so(tmp_path: Path) -> None:
     change = ("state.model.parameters(), 0.35", "state.model.parameters(), 1e9")
@@ -130,7 +128,6 @@ def test_a_script_that_forgets_to_clip_is_different_and_the_replay_says_so(tmp_p
     assert "L1b" in failed(found)
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_without_the_named_functions_the_trace_alone_is_compared(tmp_path: Path) -> None:
     found = only_pair(compared("torch", tmp_path, ("micro_batch_loss", "my_loss")))

@@ -11,7 +11,7 @@ from frameworks.emitted_script import BFLOAT16, TINY
 from frameworks.paddle_lab import SCALED, Lab, finished, same
 from frameworks.subprocesses import older
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 OLDER = older("paddle")
 EACH = pytest.mark.parametrize("target", OLDER)

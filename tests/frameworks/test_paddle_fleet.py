@@ -20,7 +20,7 @@ from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_ro
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import older, run_python, start
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 TARGETS = [target for target in older("paddle") if target.startswith("paddle@2.")]
 EACH = pytest.mark.parametrize("target", TARGETS)

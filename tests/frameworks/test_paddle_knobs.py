@@ -16,7 +16,7 @@ from frameworks import paddle_cases as cases
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 from frameworks.paddle_lab import DYNAMIC, Lab, finished, same
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
 GROUPS = {

@@ -17,7 +17,7 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16
 from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished
 from frameworks.subprocesses import start
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 STATIC: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": {"mode": "static", "scale": 512.0}}
 HALF: dict[str, Any] = {"precision": BFLOAT16}

@@ -17,8 +17,9 @@ from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished, same
 from frameworks.script_runs import Run
+from tiers import cases
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 ROW = ["window", "n_micro", "rows", "loss", "lr", "grad_norm", "scale", "skipped", "updates"]
 DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
@@ -152,7 +153,9 @@ ALIKE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize(
+    "name", cases(ALIKE, quick=["adamw"], reason="more optimizers beside PyTorch")
+)
 @pytest.mark.torch
 def test_float32_is_what_torch_does_and_checkpoints_are_exchanged(
     lab: Lab, start: tuple[str, Path], name: str

@@ -14,9 +14,10 @@ from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import of_targets
 from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
+from tiers import cases
 
 TARGETS = ("torch", "tensorflow", "paddle")
-pytestmark = [pytest.mark.slow, *(getattr(pytest.mark, name) for name in TARGETS)]
+pytestmark = [*(getattr(pytest.mark, name) for name in TARGETS)]
 
 TINY = {
     "version": 1,
@@ -64,16 +65,19 @@ def levels(report: ParityReport, result: str) -> set[str]:
     return {check.level for pair in report.pairs for check in pair.checks if check.result == result}
 
 
+CHANGES: list[dict[str, Any]] = [
+    {},
+    {"precision": {"mode": "full", "compute_dtype": "float16"}},
+    {
+        "precision": {"mode": "mixed", "compute_dtype": "bfloat16"},
+        "loss_scaling": {"mode": "none"},
+    },
+]
+
+
 @pytest.mark.parametrize(
     "changes",
-    [
-        {},
-        {"precision": {"mode": "full", "compute_dtype": "float16"}},
-        {
-            "precision": {"mode": "mixed", "compute_dtype": "bfloat16"},
-            "loss_scaling": {"mode": "none"},
-        },
-    ],
+    cases(CHANGES, quick=CHANGES[:1], reason="every level in the other types"),
     ids=["mixed-float16", "full-float16", "mixed-bfloat16"],
 )
 def test_emitted_scripts_pass_every_level(tmp_path: Path, changes: dict[str, Any]) -> None:

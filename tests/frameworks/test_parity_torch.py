@@ -46,7 +46,6 @@ def only_pair(report: ParityReport) -> Pair:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_the_same_script_twice_is_bit_equal_and_survives_faults(tmp_path: Path) -> None:
     recipe = make_recipe(precision=HALF, optimizer=ADAMW)
     # What was run once is not run again; a remark makes the copy a script of its own.
@@ -65,7 +64,6 @@ def test_the_same_script_twice_is_bit_equal_and_survives_faults(tmp_path: Path) 
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_a_wrong_epsilon_is_different(tmp_path: Path) -> None:
     recipe = make_recipe(scaled=False, optimizer=ADAMW)
     report = compared(tmp_path, recipe, ("EPS = 1e-08", "EPS = 0.001"), windows=24)

@@ -12,7 +12,6 @@ from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from frameworks.subprocesses import run_python
 
-pytestmark = pytest.mark.slow
 FRAMEWORKS = [
     pytest.param("torch", marks=pytest.mark.torch),
     pytest.param("tensorflow", marks=pytest.mark.tensorflow),

@@ -22,14 +22,14 @@ import pytest
 from crosscast_parity.inside.rank import rank_of
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
+from tiers import cases
 
-pytestmark = pytest.mark.slow
-
-FRAMEWORKS = [
-    pytest.param("torch", marks=pytest.mark.torch),
-    pytest.param("paddle", marks=pytest.mark.paddle),
-    pytest.param("tensorflow", marks=pytest.mark.tensorflow),
-]
+ALL = ("torch", "paddle", "tensorflow")
+FRAMEWORKS = cases(
+    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ALL],
+    quick=["torch", "paddle"],
+    reason="ends in TensorFlow; `make test` kills one in test_tensorflow_processes",
+)
 MARK = "RUN_OF_THIS_TEST"
 STARTING = 300.0
 """Until there are some windows: imports and graphs come first."""
@@ -181,7 +181,9 @@ CASES: dict[str, tuple[Callable[[Running], None], set[str]]] = {
 """What is done, and what status.json may say: empty if there is none."""
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", cases(CASES, quick=["last killed"], reason="every way in which a process can end")
+)
 def test_all_processes_end_and_the_run_goes_on(lab: Lab, case: str) -> None:
     act, statuses = CASES[case]
     output = lab.folder / case.replace(" ", "-")

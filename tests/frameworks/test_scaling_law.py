@@ -15,8 +15,7 @@ from crosscast_parity.recipes.derived import changed
 from frameworks.subprocesses import require
 from parity_recipes import plain
 from scaling_bench import Bench, Edits
-
-pytestmark = pytest.mark.slow
+from tiers import cases, exhaustive
 
 FLOAT32: dict[str, Any] = {
     "precision": {"mode": "none", "compute_dtype": "float32"},
@@ -141,23 +140,35 @@ def found(bench: Bench, framework: str, name: str) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("name", BUGS["torch"])
+@pytest.mark.parametrize(
+    "name",
+    cases(
+        BUGS["torch"],
+        quick=["rows given twice", "each process looks by itself"],
+        reason="more planted bugs",
+    ),
+)
 def test_a_bug_in_a_script_of_torch_is_found(torch_bench: Bench, name: str) -> None:
     found(torch_bench, "torch", name)
 
 
 @pytest.mark.paddle
-@pytest.mark.parametrize("name", BUGS["paddle"])
+@pytest.mark.parametrize(
+    "name", cases(BUGS["paddle"], quick=["rows given twice"], reason="more planted bugs")
+)
 def test_a_bug_in_a_script_of_paddle_is_found(paddle_bench: Bench, name: str) -> None:
     found(paddle_bench, "paddle", name)
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("name", BUGS["tensorflow"])
+@pytest.mark.parametrize(
+    "name", cases(BUGS["tensorflow"], quick=["rows given twice"], reason="more planted bugs")
+)
 def test_a_bug_in_a_script_of_tensorflow_is_found(tensorflow_bench: Bench, name: str) -> None:
     found(tensorflow_bench, "tensorflow", name)
 
 
+@exhaustive("waits 45 seconds for a dead-lock")
 @pytest.mark.torch
 def test_a_dead_lock_is_told_as_one(tmp_path: Path) -> None:
     require("torch")
@@ -176,19 +187,25 @@ def silent(bench: Bench) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name", cases(RECIPES, quick=list(RECIPES)[:1], reason="correct scripts of more recipes")
+)
 def test_correct_scripts_of_torch_are_equal(tmp_path: Path, name: str) -> None:
     require("torch")
     silent(Bench(tmp_path, recipe_of(RECIPES[name]), "torch"))
 
 
 @pytest.mark.paddle
-@pytest.mark.parametrize("name", list(RECIPES)[:2])
+@pytest.mark.parametrize(
+    "name",
+    cases(list(RECIPES)[:2], quick=list(RECIPES)[1:2], reason="correct scripts of more recipes"),
+)
 def test_correct_scripts_of_paddle_are_equal(tmp_path: Path, name: str) -> None:
     require("paddle")
     silent(Bench(tmp_path, recipe_of(RECIPES[name]), "paddle"))
 
 
+@exhaustive("correct scripts of TensorFlow, 40 to 60 seconds each")
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", ["labels, values, SGD", "half weights, means of micro-batches"])
 def test_correct_scripts_of_tensorflow_are_equal(tmp_path: Path, name: str) -> None:
@@ -196,6 +213,7 @@ def test_correct_scripts_of_tensorflow_are_equal(tmp_path: Path, name: str) -> N
     silent(Bench(tmp_path, recipe_of(RECIPES[name]), "tensorflow"))
 
 
+@exhaustive("the command as a whole on real frameworks; with stand-ins in `make test`")
 @pytest.mark.parametrize(
     "framework",
     [

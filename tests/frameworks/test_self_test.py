@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from crosscast_parity.self_test.canaries import canaries_of
+from tiers import exhaustive
 
 RECIPE = Path(__file__).parents[1] / "mutants" / "recipe.yaml"
 
 
+@exhaustive("the self-test of parity on real frameworks")
 @pytest.mark.torch
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_level_sees_its_canary(tmp_path: Path) -> None:
     command = ["parity", str(RECIPE), "--to", "torch", "--self-test", "--output", str(tmp_path)]

@@ -35,9 +35,10 @@ from frameworks.state_runs import (
     windows_of,
 )
 from state_files import sections
+from tiers import cases, exhaustive, selected
 
 pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.slow),
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle),
     pytest.mark.timeout(1800),  # the first test makes all runs: two minutes of CPU time
 ]
 
@@ -52,25 +53,32 @@ OWN: dict[str, dict[str, Any]] = {
 }
 
 
+QUICK = "adamw-float16"
+"""The recipe of `make test`, in a ring of pairs: each framework is source and target once."""
+RING = list(zip(FRAMEWORKS, (*FRAMEWORKS[1:], FRAMEWORKS[0]), strict=True))
+
+
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """Runs of every recipe: uninterrupted, half, and the halves gone on with elsewhere."""
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """Runs of the recipes: uninterrupted, half, and the halves gone on with elsewhere."""
     folder = tmp_path_factory.mktemp("lab")
     model = {"kind": "custom", "factory": dict.fromkeys(FRAMEWORKS, "net:build_model")}
-    own = {name: {"model": model, **fields} for name, fields in OWN.items()}
-    made = make_lab(folder, {**SHIPPED, **own})
-    for name in SHIPPED:
+    wanted = selected(request, "recipe") or [*SHIPPED, *OWN]
+    own = {name: {"model": model, **OWN[name]} for name in OWN if name in wanted}
+    shipped = {name: SHIPPED[name] for name in SHIPPED if name in wanted}
+    made = make_lab(folder, {**shipped, **own})
+    for name in shipped:
         sizes: Any = made.recipes[name].model
         save(folder / f"{name}.safetensors", bert_weights(sizes, 3, 0.1))
     write_maps(folder)
-    for name in OWN:
+    for name in own:
         for framework in FRAMEWORKS:
             (folder / name / framework / "net.py").write_text(SOURCES[framework])
     for framework in FRAMEWORKS:  # also tells what the weights are called there
-        made.run(framework, *(Job(name, "start", ("--windows", 1)) for name in OWN))
+        made.run(framework, *(Job(name, "start", ("--windows", 1)) for name in own))
     for framework in FRAMEWORKS:
-        jobs = [job for name in SHIPPED for job in halves(name)]
-        jobs += [job for name in OWN for job in begin_as_torch(made, framework, name)]
+        jobs = [job for name in shipped for job in halves(name)]
+        jobs += [job for name in own for job in begin_as_torch(made, framework, name)]
         made.run(framework, *jobs)
     for framework in FRAMEWORKS:
         jobs = [job for name in made.recipes for job in carried(made, framework, name)]
@@ -148,7 +156,13 @@ def as_id(value: str | tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "pair"), [(name, pair) for name in SHIPPED for pair in pairs_of(name)], ids=as_id
+    ("recipe", "pair"),
+    cases(
+        ((name, pair) for name in SHIPPED for pair in pairs_of(name)),
+        quick=[(QUICK, pair) for pair in RING],
+        reason="all six pairs; other optimizers, float32, forms of optimizers",
+    ),
+    ids=as_id,
 )
 def test_shipped_bert_goes_on_in_another_framework(
     lab: Lab, recipe: str, pair: tuple[str, str]
@@ -180,12 +194,14 @@ def distance(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
     return float(np.sqrt(apart / length))
 
 
+@exhaustive("models of the user, by a map of names")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 @pytest.mark.parametrize("recipe", OWN)
 def test_own_models_go_on_by_a_map(lab: Lab, recipe: str, pair: tuple[str, str]) -> None:
     check_pair(lab, recipe, *pair, LIMIT["float32"])
 
 
+@exhaustive("what the recipes of the pairs exercise")
 def test_faults_lie_on_both_sides(lab: Lab) -> None:
     """The count of overflows in a row is carried while it is not 0, that of clean ones too."""
     rows = lab.trace("torch", "adamw-float16", "whole")
@@ -218,6 +234,7 @@ def broken(state: TrainingState) -> dict[str, TrainingState]:
     }
 
 
+@exhaustive("the limits see a planted loss")
 def test_what_would_be_lost_shows(lab: Lab) -> None:
     """The limits are tight enough to see a state that is not whole."""
     jobs = []
@@ -232,6 +249,7 @@ def test_what_would_be_lost_shows(lab: Lab) -> None:
         assert farthest(found, whole) > 5 * LIMIT["float32"], job
 
 
+@exhaustive("all recipes and pairs")
 def test_nothing_of_a_checkpoint_is_lost(lab: Lab) -> None:
     """Every number of the source is in the target, but for what the report says was left out."""
     for recipe, (source, target) in product((*SHIPPED, *OWN), PAIRS):
@@ -253,6 +271,7 @@ def test_nothing_of_a_checkpoint_is_lost(lab: Lab) -> None:
             np.testing.assert_allclose(sums[0], sums[1], rtol=1e-12)
 
 
+@exhaustive("all recipes")
 def test_converted_files_of_the_shipped_model_are_the_same(lab: Lab) -> None:
     for recipe in RECIPES:
         source = lab.output("paddle", recipe, "half") / "checkpoint.safetensors"

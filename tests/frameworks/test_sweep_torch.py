@@ -16,7 +16,7 @@ import pytest
 from frameworks.subprocesses import require
 from sweep_fakes import small
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from safetensors.numpy import load_file
 from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
+from tiers import Lazy, cases, exhaustive
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
 RATE = {"learning_rate": 1e-3}
@@ -59,10 +61,11 @@ def let_a_cpu_do(script: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Run]]:
-    """Every variant trained in one go, and again with a break after window 3."""
-    found = {}
-    for name, sections in VARIANTS.items():
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run]]:
+    """Every variant that is asked for: trained in one go, and with a break after window 3."""
+
+    def train(name: str) -> tuple[Run, Run]:
+        sections = VARIANTS[name]
         folder = tmp_path_factory.mktemp(name.replace(" ", "-"))
         target = TARGETS.get(name, "tensorflow")
         recipe = tiny_recipe(**sections)
@@ -83,12 +86,18 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Run]]:
         framework = "tensorflow" if target == "tensorflow" else "tf_keras"
         whole, first, rest = calls(script, framework, runs)
         assert [one.code for one in (whole, first, rest)] == [0, 0, 0], (whole, first, rest)
-        found[name] = (whole, rest)
-    return found
+        return whole, rest
+
+    return Lazy(train)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_resuming_changes_nothing(ran: dict[str, tuple[Run, Run]], name: str) -> None:
+QUICK = ["full", "plain", "recomputed", "keras2"]
+
+
+@pytest.mark.parametrize(
+    "name", cases(VARIANTS, quick=QUICK, reason="resuming with types, dropout and dialects")
+)
+def test_resuming_changes_nothing(ran: Mapping[str, tuple[Run, Run]], name: str) -> None:
     whole, parts = ran[name]
     assert whole.trace == parts.trace
     assert whole.status == parts.status
@@ -104,7 +113,7 @@ def checkpoint(run: Run) -> dict[str, np.ndarray]:
 
 
 def test_checkpoints_hold_float32_weights_and_canonical_moments(
-    ran: dict[str, tuple[Run, Run]],
+    ran: Mapping[str, tuple[Run, Run]],
 ) -> None:
     arrays = checkpoint(ran["full"][0])
     assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
@@ -120,7 +129,7 @@ def test_checkpoints_hold_float32_weights_and_canonical_moments(
 
 
 @pytest.mark.parametrize("name", ["full", "plain"])
-def test_averages_are_written_and_evaluated(ran: dict[str, tuple[Run, Run]], name: str) -> None:
+def test_averages_are_written_and_evaluated(ran: Mapping[str, tuple[Run, Run]], name: str) -> None:
     run = ran[name][0]
     averages, weights = load_file(run.output / "ema.safetensors"), run.weights
     assert averages.keys() == weights.keys()
@@ -133,15 +142,20 @@ def test_averages_are_written_and_evaluated(ran: dict[str, tuple[Run, Run]], nam
     assert 0 < abs(scores["ema_loss"] - scores["loss"]) < 0.05
 
 
-def test_tokens_are_counted(ran: dict[str, tuple[Run, Run]]) -> None:
+def test_tokens_are_counted(ran: Mapping[str, tuple[Run, Run]]) -> None:
     assert [row["tokens"] for row in ran["plain"][0].trace] == [16, 16, 16, 16, 8, 16, 16, 16]
 
 
 @pytest.mark.parametrize(
-    ("recomputed", "plain"), [("recomputed", "plain"), ("recomputed dropout", "dropout")]
+    ("recomputed", "plain"),
+    cases(
+        [("recomputed", "plain"), ("recomputed dropout", "dropout")],
+        quick=[("recomputed", "plain")],
+        reason="recomputed dropout",
+    ),
 )
 def test_recomputed_activations_change_nothing(
-    ran: dict[str, tuple[Run, Run]], recomputed: str, plain: str
+    ran: Mapping[str, tuple[Run, Run]], recomputed: str, plain: str
 ) -> None:
     one, other = ran[recomputed][0], ran[plain][0]
     for key in ("loss", "grad_norm"):
@@ -149,21 +163,24 @@ def test_recomputed_activations_change_nothing(
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_keras_2_draws_the_masks_of_keras_3(ran: dict[str, tuple[Run, Run]]) -> None:
+@exhaustive("dropout of both generations of Keras")
+def test_keras_2_draws_the_masks_of_keras_3(ran: Mapping[str, tuple[Run, Run]]) -> None:
     old, new = (ran[name][0] for name in ("keras2 recomputed", "dropout"))
     for key in ("loss", "grad_norm"):
         found, expected = ([row[key] for row in run.trace] for run in (old, new))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_operations_in_half_round(ran: dict[str, tuple[Run, Run]]) -> None:
+@exhaustive("half operations")
+def test_operations_in_half_round(ran: Mapping[str, tuple[Run, Run]]) -> None:
     losses = [row["loss"] for row in ran["half operations"][0].trace]
     assert all(1.0 < loss < 1.2 for loss in losses)
     # A row's cross-entropy in float16 is a multiple of 2**-10, and 16 of them are averaged.
     assert all((loss * 2**14).is_integer() for loss in losses)
 
 
-def test_evaluation_rounds_its_losses_as_training_does(ran: dict[str, tuple[Run, Run]]) -> None:
+@exhaustive("half operations")
+def test_evaluation_rounds_its_losses_as_training_does(ran: Mapping[str, tuple[Run, Run]]) -> None:
     rounded, exact = (ran[name][0].status["eval"]["loss"] for name in ("half operations", "plain"))
     assert (20 * rounded * 2**10).is_integer()  # 20 rows, summed in float32
     coarse = ran["bfloat16 losses"][0].status["eval"]["loss"]
@@ -171,14 +188,15 @@ def test_evaluation_rounds_its_losses_as_training_does(ran: dict[str, tuple[Run,
     assert not (20 * exact * 2**10).is_integer()
 
 
-def test_a_group_without_a_rate_stays(ran: dict[str, tuple[Run, Run]]) -> None:
+def test_a_group_without_a_rate_stays(ran: Mapping[str, tuple[Run, Run]]) -> None:
     run = ran["keras2"][0]
     initial = load_file(run.output.parent / "initial.safetensors")
     for name, array in run.weights.items():
         assert (array == initial[name]).all() == name.startswith("bert.embeddings."), name
 
 
-def test_keras_2_does_what_keras_3_does(ran: dict[str, tuple[Run, Run]]) -> None:
+@exhaustive("float32 of both generations of Keras")
+def test_keras_2_does_what_keras_3_does(ran: Mapping[str, tuple[Run, Run]]) -> None:
     old, new = (ran[name][0] for name in ("float32", "keras3"))
     for key in ("loss", "grad_norm"):
         found, expected = ([row[key] for row in run.trace] for run in (old, new))
@@ -187,11 +205,14 @@ def test_keras_2_does_what_keras_3_does(ran: dict[str, tuple[Run, Run]]) -> None
         np.testing.assert_allclose(old.weights[name], array, rtol=0, atol=1e-6, err_msg=name)
 
 
-def test_the_graph_rewrite_would_be_float32_on_a_cpu(ran: dict[str, tuple[Run, Run]]) -> None:
+@exhaustive("the graph rewrite where it may not run")
+def test_the_graph_rewrite_would_be_float32_on_a_cpu(ran: Mapping[str, tuple[Run, Run]]) -> None:
     assert ran["rewrite"][0].trace == ran["float32"][0].trace
 
 
-@pytest.mark.parametrize("device", ["auto", "cpu"])
+@pytest.mark.parametrize(
+    "device", cases(["auto", "cpu"], quick=["auto"], reason="a CPU that was asked for")
+)
 def test_the_graph_rewrite_refuses_a_cpu(tmp_path: Path, device: str) -> None:
     script = emit(tiny_recipe(**REWRITE), REWRITTEN, tmp_path / "script") / "train.py"
     flags = ("--train", write_rows(tmp_path / "train.npz", 16), "--eval", tmp_path / "train.npz")
@@ -205,6 +226,7 @@ def test_the_graph_rewrite_refuses_a_cpu(tmp_path: Path, device: str) -> None:
     assert not (tmp_path / "out" / "trace.jsonl").exists()
 
 
+@exhaustive("a recipe that needs no rewrite")
 def test_a_float32_recipe_of_the_graph_rewrite_runs_on_a_cpu(tmp_path: Path) -> None:
     script = emit(tiny_recipe(), REWRITTEN, tmp_path / "script") / "train.py"
     assert "enable_graph_rewrite" not in script.read_text()

@@ -21,8 +21,9 @@ from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_ro
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import environment
+from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 PARALLEL: dict[str, Any] = {
     "distributed": {"strategy": "data_parallel", "processes_per_node": 2},
@@ -125,7 +126,9 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", cases(CASES, quick=["SGD, clipped"], reason="optimizers and types over two processes")
+)
 def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
     case = CASES[name]
     one = lab.script("one", case.target, **case.sections)
@@ -138,6 +141,7 @@ def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
         assert len({row["scale"] for row in double.trace}) > 1
 
 
+@exhaustive("three runs of two processes, 48 seconds")
 def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
     scaled = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
     model = TINY["model"] | {"dropout": 0.1}
@@ -244,7 +248,7 @@ def worker(group: int, index: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize("killed", cases([0, 1], quick=[1], reason="the first of two is killed"))
 def test_the_end_of_one_process_ends_the_other(lab: Lab, killed: int) -> None:
     script = lab.script("run", schedule={"name": "constant", "total_steps": 10**6}, **PARALLEL)
     output = script.parent / "out"

@@ -18,8 +18,9 @@ from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import start
+from tiers import cases
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 4}
 DROPOUT = {"model": TINY["model"] | {"dropout": 0.1}}
@@ -196,7 +197,11 @@ def test_the_command_line(trained: dict[str, Runs], tmp_path: Path) -> None:
     assert "Traceback" not in failed.stderr
 
 
-@pytest.mark.parametrize("optimizer", [TINY["optimizer"], SGD], ids=["adamw", "momentum"])
+@pytest.mark.parametrize(
+    "optimizer",
+    cases([TINY["optimizer"], SGD], quick=[TINY["optimizer"]], reason="SGD with momentum, too"),
+    ids=["adamw", "momentum"],
+)
 @pytest.mark.torch
 def test_float32_is_what_torch_does_and_checkpoints_are_exchanged(
     optimizer: dict[str, Any], tmp_path: Path

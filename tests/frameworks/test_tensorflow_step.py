@@ -17,7 +17,7 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import make_toy
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 SGD = {"name": "sgd", "learning_rate": 0.05}
 MOMENTUM = SGD | {"momentum": 0.9}

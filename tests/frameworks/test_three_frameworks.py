@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
 TARGETS = ("torch", "tensorflow", "paddle")
 RECIPE = """\

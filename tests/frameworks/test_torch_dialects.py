@@ -5,6 +5,7 @@ But for their check of the version, which `Lab.script_for` takes out.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.torch_lab import DROPOUT, HALF, SGD, Lab
+from tiers import cases
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 OLD = ("torch@2.1", "torch@1.8")
 NORM = {"kind": "global_norm", "max_norm": 0.1, "eps": 0.0}
@@ -29,8 +31,14 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
 
 
-@pytest.mark.parametrize("name", SECTIONS)
-@pytest.mark.parametrize("target", OLD)
+@pytest.mark.parametrize(
+    ("target", "name"),
+    cases(
+        product(OLD, SECTIONS),
+        quick=[("torch@1.8", "adamw"), ("torch@2.1", "momentum")],
+        reason="every old dialect with every optimizer",
+    ),
+)
 def test_older_scripts_train_as_the_newest_one(lab: Lab, target: str, name: str) -> None:
     sections = SECTIONS[name] | {"overrides": {"torch": {"fused_optimizer": False}}}
     (new,) = lab.ended(lab.script("new", **sections), ("out",))

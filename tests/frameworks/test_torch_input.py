@@ -19,7 +19,7 @@ from crosscast_parity.inputs.weights import bert_weights
 from frameworks.emitted_script import tiny_recipe
 from frameworks.torch_lab import SCALED, Lab
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.script_runs import Run
 from frameworks.subprocesses import run_python
 from frameworks.torch_lab import DROPOUT, DYNAMIC, SCALED, SGD, Lab
+from tiers import cases
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 RATE = {"learning_rate": 1e-3}
 FULL = SCALED | {"precision": FLOAT16 | {"mode": "full"}}
@@ -63,7 +65,9 @@ def same_weights(run: Run, other: Run, file: str = "model.safetensors") -> None:
         assert array.tobytes() == expected[name].tobytes(), name
 
 
-@pytest.mark.parametrize("name", RESUMED)
+@pytest.mark.parametrize(
+    "name", cases(RESUMED, quick=["everything"], reason="resuming with every optimizer and form")
+)
 def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     target = "torch@2.1" if name.startswith("own") else "torch"
     script = lab.script_for(target, "run", **RESUMED[name])
@@ -103,7 +107,11 @@ def test_frozen_groups_and_factors(lab: Lab) -> None:
         assert moved == (not name.startswith("bert.embeddings.")), name
 
 
-@pytest.mark.parametrize("precision", [{}, {"precision": BFLOAT16}], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "precision",
+    cases([{}, {"precision": BFLOAT16}], quick=[{"precision": BFLOAT16}], reason="in float32, too"),
+    ids=["float32", "bfloat16"],
+)
 def test_recomputed_activations_change_nothing(lab: Lab, precision: dict[str, Any]) -> None:
     sections = {"model": DROPOUT, **precision}
     (kept,) = lab.ended(lab.script("kept", **sections), ("out", "--windows", 5))
@@ -206,8 +214,14 @@ torch.distributed.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("form", ["script", "step"])
-@pytest.mark.parametrize("mode", ["full", "mixed"])
+@pytest.mark.parametrize(
+    ("form", "mode"),
+    cases(
+        product(["script", "step"], ["full", "mixed"]),
+        quick=[("script", "full")],
+        reason="both forms, mixed precision",
+    ),
+)
 def test_processes_start_with_the_weights_of_the_first(lab: Lab, mode: str, form: Form) -> None:
     own = {"kind": "custom", "factory": {"torch": "own_models.ranks:Own"}}
     sections = {"model": own, "precision": BFLOAT16 | {"mode": mode}, **TWO}
@@ -286,7 +300,11 @@ def test_losses_of_rows_in_half_are_summed_in_float32(tmp_path: Path, unit: str)
     assert found["evaluate"] == pytest.approx(rows.mean(), rel=1e-6)
 
 
-@pytest.mark.parametrize("precision", [FLOAT16, BFLOAT16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "precision",
+    cases([FLOAT16, BFLOAT16], quick=[FLOAT16], reason="bfloat16 as float16"),
+    ids=["float16", "bfloat16"],
+)
 def test_a_model_all_in_half_trains(lab: Lab, precision: dict[str, Any]) -> None:
     sections = {"precision": precision | {"ops": dict.fromkeys(CLASSES, "compute")}}
     if precision is FLOAT16:

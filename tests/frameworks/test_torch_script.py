@@ -24,7 +24,7 @@ from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.script_runs import Run
 from frameworks.torch_lab import DROPOUT, DYNAMIC, HALF, SCALED, SGD, Lab
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 ROW = ["window", "n_micro", "rows", "loss", "lr", "grad_norm", "scale", "skipped", "updates"]
 

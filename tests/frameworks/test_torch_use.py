@@ -17,8 +17,9 @@ from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run
 from frameworks.torch_lab import DYNAMIC, SCALED, SGD, Lab
+from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 OWN_MODEL = """
 import torch
@@ -149,12 +150,13 @@ def launch(lab: Lab, script: Path, name: str, *flags: object) -> tuple[Run, str]
 PARALLEL = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
 
 
+BY_ROWS: dict[str, Any] = {"clipping": {"kind": "global_norm", "max_norm": 0.5}}
+BY_BATCHES: dict[str, Any] = {"accumulation": {"normalize_by": "microbatch", "tail": "drop"}}
+
+
 @pytest.mark.parametrize(
     "sections",
-    [
-        {"clipping": {"kind": "global_norm", "max_norm": 0.5}},
-        {"accumulation": {"normalize_by": "microbatch", "tail": "drop"}},
-    ],
+    cases([BY_ROWS, BY_BATCHES], quick=[BY_ROWS], reason="means of micro-batches"),
     ids=["by rows, with short windows", "by micro-batches"],
 )
 def test_two_processes_train_as_one(lab: Lab, sections: dict[str, Any]) -> None:
@@ -168,6 +170,7 @@ def test_two_processes_train_as_one(lab: Lab, sections: dict[str, Any]) -> None:
     same_training(single, double)
 
 
+@exhaustive("three runs of two processes")
 def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
     sections = {**SCALED, "loss_scaling": DYNAMIC | {"hysteresis": 2}}
     script = lab.script("run", **sections, **PARALLEL)

@@ -72,7 +72,7 @@ OWN: dict[str, dict[str, Change]] = {
         ),
     },
 }
-TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name), pytest.mark.slow]) for name in OWN]
+TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in OWN]
 
 
 @pytest.fixture(scope="module", params=TARGETS)

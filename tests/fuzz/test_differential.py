@@ -15,17 +15,16 @@ from frameworks.subprocesses import require
 from fuzz.cases import Case, cases
 from fuzz.differ import Bench, Outcome, examine
 from fuzz.example import EXAMPLE
+from property_settings import examples
 
+QUICK = {"torch": 20, "tensorflow": 30, "paddle": 20}
 EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60}
-"""Recipes drawn. TensorFlow refuses the most, so it needs the largest sample."""
+"""Recipes that are drawn in `make test`, and in `make test-all`: TensorFlow refuses the most."""
 HIGHEST_SHARE_REFUSED = 0.1
 
 
 @pytest.fixture(
-    params=[
-        pytest.param(name, marks=[getattr(pytest.mark, name), pytest.mark.slow])
-        for name in EXAMPLES
-    ]
+    params=[pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in EXAMPLES]
 )
 def target(request: pytest.FixtureRequest) -> str:
     name: str = request.param
@@ -50,9 +49,7 @@ def test_emitted_steps_follow_the_reference(target: str, bench: Bench) -> None:
     outcomes: list[Outcome] = []
 
     @settings(
-        max_examples=EXAMPLES[target],
-        derandomize=True,
-        database=None,
+        max_examples=examples(QUICK[target], EXAMPLES[target]),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -35,7 +35,7 @@ CALM = Faults(seed=3, windows=((2, 2),) * 4)
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=[getattr(pytest.mark, name), pytest.mark.slow])
+        pytest.param(name, marks=[getattr(pytest.mark, name)])
         for name in ("torch", "tensorflow", "paddle")
     ],
 )

@@ -107,10 +107,7 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     worker.stop()
 
 
-WINDOWS = [
-    pytest.param(name, marks=[getattr(pytest.mark, name), pytest.mark.slow])
-    for name in ("torch", "paddle")
-]
+WINDOWS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in ("torch", "paddle")]
 
 
 @pytest.mark.parametrize("worker", WINDOWS, indirect=True)
@@ -120,7 +117,6 @@ def test_windows_follow_the_machine(worker: Worker, folder: Path) -> None:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.slow
 def test_keras_follows_the_machine(folder: Path) -> None:
     require("tensorflow")
     worker = make_worker("tensorflow", eager=True)

@@ -11,7 +11,7 @@ from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from gotchas.mutations import TENSORFLOW, Mutation
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 # SGD shows a wrong divisor, which Adam hides.
 SECTIONS: dict[str, Any] = {

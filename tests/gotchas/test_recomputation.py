@@ -15,8 +15,7 @@ from frameworks.emitted_model import Model
 from frameworks.emitted_script import TINY, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from gotchas.mutations import ALL, PADDLE, TENSORFLOW, TORCH, Mutation
-
-pytestmark = pytest.mark.slow
+from tiers import cases
 
 SHAPE: dict[str, Any] = TINY["model"] | {
     "dropout": 0.2,
@@ -115,7 +114,11 @@ def marked(*values: str) -> Any:
 
 
 EACH = pytest.mark.parametrize("target", [marked(name) for name in ALL])
-TYPES = [marked(name, dtype) for name in ALL for dtype in ("float32", *HALVES[name])]
+TYPES = cases(
+    [marked(name, dtype) for name in ALL for dtype in ("float32", *HALVES[name])],
+    quick=[(name, "float32") for name in ALL],
+    reason="recomputation in half precision",
+)
 
 
 @pytest.mark.parametrize(("target", "dtype"), TYPES)

@@ -12,8 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 DRIVER = """
 import sys
 from pathlib import Path
@@ -53,7 +51,6 @@ def result(folder: Path) -> object:
     return json.loads(re.sub(r'"cached": (true|false)', '"cached": null', text))
 
 
-@pytest.mark.slow
 def test_a_comparison_killed_ten_times_comes_to_the_same_result(tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     begun = time.monotonic()

@@ -13,6 +13,7 @@ import pytest
 from crosscast.pysource.libraries import signatures
 from frameworks.subprocesses import require, run_python
 from probes.default_values import installed
+from tiers import cases
 
 Order = dict[str, Any]
 PACKAGES = [
@@ -99,7 +100,10 @@ def appended(answers: dict[str, list[Order] | None], here: str) -> dict[str, lis
     return found
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize(
+    "package",
+    cases(PACKAGES, quick=["torch", "tensorflow", "paddle"], reason="libraries on frameworks"),
+)
 def test_rows_are_what_the_installed_release_has(
     package: str, record_property: Callable[[str, object], None]
 ) -> None:

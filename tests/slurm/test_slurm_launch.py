@@ -27,8 +27,9 @@ from emission import goldens
 from frameworks.subprocesses import environment, require
 from slurm.cluster import missing, two_nodes
 from slurm.test_slurm_sweep import RECIPE, say
+from tiers import exhaustive
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [exhaustive("jobs on a SLURM of two nodes"), pytest.mark.timeout(1800)]
 
 TARGETS = [
     pytest.param(target, marks=getattr(pytest.mark, target))

@@ -21,11 +21,12 @@ import pytest
 
 from frameworks.subprocesses import require
 from slurm.cluster import missing, two_nodes
+from tiers import exhaustive
 
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.paddle,
-    pytest.mark.slow,
+    exhaustive("cells of a sweep as jobs of a SLURM of two nodes"),
     pytest.mark.timeout(1800),
 ]
 

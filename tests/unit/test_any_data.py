@@ -13,6 +13,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import recipe_schema
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import YamlDocument, parse
+from property_settings import examples
 from recipe_texts import text_of
 
 DEFINITIONS = recipe_schema()["$defs"].values()
@@ -51,7 +52,7 @@ def documents(draw: st.DrawFn) -> Any:
     return data
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(documents() | junk)
 def test_any_data_gives_a_recipe_or_diagnostics(data: Any) -> None:
     try:

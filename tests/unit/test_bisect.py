@@ -26,6 +26,7 @@ from crosscast_parity.recipes.derived import at_stress_scale, changed, in_float3
 from crosscast_parity.recipes.stress_scale import stress_faults
 from observed_runs import Script, sightings
 from parity_recipes import stress
+from tiers import cases
 
 BASE = stress()
 FAULTS = stress_faults(BASE, 64)
@@ -76,7 +77,12 @@ def court(script: Recipe, claimed: Recipe = BASE) -> Court:
 
 
 @pytest.mark.parametrize(
-    ("path", "value"), [(path, value) for path, values in SINGLES.items() for value in values]
+    ("path", "value"),
+    cases(
+        ((path, value) for path, values in SINGLES.items() for value in values),
+        quick=[(path, values[0]) for path, values in SINGLES.items()],
+        reason="second and third wrong values of a field",
+    ),
 )
 def test_a_script_with_one_wrong_field_is_named(path: str, value: object) -> None:
     found = bisect_script(court(mutant((path, value))))
@@ -101,8 +107,19 @@ PAIRS = random.Random(4).sample(
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
+QUICK_PAIRS = [
+    ("clipping.max_norm", "loss_scaling.min_scale"),
+    ("loss_scaling.growth_interval", "precision.ops.reductions"),
+    ("loss_scaling.init_scale", "schedule.tick"),
+    ("optimizer.bias_correction", "optimizer.eps"),
+]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="six more drawn pairs"),
+    ids=" and ".join,
+)
 def test_a_script_with_two_wrong_fields_has_both_named(pair: tuple[str, str]) -> None:
     script = mutant(*((path, SINGLES[path][0]) for path in pair))
     found = bisect_script(court(script))
@@ -270,8 +287,19 @@ def test_only_the_field_that_matters_is_blamed() -> None:
     assert "3 fields more that differ make no difference that a check sees" in found.sentence
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
+QUICK_PAIRS = [
+    ("clipping.max_norm", "loss_scaling.min_scale"),
+    ("loss_scaling.growth_interval", "precision.ops.reductions"),
+    ("loss_scaling.init_scale", "schedule.tick"),
+    ("optimizer.bias_correction", "optimizer.eps"),
+]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="six more drawn pairs"),
+    ids=" and ".join,
+)
 def test_of_two_recipes_both_fields_are_blamed(pair: tuple[str, str]) -> None:
     theirs = mutant(*((path, SINGLES[path][0]) for path in pair))
     theirs = changed(theirs, {"model.init_std": 0.5, "precision.tf32": True})

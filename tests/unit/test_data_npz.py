@@ -16,6 +16,7 @@ from crosscast.data.files import write_files
 from crosscast.data.npz import ARRAYS
 from crosscast.messages.codes import CODES
 from crosscast.messages.diagnostics import DiagnosticError
+from property_settings import examples
 
 
 def dataset(rows: int = 3, length: int = 4, seed: int = 0) -> Dataset:
@@ -46,7 +47,7 @@ def written(path: Path, arrays: dict[str, Any]) -> Path:
     return path
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(rows=st.integers(1, 20), length=st.integers(1, 12), seed=st.integers(0, 1000))
 def test_round_trip(
     tmp_path_factory: pytest.TempPathFactory, rows: int, length: int, seed: int
@@ -198,7 +199,7 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         assert codes(caught) == ["CC601"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(cut=st.floats(0.0, 0.999))
 def test_a_truncated_file_is_refused(tmp_path_factory: pytest.TempPathFactory, cut: float) -> None:
     content = dataset(8, 8).to_bytes()
@@ -209,7 +210,7 @@ def test_a_truncated_file_is_refused(tmp_path_factory: pytest.TempPathFactory, c
     assert codes(caught) == ["CC602"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(place=st.integers(0, 10_000), value=st.integers(0, 255))
 def test_a_damaged_file_loads_unchanged_or_is_refused(
     tmp_path_factory: pytest.TempPathFactory, place: int, value: int

@@ -10,6 +10,7 @@ from crosscast.data import Dataset, nli_synthetic
 from crosscast.data.npz import ARRAYS, check_arrays
 from crosscast.data.synthetic import CLS, FIRST_WORD, LABELS, PAD, SEP, _lexicon
 from crosscast.messages.diagnostics import DiagnosticError
+from property_settings import examples
 
 
 def told_label(ids: npt.NDArray[np.int32], vocab_size: int, seed: int) -> int:
@@ -43,7 +44,7 @@ def test_noise_changes_about_its_share_of_the_labels() -> None:
     assert wrong == pytest.approx(0.2, abs=0.03)  # a third of the redrawn labels stay the same
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(
     rows=st.integers(1, 40),
     length=st.integers(9, 60),

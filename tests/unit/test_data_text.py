@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from crosscast.data import Columns, Labels, PairFile, read_jsonl, read_tsv, read_xnli
 from crosscast.messages.codes import CODES
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, render
+from property_settings import examples
 
 HERE = Path(__file__).parent / "data"
 XNLI = HERE / "pairs_xnli.tsv"
@@ -254,7 +255,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(rows=ROWS)
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]]
@@ -267,7 +268,7 @@ def test_what_is_written_is_read(
     assert [(p.first, p.second) for p in jsonl(folder, objects).pairs] == wanted
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(content=st.binary(max_size=200))
 def test_any_bytes_give_pairs_or_diagnostics(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

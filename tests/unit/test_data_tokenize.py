@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from crosscast.data import Pair, Vocabulary, encode_pairs
 from crosscast.messages.codes import CODES
 from crosscast.messages.diagnostics import DiagnosticError
+from property_settings import examples
 
 VOCAB = Path(__file__).parent / "data" / "vocab.txt"
 
@@ -73,7 +74,7 @@ def test_special_pieces_in_a_sentence_are_text(vocabulary: Vocabulary) -> None:
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     texts=st.lists(st.tuples(ANY_TEXT, st.text("he lft", max_size=9)), min_size=1, max_size=4),
     length=st.integers(5, 20),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from crosscast.emit.render import assign, environment, py_literal, render, shell_word, template_root
+from property_settings import examples
 
 STRINGS = (
     *("", "x", "it's", 'say "hi"', 'it\'s "one"', 'two "" and one \'', "''\"", "'\"'\"'\""),
@@ -162,7 +163,7 @@ def test_the_shared_templates_are_behind_those_of_a_folder(folder: Path) -> None
     assert (template_root() / "_shared").is_dir()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
 def test_tuples_of_plain_values(value: object) -> None:
     def tuples(node: object) -> object:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import tiny_recipe
+from property_settings import examples
 
 Sampler = Callable[[int, int], Iterator[list[dict[str, np.ndarray]]]]
 MICRO, STEPS, SEED = 2, 2, 7
@@ -55,7 +56,7 @@ def sampler(framework: str, tail: str, processes: int) -> Sampler:
 
 @pytest.mark.parametrize("tail", ["flush_renormalized", "flush", "drop", "carry"])
 @pytest.mark.parametrize("framework", ["torch", "paddle"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(processes=st.integers(2, 4), n_rows=st.integers(1, 70))
 def test_every_row_once_an_epoch(framework: str, tail: str, processes: int, n_rows: int) -> None:
     size = MICRO * STEPS * processes

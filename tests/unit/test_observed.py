@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.recordings.observations import read_observation
 from crosscast_parity.recordings.type_manifest import read_manifest
+from property_settings import examples
 from recipe_texts import recipe_of
 from replay_fakes import record
 
@@ -206,7 +207,7 @@ def test_a_wrong_average_is_refused(tmp_path: Path) -> None:
 
 
 slow = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from crosscast.emit.compiler import compile_recipe
@@ -28,13 +29,13 @@ from crosscast.recipe.yaml_text import recipe_text
 from crosscast.reference.interpreter import MicroBatch, Trace, run
 from crosscast.targets.backend import Backend, Form, find_target, load_backend
 from crosscast.targets.capability import Verdict, judge, leaves
+from property_settings import examples
 from recipe_strategies import TARGETS, loadable_backends, recipes
 from recipe_texts import build
 from strategies import ROLES, micro_batch, parameters
 
 BACKENDS = [one.name for one in loadable_backends()]
 FORMS: tuple[Form, ...] = ("script", "step")
-slow_to_draw = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -42,7 +43,7 @@ def test_every_backend_loads(name: str) -> None:
     assert load_backend(name).name == name
 
 
-@settings(slow_to_draw, max_examples=40)
+@settings(max_examples=examples(40))
 @given(recipes())
 def test_a_recipe_written_out_loads_back_as_the_same(recipe: Recipe) -> None:
     assert rules.check(recipe) == []
@@ -53,14 +54,14 @@ def test_a_recipe_written_out_loads_back_as_the_same(recipe: Recipe) -> None:
     assert recipe_hash(again) == recipe_hash(recipe)
 
 
-@settings(slow_to_draw, max_examples=30)
+@settings(max_examples=examples(30))
 @given(recipes(), recipes())
 def test_the_hash_tells_recipes_apart(one: Recipe, other: Recipe) -> None:
     assert (recipe_hash(one) == recipe_hash(other)) == (one == other)
     assert recipe_hash(one.model_copy(update={"seed": one.seed ^ 1})) != recipe_hash(one)
 
 
-@settings(slow_to_draw, max_examples=40)
+@settings(max_examples=examples(40))
 @given(recipes())
 def test_the_canonical_plan_keeps_the_order_rules(recipe: Recipe) -> None:
     plan = canonical_plan(recipe)
@@ -69,7 +70,7 @@ def test_the_canonical_plan_keeps_the_order_rules(recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize("backend", loadable_backends(), ids=lambda one: str(one.name))
-@settings(slow_to_draw, max_examples=15)
+@settings(max_examples=examples(15))
 @given(recipe=recipes())
 def test_every_field_has_a_verdict_from_a_row(backend: Backend, recipe: Recipe) -> None:
     judged = judge(recipe, backend.rows)
@@ -77,6 +78,10 @@ def test_every_field_has_a_verdict_from_a_row(backend: Backend, recipe: Recipe) 
     forgotten = [one.path for one in judged if one.row.code == "CC300"]
     assert forgotten == []
     assert all(one.row.how for one in judged)
+
+
+TEMPLATE_MARKS = re.compile(r"\{%|%\}|(?<!\$)\{#|\{\{ |Undefined")
+"""What a template leaves when it is printed unrendered; `${#words[@]}` is Bash."""
 
 
 def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str]] | None:
@@ -89,7 +94,7 @@ def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(slow_to_draw, max_examples=20)
+@settings(max_examples=examples(20))
 @given(recipe=recipes(), form=st.sampled_from(FORMS))
 def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form) -> None:
     result = compiled(recipe, name, form)
@@ -114,14 +119,14 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
             (recipe.data.train, recipe.data.eval) if recipe.data.source == "npz" else ()
         ):
             text = text.replace(py_literal(path_given), "")
-        assert not any(mark in text for mark in ("{%", "%}", "{#", "{{ ", "Undefined"))
+        assert not TEMPLATE_MARKS.search(text)
     assert compiled(recipe, name, form) == result
 
 
 def test_emitted_files_pass_linter_and_formatter(tmp_path: Path) -> None:
     written = 0
 
-    @settings(slow_to_draw, max_examples=12, phases=[Phase.generate], database=None)
+    @settings(max_examples=examples(12), phases=[Phase.generate])
     @given(recipes())
     def write(recipe: Recipe) -> None:
         nonlocal written
@@ -184,7 +189,7 @@ def traced(
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(slow_to_draw, max_examples=25)
+@settings(max_examples=examples(25))
 @given(recipe=recipes(), seed=st.integers(0, 5))
 def test_the_plan_of_a_target_means_what_the_recipe_means(
     name: str, recipe: Recipe, seed: int

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast.plan import operations as ops
@@ -16,6 +16,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from crosscast.reference.operations import Attempt
 from crosscast_parity.levels.replay import UPDATE_LIMIT, replay_run
+from property_settings import examples
 from recipe_strategies import recipes
 from replay_fakes import (
     PLAN,
@@ -330,10 +331,7 @@ def test_values_clipped_to_one_size_show_no_rounding_of_their_sum(dtype: str) ->
     assert "fail" not in results(replay_run(recipe, record(recipe, size=1e-3))).values()
 
 
-slow_to_draw = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-
-
-@settings(slow_to_draw, max_examples=60)
+@settings(max_examples=examples(60))
 @given(recipe=recipes(), seed=st.integers(0, 9), size=st.sampled_from((1e-3, 1.0, 30.0)))
 def test_no_faithful_run_of_any_recipe_is_accused(recipe: Recipe, seed: int, size: float) -> None:
     if recipe.processes > 1:

@@ -8,13 +8,14 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from crosscast.emit.render import template_root
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import field_names, recipe_schema, schema_text
 from crosscast.recipe.yaml_source import parse
 from crosscast.recipe.yaml_text import recipe_text
+from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import FLOAT16, problems_of, text_of
 
@@ -68,7 +69,7 @@ def test_shipped_recipes_are_valid_and_name_their_schema(path: Path) -> None:
         assert named.resolve() == COMMITTED
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(recipes())
 def test_every_recipe_fits_the_schema(recipe: Recipe) -> None:
     assert list(VALIDATOR.iter_errors(plain(recipe_text(recipe)))) == []

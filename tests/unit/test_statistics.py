@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crosscast_parity.checks.power import difference_power, equivalence_power, more_seeds, seeds_for
 from crosscast_parity.checks.statistics import MIN_SEEDS, Interval, decide, paired_interval
+from property_settings import examples
 
 MARGIN = 0.02
 DRAWS = 20_000
@@ -170,7 +171,7 @@ def test_unpaired_seeds_would_take_hundreds() -> None:
     assert seeds_for(sd=0.0042, margin=0.01) == 4
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.floats(1e-4, 0.1), st.floats(0.0, 0.06), st.sampled_from(["paired", "unpaired"]))
 def test_the_plan_is_the_smallest_that_reaches_the_power(
     sd: float, mean: float, design: str

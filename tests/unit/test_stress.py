@@ -21,6 +21,7 @@ from crosscast_parity.recipes.stress_scale import HIGHEST, stress_faults
 from crosscast_parity.recipes.window_rows import expected_counts
 from observed_runs import sightings
 from parity_recipes import plain, stress
+from property_settings import examples
 from recipe_strategies import recipes
 
 EXCEPTIONS = {
@@ -43,7 +44,7 @@ MACHINE = {
 machines = st.fixed_dictionaries({k: st.sampled_from(v) for k, v in MACHINE.items()})
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(berts)
 def test_it_is_valid_small_and_keeps_the_kinds(recipe: Recipe) -> None:
     stressed, told = stress_recipe(recipe)
@@ -64,7 +65,7 @@ def test_it_is_valid_small_and_keeps_the_kinds(recipe: Recipe) -> None:
     assert stress_recipe(stressed)[0] == stressed
 
 
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=examples(6))
 @given(berts)
 def test_nothing_but_known_exceptions_stays_unexercised(recipe: Recipe) -> None:
     stressed, _ = stress_recipe(recipe)
@@ -78,7 +79,7 @@ def _never(path: str) -> bool:
     return rule is not None and rule.needs == "never"
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=examples(100))
 @given(machines)
 def test_the_faults_take_the_scale_through_all_its_states(changes: dict[str, object]) -> None:
     recipe = stress(**changes)
@@ -103,7 +104,7 @@ def test_the_faults_take_the_scale_through_all_its_states(changes: dict[str, obj
         assert any(scales[w + 1] < scales[w] for w in bad)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(machines)
 def test_no_scale_grows_too_high_without_faults(changes: dict[str, object]) -> None:
     machine = canonical_plan(stress(**changes)).find(UpdateScale)

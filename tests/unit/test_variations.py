@@ -15,6 +15,7 @@ from crosscast.variations.table import TABLE, UNFIT, paths_of, shown_path, varia
 from crosscast_parity.exercise.fields import fields_of
 from crosscast_parity.exercise.rules import rule_for
 from parity_recipes import stress
+from property_settings import examples
 from recipe_strategies import recipes
 
 BASE = stress()
@@ -58,7 +59,7 @@ def test_the_common_mistakes_are_in_the_table(path: str, some: set[Any]) -> None
     assert some <= set(values(path))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(20))
 @given(recipes())
 def test_every_variation_is_a_valid_recipe_that_differs_where_it_says(recipe: Recipe) -> None:
     data = recipe.model_dump()
@@ -77,7 +78,7 @@ def _whole_section(path: str, other: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(section, other[section])] if path in SECTIONS else []
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(20))
 @given(recipes())
 def test_what_no_recipe_may_ask_for_is_marked(recipe: Recipe) -> None:
     for one in variations(recipe, unfit=True):
@@ -85,7 +86,7 @@ def test_what_no_recipe_may_ask_for_is_marked(recipe: Recipe) -> None:
         assert one.fits or one.path.startswith(UNFIT)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(recipes())
 def test_every_field_of_a_recipe_has_variations_or_a_rule(recipe: Recipe) -> None:
     known = {path for path, _ in TABLE}

@@ -16,6 +16,7 @@ from crosscast.recipe.yaml_source import (
     free_keys,
     parse,
 )
+from property_settings import examples
 
 
 def refused(text: str) -> tuple[Diagnostic, ...]:
@@ -280,7 +281,7 @@ def only_a_diagnostic(text: str) -> None:
     assert cpu_seconds(read) < 2
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.text(max_size=60))
 def test_any_text_gives_data_or_diagnostics(text: str) -> None:
     only_a_diagnostic(text)
@@ -293,7 +294,7 @@ YAML_PIECES = (
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.sampled_from(YAML_PIECES), max_size=25).map("".join))
 def test_any_almost_yaml_gives_data_or_diagnostics(text: str) -> None:
     only_a_diagnostic(text)

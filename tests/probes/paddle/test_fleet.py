@@ -12,7 +12,7 @@ import pytest
 
 from frameworks.subprocesses import older, run_python, start
 
-pytestmark = [pytest.mark.paddle, pytest.mark.slow]
+pytestmark = pytest.mark.paddle
 
 PROGRAM = Path(__file__).with_name("fleet_facts.py")
 TARGETS = [target for target in older("paddle") if target.startswith("paddle@2.")]

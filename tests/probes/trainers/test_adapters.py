@@ -15,6 +15,7 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.adapters.registry import ADAPTERS
 from frameworks.subprocesses import require, start
+from tiers import cases, exhaustive
 
 RECIPE = """
 version: 1
@@ -110,7 +111,9 @@ def column(rows: list[dict[str, Any]], key: str) -> list[Any]:
     return [row[key] for row in rows]
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name", cases(EVERY, quick=["accelerate", "keras"], reason="two more trainers on PyTorch")
+)
 def test_trains_like_the_emitted_script(lab: Lab, name: str) -> None:
     lab.rows(16)  # two full windows an epoch: three epochs
     framework = ADAPTERS[name].framework
@@ -129,6 +132,7 @@ def test_trains_like_the_emitted_script(lab: Lab, name: str) -> None:
     assert set(ADAPTERS[name].packages) <= set(status["versions"])
 
 
+@exhaustive("what trainers make of a short window")
 @pytest.mark.parametrize("name", EVERY)
 def test_short_last_window(lab: Lab, name: str) -> None:
     lab.rows(12)  # three micro-batches an epoch
@@ -147,6 +151,7 @@ def test_short_last_window(lab: Lab, name: str) -> None:
     assert ours[1]["grad_norm"] == pytest.approx(norm / divisor, rel=1e-4)
 
 
+@exhaustive("what trainers make of float16")
 @pytest.mark.parametrize("name", TORCH)
 def test_float16_on_a_cpu_is_something_else(lab: Lab, name: str) -> None:
     lab.settings = HALF
@@ -155,6 +160,7 @@ def test_float16_on_a_cpu_is_something_else(lab: Lab, name: str) -> None:
     assert column(lab.trace(name), "scale") == [1.0, 1.0]
 
 
+@exhaustive("how Keras fit scales")
 @pytest.mark.tensorflow
 def test_keras_scales(lab: Lab) -> None:
     lab.settings = HALF | {"precision": HALF["precision"] + "}\nloss_scaling: {mode: dynamic"}
@@ -163,6 +169,7 @@ def test_keras_scales(lab: Lab) -> None:
     assert all(scale > 1 for scale in column(lab.trace("keras"), "scale"))
 
 
+@exhaustive("how Keras fit counts")
 @pytest.mark.tensorflow
 def test_keras_asks_the_schedule_with_micro_batches(lab: Lab) -> None:
     lab.settings = {"schedule": "name: linear, total_steps: 6"}
@@ -190,6 +197,7 @@ def test_no_resume(lab: Lab) -> None:
     assert "own checkpoints" in lab.run("accelerate", "--resume", code=2)["message"]
 
 
+@exhaustive("adapters called twice")
 @pytest.mark.torch
 def test_two_trainings_in_one_process(lab: Lab) -> None:
     for package in ("accelerate", "transformers"):

@@ -16,6 +16,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.schedule import learning_rate
 from frameworks.subprocesses import require, run_python
 from recipe_texts import FLOAT16, recipe_of
+from tiers import exhaustive
 
 PROGRAM = Path(__file__).with_name("read_configuration.py")
 SIX_ROWS = "{source: synthetic, train_rows: 6, shuffle: false}"
@@ -70,6 +71,7 @@ def test_accelerate_reads_its_configuration(tmp_path: Path, tail: str, weight: f
     }
 
 
+@exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_accelerate_is_told_of_the_loss_scale(tmp_path: Path) -> None:
     scaling = "{mode: dynamic, init_scale: 1024.0, growth_factor: 4.0, growth_interval: 7}"
@@ -91,6 +93,7 @@ FABRIC = [
 ]
 
 
+@exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_fabric_trains(tmp_path: Path) -> None:
     found = read(tmp_path, "fabric", *({"accumulation": one} for one, _ in FABRIC), **EVERY)
@@ -117,6 +120,7 @@ def test_lightning_makes_its_trainer(tmp_path: Path) -> None:
     }
 
 
+@exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_lightning_takes_the_loss_scale(tmp_path: Path) -> None:
     scaling = "{mode: dynamic, init_scale: 1024.0}"
@@ -143,6 +147,7 @@ def wanted(schedule: str, count: int) -> list[float]:
     return [learning_rate(op, position) for position in range(count)]
 
 
+@exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_transformers_has_the_schedules(tmp_path: Path) -> None:
     found = read(tmp_path, "transformers", *({"schedule": one} for one in SCHEDULES))

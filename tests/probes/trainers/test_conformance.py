@@ -15,6 +15,7 @@ import pytest
 from crosscast_parity.adapters import table
 from crosscast_parity.adapters.columns import COLUMNS, Column, observe
 from frameworks.subprocesses import require
+from tiers import cases
 
 STORED: dict[str, Any] = json.loads(
     (Path(__file__).parents[3] / "docs" / "conformance.json").read_text(encoding="utf-8")
@@ -25,7 +26,10 @@ MARKED = [
 ]
 
 
-@pytest.mark.parametrize("column", MARKED)
+QUICK = [column for column in COLUMNS if column.package in ("accelerate", column.framework)]
+
+
+@pytest.mark.parametrize("column", cases(MARKED, quick=QUICK, reason="what more trainers do"))
 def test_answers_are_those_of_the_page(column: Column) -> None:
     require(column.framework)
     require(column.package)

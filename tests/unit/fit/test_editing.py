@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from crosscast.fit.candidates import candidates, changed_recipe, changes
 from crosscast.fit.editing import edited
 from crosscast.recipe.yaml_text import recipe_text
+from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import BASE, build
 
@@ -91,7 +92,7 @@ def test_where_there_is_no_place_the_recipe_is_written_out(tail: str) -> None:
     assert "dropout: 0.0" in changed
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(recipes(), st.randoms(use_true_random=False))
 def test_every_edit_is_the_recipe_that_was_wanted(recipe: object, random: object) -> None:
     text = recipe_text(recipe)

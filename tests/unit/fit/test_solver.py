@@ -17,6 +17,7 @@ from crosscast.fit.solver import Outcome, Wish, cost_of, rank, solve
 from crosscast.memory.records import Component, Estimate
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
+from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import recipe_of
 
@@ -47,7 +48,7 @@ def run(recipe: Recipe, limit: int, **wish: object) -> Outcome:
 # against trying everything
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(recipes(), st.integers(0, 600), st.booleans(), st.sampled_from((None, "T4", "H100")))
 def test_answers_are_those_of_trying_everything(
     recipe: Recipe, limit: int, precision: bool, name: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from classic_recipes import classic_recipes
@@ -19,14 +19,12 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import Verdict
 from crosscast_paddle.classic_scripts import SCRIPTS, TASKS
 from launch_scripts import HALF, fitting
+from property_settings import examples
 
 KEPT = (Verdict.EXACT, Verdict.ADAPTED)
 QUICK = settings(
-    max_examples=20,
-    deadline=None,
-    derandomize=True,
+    max_examples=examples(20),
     phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=[HealthCheck.too_slow],
 )
 every_script = pytest.mark.parametrize("script", sorted(SCRIPTS))
 

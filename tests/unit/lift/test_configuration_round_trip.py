@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from configuration_recipes import TARGETS, configurable_recipes
@@ -15,14 +15,12 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import Verdict
+from property_settings import examples
 
 KEPT = (Verdict.EXACT, Verdict.ADAPTED)
 QUICK = settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
+    max_examples=examples(25),
     phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 
 

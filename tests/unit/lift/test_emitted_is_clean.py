@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from classic_recipes import classic_recipes
@@ -17,6 +17,7 @@ from crosscast.sources.grouping import group
 from crosscast.targets.backend import Form
 from launch_scripts import SCRIPTS
 from lift_round_trip import TARGETS, emitted
+from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import FLOAT16, recipe_of
 
@@ -51,11 +52,8 @@ def test_nothing_is_found_in_what_is_committed(folder: Path) -> None:
 
 
 EVERYTHING = settings(
-    max_examples=8,
-    deadline=None,
-    derandomize=True,
+    max_examples=examples(8),
     phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
@@ -68,7 +66,7 @@ def test_nothing_is_found_in_scripts_of_any_recipe(target: str, recipe: Recipe) 
 
 
 @pytest.mark.parametrize("target", TARGETS[:-1])
-@settings(EVERYTHING, max_examples=3)
+@settings(EVERYTHING, max_examples=examples(3))
 @given(recipe=recipes())
 def test_nothing_is_found_in_steps_of_any_recipe(target: str, recipe: Recipe) -> None:
     sources = emitted(recipe, target, KINDS, "step")

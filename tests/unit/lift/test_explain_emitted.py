@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
@@ -11,17 +11,15 @@ from crosscast.lift.plan_comparison import beside
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from lift_round_trip import TARGETS, emitted
+from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import recipe_of
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(
-    max_examples=4,
-    deadline=None,
-    derandomize=True,
+    max_examples=examples(4),
     phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(recipe=recipes())
 def test_every_operation_is_there_and_nothing_else(target: str, recipe: Recipe) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
@@ -13,14 +13,13 @@ from crosscast.lift.recipe_diff import flat
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
 from lift_round_trip import TARGETS, compared, emitted, read_back
+from property_settings import examples
 from recipe_strategies import recipes
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(
-    max_examples=6,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    max_examples=examples(6),
 )
 @given(recipe=recipes())
 def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> None:
@@ -31,9 +30,7 @@ def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> N
 
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
 @settings(
-    max_examples=4,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    max_examples=examples(4),
 )
 @given(recipe=recipes())
 def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:

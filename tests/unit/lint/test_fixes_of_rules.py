@@ -14,6 +14,7 @@ from crosscast.lint.fix import repair
 from crosscast.lint.registry import all_rules
 from crosscast.lint.rule import Rule
 from crosscast.messages.source import Source
+from property_settings import examples
 
 FIXABLE = [rule for rule in all_rules().values() if rule.fixable]
 
@@ -32,7 +33,7 @@ def dressed(text: str, *, inside: int, newline: str, comments: bool, head: str) 
 
 
 @pytest.mark.parametrize("rule", FIXABLE, ids=lambda rule: str(rule.code))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(
     inside=st.integers(0, 2),
     newline=st.sampled_from(["\n", "\r\n"]),

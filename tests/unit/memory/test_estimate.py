@@ -22,6 +22,7 @@ from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import find_target
 from memory_recipes import DEVICES, adds_up, estimated, grows, part, sized, small_berts
+from property_settings import examples
 from recipe_texts import FLOAT16, recipe_of
 
 PRECISIONS = (
@@ -52,7 +53,7 @@ def berts() -> st.SearchStrategy[dict[str, str]]:
     return small_berts({"precision": PRECISIONS, "optimizer": OPTIMIZERS})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(berts(), st.integers(1, 9), DEVICES, st.booleans())
 def test_components_are_what_the_peak_consists_of(
     fields: dict[str, str], rows: int, device: Device, checkpointing: bool
@@ -61,7 +62,7 @@ def test_components_are_what_the_peak_consists_of(
     adds_up(found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(berts(), DEVICES)
 def test_parameters_are_exact(fields: dict[str, str], device: Device) -> None:
     recipe = sized(fields, 2)
@@ -76,7 +77,7 @@ def test_parameters_are_exact(fields: dict[str, str], device: Device) -> None:
         assert part(found, "optimizer") == 8 * sum(sizes.values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(berts(), st.integers(1, 9), st.integers(1, 5), DEVICES, st.booleans())
 def test_more_rows_or_tokens_need_no_less(
     fields: dict[str, str], rows: int, more: int, device: Device, checkpointing: bool
@@ -84,7 +85,7 @@ def test_more_rows_or_tokens_need_no_less(
     grows(lambda one: of(one, device).peak_bytes, fields, rows, more, checkpointing)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(berts(), st.integers(2, 9), DEVICES)
 def test_checkpointing_keeps_less_for_backward(
     fields: dict[str, str], rows: int, device: Device

@@ -13,6 +13,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from memory_recipes import DEVICES, adds_up, estimated, grows, part, sized, small_berts
+from property_settings import examples
 from recipe_texts import FLOAT16, recipe_of
 
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
@@ -34,7 +35,7 @@ def sizes(recipe: Recipe) -> dict[str, int]:
     return {name: 4 * prod(shape) for name, shape in bert_shapes(recipe.model).items()}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(berts(), st.integers(1, 9), DEVICES, st.booleans())
 def test_components_are_what_the_peak_consists_of(
     fields: dict[str, str], rows: int, device: Device, checkpointing: bool
@@ -46,7 +47,7 @@ def test_components_are_what_the_peak_consists_of(
     assert (part(found, "parameters"), part(found, "optimizer")) == (every, 2 * every)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(berts(), st.integers(1, 9), st.integers(1, 5), DEVICES, st.booleans())
 def test_more_rows_or_tokens_need_no_less(
     fields: dict[str, str], rows: int, more: int, device: Device, checkpointing: bool
@@ -54,7 +55,7 @@ def test_more_rows_or_tokens_need_no_less(
     grows(lambda one: of(one, device).peak_bytes, fields, rows, more, checkpointing)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(berts(), st.integers(2, 9))
 def test_checkpointing_keeps_less_for_backward(fields: dict[str, str], rows: int) -> None:
     kept = of(sized(fields, rows))

@@ -18,6 +18,7 @@ from crosscast.pysource.project import read_program
 from crosscast.readers.protocol import Reading, TextReader
 from crosscast.readers.python import config_dicts as py_config_dicts
 from crosscast.readers.python import mmengine as py_mmengine
+from property_settings import examples
 
 ROOT = Path(__file__).parents[3]
 POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
@@ -112,13 +113,13 @@ def test_strange_text(reader: TextReader, text: str) -> None:
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(text=st.text(max_size=200))
 def test_any_text(reader: TextReader, text: str) -> None:
     hold(reader, text, "x")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(WORDS, max_size=30))
 def test_any_shell(words: list[str]) -> None:
     shell = next(one for one in READERS if one.name == "shell")
@@ -126,7 +127,7 @@ def test_any_shell(words: list[str]) -> None:
     hold(shell, "".join(words), "x.sh")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(TEXTS), st.integers(0, 2**20), st.integers(0, 400))
 def test_pieces_of_real_texts(text: str, start: int, size: int) -> None:
     piece = text[start % len(text) :][:size]
@@ -134,7 +135,7 @@ def test_pieces_of_real_texts(text: str, start: int, size: int) -> None:
         hold(reader, piece, "piece.yaml")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(TEXTS), st.integers(0, 2**20), st.integers(0, 400))
 def test_pieces_as_python(text: str, start: int, size: int) -> None:
     lines = text[start % len(text) :][:size].partition("\n")[2]

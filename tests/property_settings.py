@@ -1,0 +1,54 @@
+"""What property tests draw: two profiles of hypothesis.
+
+`same` is the default: the same examples on every machine, so a green run is green everywhere.
+`fresh` draws other examples in every run and more of them; choose it with
+`--hypothesis-profile fresh`, and repeat a run with `--hypothesis-seed`.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+FRESH = "fresh"
+FRESH_FACTOR = 2
+"""How many times more examples the profile `fresh` draws."""
+DEFAULT_EXAMPLES = 100
+
+
+def register_profiles() -> None:
+    """Register both profiles and load `same`.
+
+    There are no deadlines and no health checks about speed or luck: a busy machine and an unlucky
+    draw are not failures. There is no database: a failure in `fresh` prints a blob that reproduces
+    it, and does not fail later runs of `same`.
+    """
+    common = {
+        "deadline": None,
+        "database": None,
+        "suppress_health_check": [
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+        ],
+    }
+    settings.register_profile("same", derandomize=True, max_examples=DEFAULT_EXAMPLES, **common)
+    settings.register_profile(
+        FRESH,
+        derandomize=False,
+        print_blob=True,
+        max_examples=DEFAULT_EXAMPLES * FRESH_FACTOR,
+        **common,
+    )
+    settings.load_profile("same")
+
+
+def examples(count: int, fresh: int | None = None) -> int:
+    """Return how many examples a test draws that draws `count` in the profile `same`.
+
+    Args:
+        count: in the profile `same`.
+        fresh: in the profile `fresh`, if that is not `FRESH_FACTOR` times as many.
+    """
+    if settings.get_current_profile_name() != FRESH:
+        return count
+    return count * FRESH_FACTOR if fresh is None else fresh
