@@ -11,6 +11,7 @@ from itertools import combinations
 import pytest
 
 from crosscast.recipe.document import Recipe
+from crosscast.variations.table import shown_path, vary
 from crosscast_parity.bisect.delta_debugging import minimal
 from crosscast_parity.bisect.judgement import Court
 from crosscast_parity.bisect.recipes import bisect_recipes, differences
@@ -23,7 +24,6 @@ from crosscast_parity.evidence.replay import Replayed
 from crosscast_parity.levels.replay import UPDATE_LIMIT
 from crosscast_parity.recipes.derived import at_stress_scale, changed, in_float32
 from crosscast_parity.recipes.stress_scale import stress_faults
-from crosscast_parity.recipes.variations import shown_path, vary
 from observed_runs import Script, sightings
 from parity_recipes import stress
 from tiers import cases

@@ -18,9 +18,9 @@ from crosscast.recipe.document import BertModel, Recipe
 from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.exercise.fields import exercise
 from crosscast_parity.exercise.rules import rule_for
-from crosscast_parity.levels.rows import expected_counts
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import HIGHEST, stress_faults
+from crosscast_parity.recipes.window_rows import expected_counts
 from observed_runs import sightings
 from parity_recipes import plain, stress
 from property_settings import examples
