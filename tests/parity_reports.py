@@ -337,7 +337,7 @@ def broken(text: str = "") -> ParityReport:
 
 
 def lone(text: str = "") -> ParityReport:
-    """One program and nothing to compare it with."""
+    """One program and there is no other program to compare with."""
     report = equivalent(text)
     kept = tuple(run for run in report.runs if run.contestant == "torch")
     stage = replace(report.stages[0], envelope=None)

@@ -153,7 +153,7 @@ def test_errors_of_targets_are_shown_in_the_file(tmp_path: Path) -> None:
 
 def test_check(recipe: str, broken: str) -> None:
     result = run("check", recipe)
-    assert (result.exit_code, result.stdout) == (0, "1 recipe checked: fine\n")
+    assert (result.exit_code, result.stdout) == (0, "Found no errors in 1 recipe.\n")
     result = run("check", recipe, broken, recipe)
     assert result.exit_code == 1
     assert "3 recipes checked: not fine" in result.stdout

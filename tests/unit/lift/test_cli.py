@@ -155,7 +155,7 @@ def test_diff_of_a_program_with_itself_and_with_its_launch(folder: Path) -> None
     same = crosscast("diff", "train.py", "train.py")
     assert (same.exit_code, same.stdout.splitlines()[0]) == (
         0,
-        "no difference in what both sides say",
+        "No differences in the fields that both sides specify.",
     )
     launched = crosscast("diff", "train.py", "run.sh", "--json")
     assert launched.exit_code == 1

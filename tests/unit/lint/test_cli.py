@@ -45,7 +45,7 @@ def test_findings(folder: Path) -> None:
     assert "a.py:2:1: warning CL001: this is bad" in result.stdout
     assert "sub/b.py:2:5: warning CL001" in result.stdout
     assert "    x = BAD\n        ^^^\n" in result.stdout
-    assert "2 findings (2 warnings) in 2 of 3 files with training" in result.stderr
+    assert "Found 2 findings (2 warnings) in 2 of 3 files with training." in result.stderr
     assert "nothing.py" not in result.output
 
 

@@ -157,7 +157,7 @@ def test_files_are_replaced(bad: Rule, tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o755
     assert link.is_symlink()
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.py", "link.py"]
-    assert "1 repaired" in result.stderr
+    assert "Fixed 1 finding." in result.stderr
 
 
 def test_declared_encodings_are_kept(bad: Rule, tmp_path: Path) -> None:

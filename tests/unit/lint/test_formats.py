@@ -48,7 +48,7 @@ def test_text() -> None:
         "        ^^^",
         "  Hint: be good",
         "  See also: b.py:9:1",
-        "  Repair: --fix does it, --diff shows it",
+        "  Fix available: --fix applies it, --diff shows it",
     ]
     assert text([]) == ""
 
@@ -59,9 +59,11 @@ def test_text_cannot_steer_a_terminal() -> None:
 
 
 def test_summary() -> None:
-    assert summary([], 1) == "1 file with training looked at: nothing found"
+    assert summary([], 1) == "No findings in 1 file with training."
     found = [result(), result(severity=Severity.ERROR), result(span=Span("b.py", 1, 1))]
-    assert summary(found, 7) == ("3 findings (1 error, 2 warnings) in 2 of 7 files with training")
+    assert summary(found, 7) == (
+        "Found 3 findings (1 error, 2 warnings) in 2 of 7 files with training."
+    )
 
 
 def test_json() -> None:

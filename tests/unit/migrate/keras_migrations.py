@@ -35,7 +35,7 @@ def after(text: str, *codes: str) -> str:
 
 
 def refused(text: str, *codes: str, **others: str) -> str:
-    """Return why nothing was changed, all messages together."""
+    """Return reasonhing was changed, all messages together."""
     found = migrated(text, *codes, **others)
     assert not found.texts, found.texts
     assert found.refusals

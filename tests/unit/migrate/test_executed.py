@@ -130,7 +130,7 @@ def test_a_difference_is_an_error_and_nothing_is_written(
     found = migrate("train.py", *RUN, "--write")
     assert found.exit_code == 1
     assert "error CC977: the migrated script trains differently: update 3" in found.stderr
-    assert found.stderr.endswith("nothing was written\n")
+    assert found.stderr.endswith("No file was changed.\n")
     assert script.read_text() == OLD
     data = json.loads(migrate("train.py", *RUN, "--json").stdout)
     assert data["execution"]["difference"] == {

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from crosscast.lift.recipe_diff import Difference, Side
     from crosscast.messages.diagnostics import Span
 
-_SIDE = "a recipe, script, launch script, configuration or folder of one run."
+_SIDE = "a recipe, script, launch script, configuration, or folder with one run."
 
 
 def diff(
     left: Annotated[str, typer.Argument(metavar="A", help=f"The left side: {_SIDE}")],
-    right: Annotated[str, typer.Argument(metavar="B", help="The right side, likewise.")],
+    right: Annotated[
+        str, typer.Argument(metavar="B", help="The right side, with the same choices.")
+    ],
     version: VersionOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Compare what two recipes mean, whatever form they have; exit code 1 if they differ."""
+    """Compare the training that two sources define; exit with 1 if they differ."""
     from crosscast.lift.recipe_diff import differences, side_of
 
     versions = named_versions(version or [])
@@ -57,10 +59,10 @@ def _show(found: Sequence[Difference]) -> None:
         ]
         print_table(columns, rows)
     else:
-        print("no difference in what both sides say")
+        print("No differences in the fields that both sides specify.")
     if unknown:
         names = ", ".join(one.path for one in unknown)
-        print(f"\nnot compared, as one side or both do not say it: {names}")
+        print(f"\nNot compared, because at least one side does not specify them: {names}")
 
 
 def _at(places: Sequence[Span]) -> str:

@@ -16,7 +16,7 @@ def init(
     path: Annotated[Path, typer.Argument(help="File to write.")] = Path("recipe.yaml"),
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Write a commented recipe to start from, and the schema that editors complete it with."""
+    """Write a commented starter recipe and the JSON Schema that editors use for completion."""
     from crosscast.emit.render import template_root
     from crosscast.messages.output import OutputFile, write_files
     from crosscast.recipe.schema import schema_text
@@ -39,13 +39,16 @@ def matrix(
     json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the docs page.")] = False,
     defaults: Annotated[
-        bool, typer.Option("--defaults", help="What APIs do where a script says nothing.")
+        bool, typer.Option("--defaults", help="Show the default values of framework APIs.")
     ] = False,
     dialects: Annotated[
-        bool, typer.Option("--dialects", help="Versions of the targets, with counts of verdicts.")
+        bool,
+        typer.Option(
+            "--dialects", help="Show the versions of the targets, with counts of verdicts."
+        ),
     ] = False,
 ) -> None:
-    """Print what every target can express, from the backends' own tables."""
+    """Print what every target supports."""
     _refuse_both(("--json", json), ("--markdown", markdown))
     _refuse_both(("--dialects", dialects), ("--defaults", defaults))
     _refuse_both(("--dialects", dialects), ("--markdown", markdown))

@@ -159,8 +159,8 @@ def _tell(data: Mapping[str, Any], root: Path) -> None:
         print(f"{count} mistake{'s' * (count != 1)} of the source: {became}")
     fields, things = len(data["fill_in"]), len(data["not_carried"])
     print(
-        f"{fields} field{'s' * (fields != 1)} to fill in, "
-        f"{things} thing{'s' * (things != 1)} not carried"
+        f"{fields} field{'s' * (fields != 1)} to fill in, {things} "
+        f"setting{'s' * (things != 1)} not carried over"
     )
     for one in (data["verification"] or {"targets": ()})["targets"]:
         print(f"{one['target']}: {one['outcome']}: {one['wording']}")

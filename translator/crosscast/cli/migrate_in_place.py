@@ -89,7 +89,7 @@ def in_place(
             _tell_compared(compared, execution)
         print_diagnostics(problems)
         if write and differs:
-            print("nothing was written", file=sys.stderr)
+            print("No file was changed.", file=sys.stderr)
     if code := exit_code(problems):
         return code
     if execution is not None and execution.outcome == "cannot be verified here":

@@ -79,9 +79,9 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                 severity=Severity.NOTE,
                 path="accumulation.normalize_by",
                 message=(
-                    "answers that would cut the short window of an epoch "
-                    "unevenly say sample: all micro-batches are equally long now, so the mean of "
-                    "their means is the mean over the rows"
+                    "answers use sample if they would split the short window of an epoch "
+                    "unevenly; all its micro-batches have the same size in the recipe, so "
+                    "both means are equal"
                 ),
             )
         )
@@ -92,11 +92,12 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                 severity=Severity.WARNING,
                 path="accumulation.normalize_by",
                 message=(
-                    "a mean of means weighs the rows of the short window at the"
-                    " end of an epoch by its micro-batches; with another micro_batch_size that "
-                    "window is weighed differently"
+                    "with normalize_by: microbatch, the weight of a row in the short window "
+                    "of an epoch depends on micro_batch_size, so these answers train "
+                    "differently"
                 ),
-                hint="normalize_by: sample, or tail: drop or carry, do not depend on the split",
+                hint="use normalize_by: sample, or tail: drop or carry, which do not depend on "
+                "the split",
             )
         )
     if split and (random := _random(recipe)):
@@ -115,8 +116,8 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                 severity=Severity.WARNING,
                 path="precision.compute_dtype",
                 message=(
-                    "answers with another precision train with other numbers; "
-                    "prove them with `crosscast parity`"
+                    "answers with another precision change the numerical results; check them "
+                    "with `crosscast parity`"
                 ),
             )
         )
@@ -127,12 +128,12 @@ def _random(recipe: Recipe) -> tuple[str, str] | None:
     """Return field and words for what another split changes by chance."""
     if not isinstance(recipe.model, BertModel):
         return "model", (
-            "layers of your model that look at the whole micro-batch (batch normalization) see "
-            "another one with another micro_batch_size"
+            "layers that depend on the whole micro-batch, such as batch normalization, see "
+            "different micro-batches with another micro_batch_size"
         )
     if recipe.model.dropout:
         return "model.dropout", (
-            "another micro_batch_size draws other dropout masks of the same distribution"
+            "another micro_batch_size draws different dropout masks from the same distribution"
         )
     return None
 

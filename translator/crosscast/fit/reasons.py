@@ -1,4 +1,4 @@
-"""Say why a recipe cannot fit, and what would help."""
+"""Explain why a recipe does not fit into the limit, and what would help."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def not_native(recipe: Recipe, wish: Wish) -> Diagnostic | None:
     return Diagnostic(
         code="CC468",
         path="precision.compute_dtype",
-        message=f"a {wish.device.name} has no {recipe.half} in its matrix units",
-        hint=f"--allow precision tries {', '.join(wish.device.half_types)}; it changes numbers",
+        message=f"{wish.device.name} does not support {recipe.half}",
+        hint=f"try --allow precision, which uses {', '.join(wish.device.half_types)} and changes "
+        "the numerical results",
     )
 
 
@@ -50,8 +51,8 @@ def because(least: Sized, limit: int) -> str:
     how = _described(least)
     if estimate.fixed_bytes > limit:
         return (
-            f"what is held between windows alone takes {show_bytes(estimate.fixed_bytes)}, more "
-            f"than {room}, whatever the split"
+            f"the memory held between windows alone is {show_bytes(estimate.fixed_bytes)}, "
+            f"more than {room}, for any split"
         )
     return (
         f"{how} still need {show_bytes(estimate.total)}: {_largest(estimate)}; {room} is exceeded"
@@ -74,15 +75,18 @@ def _largest(estimate: Estimate) -> str:
 def _helps(least: Sized, wish: Wish, *, with_precision: bool) -> Iterator[str]:
     recipe = least.recipe
     if with_precision:
-        yield "it fits with --allow precision, which changes numbers"
+        yield "it fits with --allow precision, which changes the numerical results"
     larger = [one for one in DEVICES if one.usable_bytes >= least.estimate.total]
     if larger:
         smallest = min(larger, key=lambda one: one.usable_bytes)
         yield f"it would fit on a {smallest.name} ({show_bytes(smallest.usable_bytes)} usable)"
     if not isinstance(recipe.model, BertModel) and not recipe.activation_checkpointing:
-        yield "build activation checkpointing into your model"
+        yield "implement activation checkpointing in your model"
     if least.estimate.fixed_bytes > wish.limit // 2:
-        yield "a smaller model would help, or an optimizer with fewer moments (other training)"
-        yield "sharding weights over devices (ZeRO, FSDP) would, too; crosscast does not do it"
+        yield "use a smaller model or an optimizer with fewer moments, which changes the training"
+        yield (
+            "sharding weights over devices (ZeRO, FSDP) would help as well, but crosscast does "
+            "not support it"
+        )
     else:
-        yield "a shorter data.sequence_length or a smaller model would help (other training)"
+        yield "use a shorter data.sequence_length or a smaller model, which changes the training"

@@ -1,4 +1,4 @@
-"""The table of diagnostic codes of the core: one stable code, one meaning, one paragraph of help.
+"""The diagnostic codes of the core, each with a stable meaning and a paragraph of help.
 
 Ranges: CC0xx reading a file, CC1xx the recipe's fields, CC2xx fields against each other,
 CC3xx what a backend adapts or cannot express, CC4xx this machine, CC45x memory, CC5xx writing
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A diagnostic code: its identifier, a title and what a user can do about it."""
+    """A diagnostic code with its title and a help text that says what to do about it."""
 
     code: str
     title: str
@@ -23,282 +23,577 @@ class Code:
 _TABLE = (
     Code("CC001", "file not found", "The path does not exist. Check it, or use - for stdin."),
     Code("CC002", "not a regular file", "A recipe is read from a file or from stdin (-)."),
-    Code("CC003", "file cannot be read", "The system refused to read the file."),
-    Code("CC004", "file too large", "A recipe is a small file; this is not one."),
-    Code("CC005", "not UTF-8", "Save the file as UTF-8 without other encodings mixed in."),
+    Code(
+        "CC003",
+        "file cannot be read",
+        "The operating system denied access to the file. Check its permissions.",
+    ),
+    Code(
+        "CC004",
+        "file too large",
+        "A recipe is limited to 1 MiB. Check that you named the right file.",
+    ),
+    Code("CC005", "not UTF-8", "Save the file as UTF-8."),
     Code("CC006", "not YAML", "The text is not well-formed YAML 1.2."),
-    Code("CC007", "duplicate key", "A key may be given once; YAML would silently keep one of two."),
-    Code("CC008", "too deep or too many nodes", "The document nests or repeats beyond any recipe."),
-    Code("CC009", "tag not allowed", "Recipes hold plain values; typed YAML tags are refused."),
+    Code(
+        "CC007", "duplicate key", "A key may occur only once; YAML would silently keep one of them."
+    ),
+    Code(
+        "CC008",
+        "too deep or too many nodes",
+        "The document is nested too deeply or has too many values.",
+    ),
+    Code(
+        "CC009", "tag not allowed", "Recipes contain plain values; YAML type tags are not allowed."
+    ),
     Code("CC010", "anchor or alias not allowed", "Write the value out where it is needed."),
-    Code("CC011", "more than one document", "A recipe file holds exactly one YAML document."),
-    Code("CC012", "key is not a string", "Field names are plain strings."),
+    Code("CC011", "more than one document", "A recipe file contains exactly one YAML document."),
+    Code("CC012", "key is not a string", "Field names must be plain strings."),
     Code("CC013", "number out of range", "The number is not finite or not representable."),
-    Code("CC014", "control character", "The text holds a character that YAML does not allow."),
+    Code("CC014", "control character", "The text contains a character that YAML does not allow."),
     Code("CC015", "empty recipe", "Start from `crosscast init`."),
-    Code("CC101", "unknown field", "Unknown fields are refused; free notes go under `x-...`."),
-    Code("CC102", "missing field", "The field has no default; the recipe must say it."),
-    Code("CC103", "wrong type", 'Values are not converted: 4 is not "4".'),
-    Code("CC104", "value not allowed", "The value is outside what the field accepts."),
-    Code("CC105", "unsupported recipe version", "This crosscast reads recipe version 1."),
-    Code("CC106", "unknown backend", "`overrides` and `--to` name installed backends."),
-    Code("CC107", "backend does not load", "The package that brings the backend is broken."),
+    Code(
+        "CC101",
+        "unknown field",
+        "Unknown fields are not allowed. Put your own notes under keys that start with `x-`.",
+    ),
+    Code("CC102", "missing field", "The field has no default and must be set in the recipe."),
+    Code("CC103", "wrong type", 'Values are not converted: `4` is not `"4"`.'),
+    Code(
+        "CC104",
+        "value not allowed",
+        "The field does not accept this value; the message lists what it accepts.",
+    ),
+    Code(
+        "CC105", "unsupported recipe version", "This version of crosscast reads recipe version 1."
+    ),
+    Code(
+        "CC106",
+        "unknown backend",
+        "`overrides` and `--to` must name an installed backend. `crosscast matrix --dialects` "
+        "lists them.",
+    ),
+    Code(
+        "CC107",
+        "backend cannot be loaded",
+        "Importing the package that provides the backend failed. Update or remove it.",
+    ),
     Code("CC108", "unknown version or dialect", "A target is NAME, NAME@VERSION or NAME@DIALECT."),
-    Code("CC201", "batch sizes contradict", "global = micro x accumulation x processes."),
-    Code("CC202", "precision and loss scaling contradict", "See the fields named."),
-    Code("CC203", "schedule contradicts itself", "See the fields named."),
-    Code("CC204", "loss-scale bounds contradict", "min_scale <= init_scale <= max_scale."),
-    Code("CC205", "model sizes contradict", "hidden_size is a multiple of attention_heads."),
-    Code("CC206", "model and data contradict", "See the fields named."),
-    Code("CC207", "optimizer or clipping contradicts itself", "See the fields named."),
-    Code("CC208", "override not understood", "The backend does not know this override."),
-    Code("CC209", "accumulation fields contradict", "See the fields named."),
-    Code("CC210", "only for the shipped model", "See the field named."),
-    Code("CC211", "group without parameters", "The patterns of a group choose nothing."),
-    Code("CC212", "not part of a step", "`--form step` leaves model and loop to you."),
+    Code(
+        "CC201",
+        "batch sizes do not match",
+        "The global batch size is micro-batch size x accumulation steps x processes.",
+    ),
+    Code(
+        "CC202",
+        "precision and loss scaling do not match",
+        "Correct one of the fields that the message names.",
+    ),
+    Code(
+        "CC203",
+        "contradictory schedule settings",
+        "Correct one of the fields that the message names.",
+    ),
+    Code("CC204", "contradictory loss scale bounds", "min_scale <= init_scale <= max_scale."),
+    Code("CC205", "model sizes do not match", "hidden_size must be a multiple of attention_heads."),
+    Code(
+        "CC206", "model and data do not match", "Correct one of the fields that the message names."
+    ),
+    Code(
+        "CC207",
+        "contradictory optimizer or clipping settings",
+        "Correct one of the fields that the message names.",
+    ),
+    Code("CC208", "unknown override", "The backend does not support this override."),
+    Code(
+        "CC209",
+        "contradictory accumulation settings",
+        "Correct one of the fields that the message names.",
+    ),
+    Code(
+        "CC210",
+        "only for the shipped model",
+        "Remove the field, or implement the feature in your own model.",
+    ),
+    Code("CC211", "group without parameters", "The patterns of a group match no parameter."),
+    Code(
+        "CC212",
+        "not part of a step",
+        "`--form step` emits no model and no training loop; implement this part yourself.",
+    ),
     Code(
         "CC213",
-        "loss scale that is probably not meant",
-        "float16 without one loses small gradients; a scale below 1 makes them smaller, and one "
-        "that is no power of two rounds them all.",
+        "questionable loss scale",
+        "Without a loss scale, float16 loses small gradients. A scale below 1 makes them "
+        "even smaller, and a scale that is not a power of two rounds every gradient.",
     ),
-    Code("CC220", "launch contradicts itself", "See the fields named, and docs/launching.md."),
-    Code("CC300", "field not supported", "The target cannot express this field."),
-    Code("CC301", "reduced fidelity", "`--strict` refuses anything below exact."),
+    Code(
+        "CC220",
+        "contradictory launch settings",
+        "Correct the fields that the message names. See docs/launching.md.",
+    ),
+    Code(
+        "CC300",
+        "field not supported",
+        "The target cannot express this field. Change the value or choose another target.",
+    ),
+    Code("CC301", "reduced fidelity", "`--strict` rejects every field whose verdict is not exact."),
     Code(
         "CC302",
-        "a model of your own",
-        "The scripts cannot know your model. Weights without a gradient are left alone by PyTorch "
-        "and Paddle, and still decay in TensorFlow; losses that a Keras model adds by itself do "
-        "not count. Freeze what is not trained, and write regularization as weight_decay.",
+        "custom model",
+        "The scripts treat your model as a black box. PyTorch and Paddle do not change "
+        "weights without a gradient, TensorFlow still applies weight decay to them; losses "
+        "that a Keras model adds itself do not count. Freeze weights that are not trained, "
+        "and write regularization as weight_decay.",
     ),
     Code(
         "CC303",
-        "types within a model of your own",
-        "Autocast of PyTorch and Paddle chooses a type per operation, a Keras policy per layer. "
-        "Write the casts that matter into your model, as the emitted BERT does.",
+        "dtypes within a custom model",
+        "Autocast in PyTorch and Paddle chooses a dtype per operation, a Keras policy per "
+        "layer. If a dtype matters, write the cast into your model, as the emitted BERT does.",
     ),
     Code(
         "CC304",
         "short windows over several processes",
-        "Every process needs a row. Choose tail: carry or drop, or rows that fill the windows.",
+        "Every process needs at least one row. Choose `tail: carry` or `tail: drop`, or a "
+        "number of rows that fills all windows.",
     ),
     Code(
         "CC305",
-        "a model of your own without a factory",
-        "Name the function that returns the model under model.factory, for every target.",
+        "custom model without a factory",
+        "Set model.factory to the function that returns the model, for every target.",
     ),
     Code(
         "CC306",
         "target without a training script",
-        "Flags and configurations belong to a program that you have: there is no step to import "
+        "Flags and configurations are for your existing program: there is no step to import "
         "and nothing to run. `crosscast matrix --dialects` lists all targets.",
     ),
-    Code("CC401", "package missing", "Install the named extra, or name another interpreter."),
+    Code(
+        "CC401",
+        "package missing",
+        "Install the extra that the message names, or choose another interpreter.",
+    ),
     Code(
         "CC450",
-        "memory of a model of your own",
-        "Only a trace in the framework's own process can tell what it keeps for backward: "
-        "`crosscast plan --trace`. It runs your code.",
+        "memory of a custom model",
+        "Only a trace can determine what the framework keeps for the backward pass. Use "
+        "`crosscast plan --trace`, which runs your code.",
     ),
-    Code("CC451", "memory not modelled", "docs/memory.md says what is."),
     Code(
-        "CC452", "memory not found out", "A trace of your model ended early; the message says why."
+        "CC451",
+        "no memory model",
+        "Memory cannot be estimated for this recipe and target. docs/memory.md lists what is "
+        "supported.",
+    ),
+    Code(
+        "CC452",
+        "memory trace failed",
+        "Tracing your model failed. The message gives the reason and the line of your code.",
     ),
     Code(
         "CC460",
         "does not fit",
-        "No split of the global batch, with or without activation checkpointing, needs less memory "
-        "than the limit; the message says what takes it, the hint what would help.",
+        "No split of the global batch, with or without activation checkpointing, fits into "
+        "the limit. The message says what takes the memory, the hint what would help.",
     ),
-    Code("CC461", "amount of memory not understood", "16GiB is 16 x 2**30 bytes, 16GB 16 x 10**9."),
-    Code("CC462", "unknown device", "The table is in docs/planning.md; --memory takes any amount."),
-    Code("CC463", "plan option makes no sense", "See the message."),
+    Code(
+        "CC461",
+        "invalid amount of memory",
+        "Write `16GiB` for 16 x 2**30 bytes or `16GB` for 16 x 10**9 bytes.",
+    ),
+    Code(
+        "CC462",
+        "unknown device",
+        "docs/planning.md lists the known devices. For others, pass --memory.",
+    ),
+    Code("CC463", "invalid plan option", "The message says what to change."),
     Code(
         "CC464",
         "trace without peak memory",
-        "Scripts write `peak_memory` where the device tells it: on GPUs.",
+        "Scripts write `peak_memory` only on GPUs.",
     ),
     Code(
         "CC465",
-        "mean written otherwise",
-        "Equally long micro-batches have the same mean of means as mean over the rows; `sample` "
-        "keeps it for every split.",
+        "equivalent normalization",
+        "For micro-batches of equal size, the mean of means equals the mean over all rows. "
+        "The answer uses `sample`, which keeps this mean for every split.",
     ),
     Code(
         "CC466",
-        "short window weighed differently",
-        "A mean of means depends on how a short window is cut into micro-batches.",
+        "short window weighted differently",
+        "A mean of means depends on how a short window is split into micro-batches.",
     ),
     Code(
         "CC467",
-        "micro-batch seen by the model",
-        "Dropout masks are drawn for a micro-batch, and some layers average over it.",
+        "model depends on the micro-batch",
+        "Dropout masks are drawn for each micro-batch, and some layers, such as batch "
+        "normalization, average over it.",
     ),
-    Code("CC468", "type not on this device", "It would be emulated slowly, or refused."),
-    Code("CC469", "answer with another precision", "You allowed it; `crosscast parity` judges it."),
-    Code("CC470", "trace of another recipe", "The estimate belongs to the recipe given."),
-    Code("CC501", "file is not crosscast's", "Refusing to overwrite; use --force."),
-    Code("CC502", "cannot write", "The system refused to write; nothing was changed."),
-    Code("CC503", "output path leaves the folder", "An output name must stay inside -o DIR."),
+    Code(
+        "CC468",
+        "dtype not supported by the device",
+        "The device would emulate the dtype slowly or reject it. Choose another dtype or device.",
+    ),
+    Code(
+        "CC469",
+        "answer changes the precision",
+        "You allowed this with `--allow precision`. Use `crosscast parity` to check the effect.",
+    ),
+    Code(
+        "CC470",
+        "trace of another recipe",
+        "The trace was written with a different split than the recipe's, so the comparison may "
+        "be off.",
+    ),
+    Code(
+        "CC501",
+        "file not written by crosscast",
+        "crosscast does not overwrite files of others. Choose another folder, or pass --force.",
+    ),
+    Code("CC502", "cannot write", "The operating system denied the write. Nothing was changed."),
+    Code("CC503", "output path outside the folder", "Output files must be inside -o DIR."),
     Code("CC601", "data file cannot be read", "Check the path and the permissions."),
-    Code("CC602", "not a data set file", "A data set is one .npz file made of plain arrays."),
-    Code("CC603", "array missing", "input_ids, attention_mask, token_type_ids and labels."),
-    Code("CC604", "array of the wrong kind", "Three int32 arrays [rows, ids], labels [rows]."),
-    Code("CC605", "array value out of range", "Ids are not negative, the mask is 0 or 1."),
+    Code("CC602", "not a data set file", "A data set is a single .npz file with plain arrays."),
+    Code(
+        "CC603",
+        "array missing",
+        "A data set needs input_ids, attention_mask, token_type_ids and labels.",
+    ),
+    Code(
+        "CC604",
+        "wrong dtype or shape",
+        "The inputs are int32 arrays of shape [rows, ids], the labels of shape [rows].",
+    ),
+    Code("CC605", "array value out of range", "Ids must not be negative; the mask must be 0 or 1."),
     Code("CC610", "synthetic data argument out of range", "The message gives the allowed range."),
-    Code("CC620", "text is not UTF-8", "Save the file as UTF-8 without other encodings mixed in."),
-    Code("CC621", "wrong number of columns", "Every line has as many tabs as the first one."),
-    Code("CC622", "column not found", "Name the columns, or number them from 0."),
-    Code("CC623", "label missing or unknown", "Labels are words of a fixed list; NLI by default."),
-    Code("CC624", "sentence missing", "Both sentences of a pair hold text."),
-    Code("CC625", "not a JSON row", "One object a line, with the two sentences and the label."),
+    Code("CC620", "text is not UTF-8", "Save the file as UTF-8."),
+    Code(
+        "CC621", "wrong number of columns", "Every line must have as many columns as the first one."
+    ),
+    Code(
+        "CC622",
+        "column not found",
+        "Give the names of the columns, or their numbers, starting from 0.",
+    ),
+    Code(
+        "CC623",
+        "label missing or unknown",
+        "Labels must be words from a fixed list. Set the list with --label-words; the default is "
+        "NLI.",
+    ),
+    Code("CC624", "sentence missing", "Both sentences of a pair must contain text."),
+    Code(
+        "CC625",
+        "not a JSON row",
+        "Every line must be a JSON object with the two sentences and the label.",
+    ),
     Code("CC626", "no rows", "The file is empty, or everything in it was filtered out."),
-    Code("CC628", "bytes left out", "A byte order mark and CR line ends are no part of the text."),
-    Code("CC629", "more problems", "Mend the ones shown and run again."),
-    Code("CC640", "vocabulary not usable", "A BERT vocab.txt: each piece once, special ones too."),
-    Code("CC641", "sequence length out of range", "Room for [CLS] a [SEP] b [SEP] is needed."),
-    Code("CC801", "operation out of order", "The order changes the result; the reason is given."),
-    Code("CC802", "operation missing", "The training step is not complete without it."),
+    Code(
+        "CC628", "bytes ignored", "A byte order mark and CR line endings are not part of the text."
+    ),
+    Code("CC629", "more problems", "Fix the problems shown and run the command again."),
+    Code(
+        "CC640",
+        "invalid vocabulary",
+        "Use a BERT vocab.txt that contains every token, including the special ones, exactly once.",
+    ),
+    Code(
+        "CC641",
+        "sequence length out of range",
+        "The sequence must have room for [CLS] a [SEP] b [SEP].",
+    ),
+    Code(
+        "CC801",
+        "operation out of order",
+        "The order changes the result; the message gives the reason.",
+    ),
+    Code("CC802", "operation missing", "The training step is incomplete without this operation."),
     Code("CC803", "operation in the wrong part", "`micro` runs per micro-batch, `window` once."),
     Code("CC804", "operation repeated", "Every operation occurs at most once in a plan."),
-    Code("CC805", "plan cannot be run", "The reference interpreter does not get through it."),
-    Code("CC806", "batches do not fit the plan", "Names, shapes, rows or processes disagree."),
-    Code("CC701", "trace not understood", "The script wrote a row that breaks the contract."),
-    Code("CC702", "status not understood", "The script's status.json is missing or damaged."),
-    Code("CC704", "parity cannot run this recipe", "The harness runs BERT in one process."),
-    Code("CC705", "fault not understood", "A fault is WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
-    Code("CC706", "fault without loss scaling", "Only a scaled loss is checked for inf and nan."),
-    Code("CC707", "parity option makes no sense", "See the message."),
+    Code("CC805", "plan cannot be run", "The reference interpreter cannot execute the plan."),
+    Code(
+        "CC806", "batches do not match the plan", "Names, shapes, rows or processes do not match."
+    ),
+    Code(
+        "CC701",
+        "invalid trace",
+        "The script wrote a row that violates the contract (docs/parity-contract.md).",
+    ),
+    Code("CC702", "invalid status", "The script's status.json is missing or invalid."),
+    Code(
+        "CC704",
+        "parity cannot run this recipe",
+        "The parity harness runs the shipped BERT in one process.",
+    ),
+    Code("CC705", "invalid fault", "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
+    Code(
+        "CC706",
+        "fault without loss scaling",
+        "Gradients are checked for inf and nan only with loss scaling.",
+    ),
+    Code("CC707", "invalid parity option", "The message says what to change."),
     Code(
         "CC708",
         "parity folder cannot be used",
-        "The system refused to read or write there, or another comparison works in it: wait for its"
-        " end, or name another folder.",
+        "The operating system denied access, or another comparison is using the folder. Wait "
+        "until it ends, or choose another folder.",
     ),
-    Code("CC710", "weights cannot be read", "Weights are a safetensors file, as Hugging Face has."),
-    Code("CC711", "weights do not fit", "Every tensor is finite float32 and one of the model's."),
-    Code("CC712", "fault poisons nothing", "No parameter or float input has such a name."),
-    Code("CC713", "half cannot be emulated", "Emulation knows the three built-in frameworks."),
-    Code("CC714", "stored reference does not fit", "See the message; store it anew if need be."),
+    Code(
+        "CC710",
+        "weights cannot be read",
+        "Weights must be a safetensors file in the format of Hugging Face.",
+    ),
+    Code(
+        "CC711",
+        "weights do not match the model",
+        "Every tensor must be finite, float32 and part of the model.",
+    ),
+    Code("CC712", "fault without effect", "No parameter or float input matches the name."),
+    Code(
+        "CC713",
+        "half precision cannot be emulated",
+        "Emulation supports only the three built-in frameworks.",
+    ),
+    Code(
+        "CC714",
+        "stored reference does not match",
+        "The message says what differs. Store the reference again if necessary.",
+    ),
     Code(
         "CC723",
-        "observation not understood",
-        "What a run left in `observed` breaks its contract: run the comparison again.",
+        "invalid recording",
+        "The files that a run left in `observed` are invalid. Run the comparison again.",
     ),
-    Code("CC728", "sweep option makes no sense", "See the message."),
-    Code("CC729", "sweep folder cannot be used", "Choose another -o DIR, or mend what is there."),
-    Code("CC730", "no such executor", "`local`, `slurm`, or one that a plug-in brings."),
-    Code("CC731", "SLURM does not take part", "See the message; `--executor local` needs none."),
-    Code("CC733", "recipe cannot be swept", "A cell is one process; see the field named."),
+    Code("CC728", "invalid sweep option", "The message says what to change."),
+    Code("CC729", "sweep folder cannot be used", "Choose another -o DIR, or repair its contents."),
     Code(
-        "CC734", "bug does not fit the script", "The emitted text changed; its edits must follow."
+        "CC730",
+        "unknown executor",
+        "Choose `local`, `slurm`, or an executor provided by a plug-in.",
     ),
-    Code("CC735", "self-test failed", "A level did not catch a bug that it is there to catch."),
-    Code("CC736", "trainer is missing", 'Install it: pip install "crosscast[trainers]".'),
-    Code("CC737", "trainer does it its own way", "Known before the run; parity shows the effect."),
-    Code("CC738", "trainer cannot run this recipe", "It has no way to say what a field asks for."),
-    Code("CC739", "trainer could not be asked", "A probe of the conformance table failed."),
-    Code("CC748", "check-scaling option makes no sense", "See the message."),
+    Code(
+        "CC731",
+        "SLURM not available",
+        "The message gives the reason. `--executor local` does not need SLURM.",
+    ),
+    Code(
+        "CC733",
+        "recipe cannot be swept",
+        "A cell is a single process. Change the field that the message names.",
+    ),
+    Code(
+        "CC734",
+        "bug cannot be planted",
+        "The emitted script has changed, so the edits that plant the bug must be updated.",
+    ),
+    Code("CC735", "self-test failed", "A level did not detect a bug that it should detect."),
+    Code("CC736", "trainer not installed", 'Install it: pip install "crosscast[trainers]".'),
+    Code(
+        "CC737",
+        "trainer deviates from the recipe",
+        "The trainer implements a field differently. `crosscast parity` shows the effect.",
+    ),
+    Code(
+        "CC738",
+        "trainer cannot run this recipe",
+        "The trainer cannot express the field that the message names.",
+    ),
+    Code("CC739", "trainer could not be measured", "A probe of the conformance table failed."),
+    Code("CC748", "invalid check-scaling option", "The message says what to change."),
     Code(
         "CC950",
-        "part of crosscast failed",
-        "A rule or reader stopped at a fault of its own. Everything else was looked at. Please "
-        "report it.",
+        "internal error",
+        "A rule or reader failed because of a bug in crosscast. Everything else was checked. "
+        "Please report it.",
     ),
-    Code("CC951", "lint option makes no sense", "See the message."),
+    Code("CC951", "invalid lint option", "The message says what to change."),
     Code(
         "CC952",
-        "settings not understood",
-        "`[tool.crosscast.lint]` of pyproject.toml has select, ignore, exclude and "
+        "invalid settings",
+        "`[tool.crosscast.lint]` in pyproject.toml supports select, ignore, exclude and "
         "per-file-ignores.",
     ),
-    Code("CC953", "repair refused", "The file was left alone: it would no longer be Python."),
-    Code("CC954", "not a baseline", "Write it anew: --baseline FILE --write-baseline."),
-    Code("CC955", "reader does not load", "Update or remove the package that brings it."),
-    Code("CC970", "migration makes no sense", "See the message."),
-    Code("CC971", "nothing to migrate", "Name the program of one run, and what belongs to it."),
-    Code("CC972", "left to fill in", "No source says it; say it with --set, or in recipe.yaml."),
+    Code(
+        "CC953",
+        "fix not applied",
+        "The file was not changed, because the result would not be valid Python.",
+    ),
+    Code("CC954", "not a baseline", "Create the file with `--baseline FILE --write-baseline`."),
+    Code("CC955", "reader cannot be loaded", "Update or remove the package that provides it."),
+    Code("CC970", "invalid migrate option", "The message says what to change."),
+    Code(
+        "CC971",
+        "nothing to migrate",
+        "Name the program of one run and the files that belong to it.",
+    ),
+    Code(
+        "CC972",
+        "left to fill in",
+        "No source contains this value. Set it with --set or in recipe.yaml.",
+    ),
     Code(
         "CC973",
         "mistake corrected",
-        "The new script does not repeat it; --keep-bugs does where a recipe can say it.",
+        "The new script does not repeat the mistake. `--keep-bugs` keeps mistakes that a "
+        "recipe can express.",
     ),
-    Code("CC974", "mistake that cannot be kept", "No recipe says it, so it was corrected."),
-    Code("CC975", "what was meant is yours to say", "The recipe holds what runs; see the message."),
+    Code(
+        "CC974",
+        "mistake cannot be kept",
+        "A recipe cannot express the mistake, so it was corrected.",
+    ),
+    Code(
+        "CC975",
+        "intention not known",
+        "The recipe contains what really runs. If you intended something else, correct the "
+        "source or the recipe.",
+    ),
     Code(
         "CC976",
         "cannot be verified here",
-        "The migration is made but nothing was proven: see the message for what is missing.",
+        "The migration was written but not verified. The message says what is missing.",
     ),
     Code(
         "CC977",
         "verification failed",
-        "The script does not do what its recipe says, or not what the original did (--run).",
+        "The script does not do what its recipe says or, with `--run`, what the original did.",
     ),
-    Code("CC956", "process died", "Look at the named file alone, and report it."),
-    Code("CC960", "no training state", "checkpoint.safetensors, or what torch.save was given."),
-    Code("CC961", "training state damaged", "Go on from an older one; nothing was written."),
-    Code("CC962", "state of another recipe", "Give the recipe that the run was compiled from."),
     Code(
-        "CC963", "file would have to be unpickled", "Only state dictionaries of tensors are read."
+        "CC956",
+        "process died",
+        "A worker process died. Check the named file alone, and report the problem.",
     ),
-    Code("CC964", "weights without a place", "docs/state.md shows a layout map (--layout)."),
-    Code("CC965", "left out of the state", "It has no place in an emitted script's checkpoint."),
-    Code("CC966", "trained otherwise than the recipe says", "Mend the recipe: it is to go on."),
-    Code("CC967", "position unknown", "--windows and --updates say how far the run has come."),
+    Code(
+        "CC960",
+        "no training state",
+        "Expected a checkpoint.safetensors of an emitted script, or a torch.save file.",
+    ),
+    Code("CC961", "training state damaged", "Use an older checkpoint. Nothing was written."),
+    Code("CC962", "state of another recipe", "Pass the recipe that the run was compiled from."),
+    Code("CC963", "file requires unpickling", "Only state dictionaries of tensors can be read."),
+    Code(
+        "CC964",
+        "weights cannot be assigned",
+        "Pass a layout map with --layout; docs/state.md has an example.",
+    ),
+    Code(
+        "CC965", "left out of the state", "A checkpoint of an emitted script has no entry for it."
+    ),
+    Code(
+        "CC966",
+        "settings differ from the recipe",
+        "Correct the recipe, so that the run can continue.",
+    ),
+    Code("CC967", "position unknown", "Set the position of the run with --windows and --updates."),
     Code(
         "CC968",
         "saved within a window",
-        "The window begins again; running statistics cannot: save between optimizer steps.",
+        "The window starts again. Running statistics cannot be restored: save between "
+        "optimizer steps.",
     ),
-    Code("CC969", "state option makes no sense", "See the message."),
-    Code("CC901", "not Python 3", "Nothing of the file is read; the others are."),
-    Code("CC902", "source in Python 2", "Convert it to Python 3 first; the other files are read."),
-    Code("CC903", "source file too large or too deep", "It is data rather than a program."),
-    Code("CC904", "not a notebook", "An .ipynb file is JSON with a list of cells."),
-    Code("CC905", "unsolved merge", "The first side was read; solve the merge."),
-    Code("CC910", "layers contradict", "Two files say different things; the outermost one counts."),
-    Code("CC911", "a recipe cannot say that", "It is left out of the recipe; see the message."),
-    Code("CC912", "left to you", "The source leaves it open; see the message."),
+    Code("CC969", "invalid state option", "The message says what to change."),
+    Code("CC901", "not Python 3", "This file is skipped; the other files are read."),
+    Code(
+        "CC902",
+        "source in Python 2",
+        "Convert the file to Python 3 first. The other files are read.",
+    ),
+    Code(
+        "CC903",
+        "source file too large or too deep",
+        "The file is too large or too deeply nested for a program.",
+    ),
+    Code("CC904", "not a notebook", "An .ipynb file must be JSON with a list of cells."),
+    Code("CC905", "merge conflict", "The first side was read. Resolve the conflict."),
+    Code(
+        "CC910",
+        "contradictory files",
+        "Two files set different values. The outermost one takes precedence.",
+    ),
+    Code(
+        "CC911",
+        "not expressible in a recipe",
+        "The recipe does not contain this setting; see the message.",
+    ),
+    Code(
+        "CC912", "undetermined value", "The source does not determine the value; see the message."
+    ),
     Code(
         "CC913",
         "retired framework",
-        "Its training is not read: MXNet has had no release since 1.9.1 and was archived in 2023.",
+        "Training with this framework is not read: MXNet has had no release since 1.9.1 and "
+        "was archived in 2023.",
     ),
-    Code("CC914", "what was read makes no recipe", "Mend the field named, in the lifted file."),
-    Code("CC915", "nothing trains here", "No reader found a training run."),
-    Code("CC917", "no recipe to compare", "See the messages about the source."),
-    Code("CC919", "lift option makes no sense", "See the message."),
-    Code("CC918", "file not given", "A source names it; give it, too, and more can be read."),
+    Code(
+        "CC914", "no valid recipe", "Correct the field that the message names in the lifted file."
+    ),
+    Code("CC915", "no training found", "No reader found a training run."),
+    Code("CC917", "no recipe to compare", "The other messages say why the source has no recipe."),
+    Code("CC919", "invalid lift option", "The message says what to change."),
+    Code(
+        "CC918",
+        "missing file",
+        "A source refers to this file. Pass it as well, so that more can be read.",
+    ),
     Code(
         "CC920",
-        "flags lost to bash",
-        "A backslash joins lines only as the last character of its line. Flags after the end of the"
-        " command are tried as commands of their own, and the program runs without them.",
+        "flags lost in the shell",
+        "A backslash continues a line only if it is the last character. bash runs the "
+        "remaining flags as separate commands, and the program starts without them.",
     ),
-    Code("CC921", "source not understood", "It is not what its name says, or it is too large."),
-    Code("CC922", "not strict JSON", "Comments, trailing commas and Python words are read here."),
-    Code("CC923", "key given twice", "Most loaders keep the later one silently; delete the other."),
+    Code(
+        "CC921",
+        "source cannot be parsed",
+        "The content does not match the file name, or the file is too large.",
+    ),
+    Code(
+        "CC922",
+        "not strict JSON",
+        "crosscast accepts comments, trailing commas and Python constants, but other programs "
+        "may not.",
+    ),
+    Code(
+        "CC923",
+        "duplicate key in a source",
+        "Most parsers silently keep the last value. Delete the others.",
+    ),
     Code(
         "CC924",
-        "text that looks like a number",
-        "Loaders of YAML 1.1 want a dot in the mantissa and a sign in the exponent: 1.0e-6.",
+        "string that looks like a number",
+        "YAML 1.1 parsers need a dot in the mantissa and a sign in the exponent: 1.0e-6.",
     ),
-    Code("CC925", "two precisions at once", "Switch off one of float16 and bfloat16."),
-    Code("CC926", "warm-up without effect", "The schedule named ignores it."),
-    Code("CC927", "loss scale without effect", "Only float16 is scaled, and only if it is on."),
-    Code("CC928", "batch sizes do not fit", "global = micro x accumulation x processes."),
-    Code("CC929", "refused beside a DeepSpeed file", "Say it in one of the two files."),
-    Code("CC930", "settings exclude each other", "Keep one of them."),
-    Code("CC931", "words glued together", "A joined line end leaves no blank; write one."),
-    Code("CC933", "entry without effect", "The program that reads the file does not look at it."),
+    Code("CC925", "two precisions at once", "Disable either float16 or bfloat16."),
+    Code("CC926", "warm-up without effect", "The selected schedule ignores the warm-up."),
+    Code(
+        "CC927",
+        "loss scale without effect",
+        "Loss scaling applies only to float16, and only if it is enabled.",
+    ),
+    Code(
+        "CC928",
+        "batch sizes do not fit",
+        "The global batch size is micro-batch size x accumulation steps x processes.",
+    ),
+    Code(
+        "CC929", "conflict with the DeepSpeed file", "Set the value in only one of the two files."
+    ),
+    Code("CC930", "settings exclude each other", "Keep only one of them."),
+    Code(
+        "CC931",
+        "words joined together",
+        "A line continuation inserts no space. Write one before the backslash.",
+    ),
+    Code("CC933", "entry without effect", "The program that reads the file ignores this entry."),
     Code(
         "CC934",
-        "processes train apart",
-        "A launcher only starts processes; the script, or a library in it, joins their gradients.",
+        "processes train independently",
+        "A launcher only starts processes. The script, or a library that it uses, must "
+        "reduce their gradients.",
     ),
-    Code("CC932", "line ends of Windows", "bash takes the carriage return for a part of a word."),
+    Code(
+        "CC932", "Windows line endings", "bash treats the carriage return as part of the last word."
+    ),
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _TABLE}

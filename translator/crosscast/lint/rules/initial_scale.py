@@ -72,7 +72,7 @@ def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
     if value < 1 or not math.isfinite(value):
         return "makes gradients smaller, or none at all", None
     if math.frexp(value)[0] != 0.5:
-        return "is no power of two, so scaling rounds every gradient", Severity.NOTE
+        return "is not a power of two, so scaling rounds every gradient", Severity.NOTE
     return "", None
 
 
