@@ -19,7 +19,7 @@ _UNIONS = frozenset(
     name for name, field in Recipe.model_fields.items() if field.discriminator is not None
 )
 PATTERNS = {
-    SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit",
+    SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, first a letter or digit",
     PATH_PATTERN: "a path without control characters",
     GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
     FACTORY_PATTERN: "of the form package.module:function",

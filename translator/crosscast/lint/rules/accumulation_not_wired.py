@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             span=flag.span,
-            message=f"{flag.name} has no effect: every micro-batch is a step of its own",
+            message=f"{flag.name} has no effect: the optimizer steps after every micro-batch",
             hint=_hint(steps[0]),
             related=tuple(one.span for one in steps[0].of("step")[:1]),
         )
@@ -81,9 +81,9 @@ def _told_for_nothing(program: Program, steps: list[TrainingStep]) -> Finding | 
             continue
         return Finding(
             span=made.module.span(given),
-            message="the Accelerator divides the losses by it, and every micro-batch is a step of "
-            "its own: the loop never enters accumulate",
-            hint="put the round into `with accelerator.accumulate(model):`",
+            message="the Accelerator divides the losses by it, but the loop never enters "
+            "accumulate, so every micro-batch is a separate step",
+            hint="wrap the loop body in `with accelerator.accumulate(model):`",
             related=(backward.span,),
         )
     return None
@@ -110,8 +110,8 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The flag for gradient accumulation has no effect",
-    why="Whoever asks for windows of 8 micro-batches trains with batches of an eighth, 8 times as "
-    "many updates, and often with a schedule that is 8 times too short.",
+    why="If you request windows of 8 micro-batches, you actually train with batches of an eighth "
+    "of the size, 8 times as many updates, and often a schedule that is 8 times too short.",
     wrong=_WRONG,
     right=changed(
         _WRONG,

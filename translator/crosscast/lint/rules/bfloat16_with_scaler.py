@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 span=scaled[0].span,
                 message=f"{scaled[0].scaler} scales the loss of a forward pass in bfloat16",
-                hint="leave the scaler out, or make it with `enabled=False`",
+                hint="remove the scaler, or create it with `enabled=False`",
                 related=(made[0].module.span(made[0].node),),
             )
 
@@ -57,9 +57,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.WARNING,
     title="A loss scaler with bfloat16",
-    why="bfloat16 has the exponents of float32, so there is nothing to rescue. The scaler costs a "
-    "synchronization and a check of all gradients per step, and doubles its scale every 2000 steps "
-    "until float32 overflows: then steps are skipped for no reason.",
+    why="bfloat16 has the exponent range of float32, so gradients do not underflow. The scaler "
+    "costs a synchronization and a check of all gradients per step, and doubles its scale "
+    "every 2000 steps until float32 overflows. Then steps are skipped unnecessarily.",
     wrong=changed(AMP, ("torch.float16", "torch.bfloat16")),
     right=_BARE,
     check=check,

@@ -32,8 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if any(one.order < before[-1].order for one in backward):
                 yield Finding(
                     span=clip.span,
-                    message=f"{before[-1].subject} has applied the gradients before they are "
-                    "clipped",
+                    message=f"{before[-1].subject} applies the gradients before they are clipped",
                     hint="clip between backward and step",
                     related=(before[-1].span,),
                 )
@@ -45,7 +44,7 @@ RULE = Rule(
     topic="clipping",
     severity=Severity.ERROR,
     title="Gradients are clipped after the step",
-    why="The update is already made with the gradients as they were: nothing is clipped.",
+    why="The update has already used the unclipped gradients, so clipping has no effect.",
     wrong=changed(
         PLAIN,
         (

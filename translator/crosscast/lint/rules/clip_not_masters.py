@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if "masters" not in clip.detail and of.endswith(".parameters()") and before:
                 yield Finding(
                     span=clip.span,
-                    message=f"{of} are the float16 weights, and the optimizer applies the "
+                    message=f"{of} are the float16 weights, but the optimizer applies the "
                     "gradients of their float32 copies",
                     hint="clip `amp.master_params(optimizer)`",
                     related=(made[0].module.span(made[0].node),),
@@ -64,8 +64,8 @@ RULE = Rule(
     topic="clipping",
     severity=Severity.ERROR,
     title="apex O2: the wrong gradients are clipped",
-    why="At level O2 the gradients of the model stay multiplied by the loss scale; those of the "
-    "float32 copies are unscaled and applied, unclipped.",
+    why="At level O2, the gradients of the model remain scaled. The gradients of the float32 "
+    "copies are unscaled and applied without clipping.",
     wrong=_RIGHT.replace("amp.master_params(optimizer)", "model.parameters()"),
     right=_RIGHT,
     check=check,

@@ -52,9 +52,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 reported.add(text)
                 yield Finding(
                     span=clip.span,
-                    message=f"gradients are clipped {'if' if holds else 'unless'} {text}, and not "
-                    "on the other path",
-                    hint="clip on both paths, or on none",
+                    message=f"gradients are clipped {'if' if holds else 'unless'} {text}, but "
+                    "not on the other path",
+                    hint="clip on both paths or on neither",
                     related=(other.span,),
                 )
 
@@ -78,9 +78,9 @@ RULE = Rule(
     name="clip-on-one-branch",
     topic="clipping",
     severity=Severity.WARNING,
-    title="Gradients are clipped with one precision only",
-    why="Switching mixed precision on or off also switches clipping, so the two runs differ by far "
-    "more than rounding.",
+    title="Gradients are clipped in only one precision mode",
+    why="Enabling or disabling mixed precision also enables or disables clipping, so the two "
+    "runs differ by far more than rounding.",
     wrong=_RIGHT.replace(f"        loss.backward()\n{_CLIP}", "        loss.backward()\n"),
     right=_RIGHT,
     check=check,

@@ -23,9 +23,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             if waiting is not None and clip.window is None and _each(clip, step):
                 yield Finding(
                     span=clip.span,
-                    message="the gradients are clipped after every micro-batch, and more are added "
-                    "to them afterwards",
-                    hint="clip once, right before the step"
+                    message="the gradients are clipped after every micro-batch, before the "
+                    "window is complete",
+                    hint="clip once, right before the optimizer step"
                     if waiting.window is not None
                     else "clip only `if accelerator.sync_gradients:`",
                     related=(waiting.span,),
@@ -71,9 +71,9 @@ RULE = Rule(
     name="clip-per-micro-batch",
     topic="clipping",
     severity=Severity.WARNING,
-    title="Gradients are clipped at every micro-batch",
+    title="Gradients are clipped after every micro-batch",
     why="The sum of a window is clipped N times while it grows: early micro-batches are scaled "
-    "down again and again, and the last one gets more weight than they have.",
+    "down repeatedly, so later ones get more weight.",
     wrong=changed(
         ACCUMULATION,
         (

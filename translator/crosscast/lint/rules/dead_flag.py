@@ -52,8 +52,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             span=flag.span,
-            message=f"{flag.name} has no effect: it is parsed, and nothing reads it",
-            hint="use it in the training step, or take it away: who sets it expects "
+            message=f"{flag.name} has no effect: it is parsed but never used",
+            hint="use it in the training step, or remove it: users who set it expect "
             f"{_expected(topic)}",
         )
 
@@ -120,10 +120,10 @@ RULE = Rule(
     name="dead-flag",
     topic="launch",
     severity=Severity.WARNING,
-    title="Flag of the training step that nothing reads",
-    why="Whoever sets the flag believes that gradients are clipped, losses are scaled or half "
-    "precision is on. It is only reported if the files given hold the training loop and the "
-    "parsed flags go nowhere else.",
+    title="Unused flag of the training step",
+    why="A user who sets the flag assumes that gradients are clipped, losses are scaled or half "
+    "precision is enabled. The rule reports it only if the given files contain the training "
+    "loop and the parsed flags are not passed elsewhere.",
     wrong=_EXAMPLE,
     right=_EXAMPLE.replace(
         "    optimizer.step()",

@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     continue
                 yield Finding(
                     span=second.span,
-                    message=f"{subject_name} has applied these gradients already",
+                    message=f"{subject_name} has already applied these gradients",
                     hint="step once",
                     related=(first.span,),
                 )
@@ -51,9 +51,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The same gradients are applied twice",
-    why="The update is made twice: twice the learning rate with SGD, and moments that count every "
-    "gradient twice with Adam. Behind `scaler.step(optimizer)` the second step is not skipped when "
-    "gradients overflow, so weights become NaN.",
+    why="The update is made twice. With SGD this doubles the learning rate; with Adam the "
+    "moments count every gradient twice. After `scaler.step(optimizer)`, the second step is "
+    "not skipped when gradients overflow, so weights become NaN.",
     wrong=changed(AMP, ("    scaler.update()\n", "    scaler.update()\n    optimizer.step()\n")),
     right=AMP,
     check=check,

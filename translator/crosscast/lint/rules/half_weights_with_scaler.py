@@ -36,9 +36,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if _halves(call, module, models) and not _conditional(call, module, step):
                     yield Finding(
                         span=module.span(call.node),
-                        message="the weights are float16, and so are the gradients that "
-                        f"{applied[0].scaler} would unscale",
-                        hint="leave the weights in float32: autocast chooses the type of every "
+                        message=f"the weights are float16, so {applied[0].scaler} would have to "
+                        "unscale float16 gradients",
+                        hint="keep the weights in float32: autocast chooses the dtype of every "
                         "operation",
                         related=(applied[0].span,),
                     )
@@ -90,10 +90,10 @@ RULE = Rule(
     name="half-weights-with-scaler",
     topic="loss scaling",
     severity=Severity.ERROR,
-    title="Half weights with a GradScaler",
-    why="The gradients of float16 weights are float16, and the scaler refuses them: 'Attempting to "
-    "unscale FP16 gradients'. Without the refusal the weights themselves would lose every update "
-    "below about 1/2000 of their size.",
+    title="Half-precision weights with a GradScaler",
+    why="The gradients of float16 weights are float16, and the scaler rejects them: 'Attempting "
+    "to unscale FP16 gradients'. Even without this error, float16 weights would lose every "
+    "update below about 1/2000 of their size.",
     wrong=changed(AMP, ("Linear(4, 2).cuda()", "Linear(4, 2).cuda().half()")),
     right=AMP,
     check=check,

@@ -81,9 +81,9 @@ RULE = Rule(
     name="initial-scale",
     topic="loss scaling",
     severity=Severity.WARNING,
-    title="The initial loss scale is not what was meant",
-    why="`2^16` is 18 in Python. A scale that is no power of two rounds every gradient twice, one "
-    "below 1 pushes small gradients to zero.",
+    title="Wrong initial loss scale",
+    why="`2^16` is 18 in Python. A scale that is not a power of two rounds every gradient twice; "
+    "a scale below 1 makes small gradients underflow.",
     wrong=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2^16)')),
     right=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2**16)')),
     check=check,

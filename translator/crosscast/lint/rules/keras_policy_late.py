@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if before and len(before) == len(mine):
             yield Finding(
                 span=one.module.span(one.node),
-                message="the policy is set after the layers were made: they stay in float32",
+                message="the policy is set after the layers were created: they remain in float32",
                 hint="set the policy before the model is built",
                 related=(before[0].module.span(before[0].node),),
             )
@@ -67,8 +67,8 @@ RULE = Rule(
     topic="keras",
     severity=Severity.WARNING,
     title="The policy is set after the model was built",
-    why="A layer takes the global policy when it is made. A policy that is set later changes "
-    "nothing about the layers that are there: training runs in float32.",
+    why="A layer takes the global policy when it is created. Setting the policy later does not "
+    "affect existing layers: training runs in float32.",
     wrong=changed(_EXAMPLE, (_SET, ""), ("model.compile", f"{_SET}model.compile")),
     right=_EXAMPLE,
     check=check,

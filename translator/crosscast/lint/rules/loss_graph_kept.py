@@ -40,8 +40,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=added.span,
-                message=f"{added.subject} keeps the graph of every {name}: the tensor is added and "
-                "not its value",
+                message=f"{added.subject} keeps the graph of every {name}: it adds the tensor "
+                "instead of its value",
                 hint=f"add `{name}.item()` or `{name}.detach()`",
             )
 
@@ -92,9 +92,10 @@ RULE = Rule(
     name="loss-graph-kept",
     topic="accumulation",
     severity=Severity.WARNING,
-    title="A running sum keeps the graph of every loss",
-    why="Adding a tensor that needs gradients makes the sum part of its graph: the nodes of every "
-    "batch stay alive, and memory grows until the epoch ends or there is none left.",
+    title="Running sum keeps the graph of every loss",
+    why="Adding a tensor that requires gradients makes the sum part of its graph. The graph "
+    "nodes of every batch stay alive, and memory grows until the epoch ends or memory runs "
+    "out.",
     wrong=changed(_RIGHT, ("loss.item()", "loss")),
     right=_RIGHT,
     check=check,

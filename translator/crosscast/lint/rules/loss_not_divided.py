@@ -44,8 +44,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         end = step.of("step")
         yield Finding(
             span=first.span,
-            message=f"the gradients of {length or 'a window of'} micro-batches are added up, and "
-            "no loss is divided by their number",
+            message=f"the gradients of {length or 'a window of'} micro-batches are summed, but the "
+            "losses are not divided by their number",
             hint=f"divide before backward: `loss = loss / {length}`" if length else "",
             related=tuple(one.span for one in end[:1]),
             edits=_edits(first, backward, length),
@@ -111,9 +111,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.WARNING,
     title="The losses of a window are summed, not averaged",
-    why="`backward()` adds to the gradients that are there, so N mean losses give N times the "
-    "gradient of one batch of the same rows. With SGD that is N times the learning rate; with Adam "
-    "it is N times the gradient that clipping and epsilon see.",
+    why="`backward()` accumulates gradients, so N mean losses give N times the gradient of one "
+    "batch with the same rows. With SGD this multiplies the learning rate by N; with Adam, "
+    "clipping and epsilon see a gradient that is N times too large.",
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,

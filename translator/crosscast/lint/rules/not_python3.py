@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             span=span,
             message="this is Python 2" if old else message,
-            hint="nothing else can be said about this file until it parses",
+            hint="other rules cannot check this file until it parses",
             severity=Severity.WARNING if old else None,
         )
 
@@ -43,8 +43,8 @@ RULE = Rule(
     topic="outdated",
     severity=Severity.ERROR,
     title="Training program that does not parse",
-    why="The program stops before its first step. Programs for Python 2 are named as such: no "
-    "release of a framework from the last years runs them.",
+    why="The program stops before its first step. Python 2 programs are reported as such; no "
+    "recent framework release runs them.",
     wrong="""\
 import torch
 

@@ -56,9 +56,9 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
                 seen.add(id(node))
                 yield Finding(
                     span=event.module.span(node),
-                    message="the very first micro-batch is a window of its own "
+                    message="the first micro-batch forms a window by itself "
                     f"({event.module.text(first[0])})",
-                    hint="step only where a window ends",
+                    hint="step only at the end of a window",
                     related=(event.span,),
                 )
 
@@ -110,9 +110,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.WARNING,
     title="The window ends at the wrong micro-batch",
-    why="`step % N == 0` with a step that counts from 0 is true at the very first micro-batch: the "
-    "first update sees one micro-batch, divided by N, and N - 1 micro-batches are left over at the "
-    "end.",
+    why="`step % N == 0` with a step that counts from 0 is true for the first micro-batch. The "
+    "first update uses a single micro-batch, divided by N, and N - 1 micro-batches are left "
+    "over at the end.",
     wrong=changed(ACCUMULATION, ("(step + 1) % steps", "step % steps")),
     right=ACCUMULATION,
     check=check,

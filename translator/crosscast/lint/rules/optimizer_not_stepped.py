@@ -61,7 +61,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     span=here[-1].span,
                     message=f"{missing} is not stepped "
                     + (f"if {text}" if holds else f"unless {text}"),
-                    hint=f"step {missing} here too",
+                    hint=f"also step {missing} here",
                     related=tuple(o.span for o in there if o.subject == missing)[:1],
                 )
 
@@ -99,8 +99,8 @@ def _forgotten(step: TrainingStep) -> Iterator[Finding]:
         if known and not any(used.search(text) for text in texts):
             yield Finding(
                 span=cleared.span,
-                message=f"the gradients of {cleared.subject} are cleared, and it is never stepped",
-                hint=f"step {cleared.subject} with the scaler too",
+                message=f"the gradients of {cleared.subject} are cleared, but it never steps",
+                hint=f"also step {cleared.subject} with the scaler",
             )
 
 
@@ -110,7 +110,7 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.ERROR,
     title="One of several optimizers is not stepped with mixed precision",
-    why="What that optimizer trains stays as it was initialized whenever mixed precision is on.",
+    why="The weights of that optimizer keep their initial values when mixed precision is enabled.",
     wrong=_RIGHT.replace("        scaler.step(second)\n", ""),
     right=_RIGHT,
     check=check,

@@ -43,9 +43,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     (node, module), limit = sites[0], found[0]
     yield Finding(
         span=module.span(node),
-        message=f"gradient merge is only set up under {limit.text}: a single worker makes an "
-        "update of every batch",
-        hint="set it up for one worker too, or refuse it there",
+        message=f"gradient merge is only configured if {limit.text}: a single worker makes an "
+        "update for every batch",
+        hint="configure it for a single worker too, or raise an error",
         related=(limit.module.span(limit.node),),
     )
 
@@ -151,9 +151,10 @@ RULE = Rule(
     name="paddle-merge-alone",
     topic="paddle",
     severity=Severity.WARNING,
-    title="Gradient merge that a single worker does not get",
-    why="The strategy is only handed on where several workers train. Alone, the same command "
-    "trains with batches that are k_steps times smaller and makes k_steps times as many updates.",
+    title="Gradient merge is disabled for a single worker",
+    why="The strategy is passed only if there are several workers. With one worker, the same "
+    "command trains with batches that are k_steps times smaller and makes k_steps times as "
+    "many updates.",
     wrong=changed(
         _RIGHT,
         (

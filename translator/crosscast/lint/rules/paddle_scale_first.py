@@ -30,8 +30,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if all(line(call.node, module) < line(one.node, module) for one in mine):
             yield Finding(
                 span=module.span(call.node),
-                message="the loss is scaled before any auto_cast was entered: the scaler switches "
-                "itself off for good",
+                message="the loss is scaled before the first auto_cast: the scaler disables itself "
+                "permanently",
                 hint="enter paddle.amp.auto_cast before the first `scale`",
                 related=(module.span(mine[0].node),),
             )
@@ -49,9 +49,9 @@ RULE = Rule(
     topic="paddle",
     severity=Severity.WARNING,
     title="Paddle: the loss is scaled before the first auto_cast",
-    why="The process's type is float32 until the first auto_cast. A GradScaler whose "
-    "`scale()` is called then switches itself off and stays off: float16 training without loss "
-    "scaling. Measured with Paddle 3.3.1.",
+    why="The dtype of the process is float32 until the first auto_cast. If `scale()` is called "
+    "before that, the GradScaler disables itself permanently, and float16 training runs "
+    "without loss scaling. Measured with Paddle 3.3.1.",
     wrong=changed(
         AMP,
         (

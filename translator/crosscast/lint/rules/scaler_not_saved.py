@@ -43,8 +43,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if isinstance(what, ast.Dict) and _OPTIMIZER.search(module.text(what)):
                 yield Finding(
                     span=module.span(call.node),
-                    message="the checkpoint holds the optimizer and not the loss scale",
-                    hint="save and load `scaler.state_dict()` too",
+                    message="the checkpoint contains the optimizer but not the loss scale",
+                    hint="also save and load `scaler.state_dict()`",
                     related=(made[0].module.span(made[0].node),),
                 )
                 return
@@ -56,9 +56,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.NOTE,
     title="The checkpoint lacks the loss scale",
-    why="After a resume the scale starts again at 65536: steps are skipped until it has "
-    "fallen to where it was, or small gradients are lost until it has grown again. The run is not "
-    "the one that was stopped.",
+    why="After a resume, the scale starts again at 65536. Steps are skipped until it has "
+    "decreased to its previous value, or small gradients are lost until it has grown again. "
+    "The resumed run differs from an uninterrupted one.",
     wrong=_RIGHT.replace(_SCALER, ""),
     right=_RIGHT,
     check=check,

@@ -59,9 +59,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
             yield Finding(
                 span=second.span,
-                message=f"{first.scaler} is updated a second time in the same round, for "
+                message=f"{first.scaler} is updated a second time in the same iteration, for "
                 f"{between[0].subject}",
-                hint="update it once, behind the last step",
+                hint="update it once, after the last step",
                 related=(first.span,),
                 severity=Severity.NOTE if again else None,
             )
@@ -83,7 +83,7 @@ def _looped(step: TrainingStep) -> Iterator[Finding]:
             yield Finding(
                 span=update.span,
                 message=f"{update.scaler} is updated once for every optimizer of {inner.over}",
-                hint="update it once, behind the loop",
+                hint="update it once, after the loop",
                 related=(applied[0].span,),
             )
 
@@ -103,10 +103,11 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.ERROR,
     title="The loss scale is updated once for every optimizer",
-    why="The second optimizer's gradients were multiplied by the scale before the first update and "
-    "are divided by the one after it: wrong by a factor of 2 whenever it changes. And the scale "
-    "grows after half as many batches. Where every optimizer has a backward pass of its own behind "
-    "the update, only the latter is so (a note).",
+    why="The gradients of the second optimizer were multiplied by the scale before the first "
+    "update and are divided by the scale after it, which is wrong by a factor of 2 whenever "
+    "the scale changes. In addition, the scale grows after half as many batches. If every "
+    "optimizer has its own backward pass after the update, only the latter applies, and the "
+    "rule reports a note.",
     wrong=_RIGHT.replace(
         "    scaler.step(second)\n", "    scaler.update()\n    scaler.step(second)\n"
     ),

@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if later is not None:
                 yield Finding(
                     span=event.span,
-                    message=f"{event.subject} moves on before {later.subject or 'the optimizer'} "
+                    message=f"{event.subject} advances before {later.subject or 'the optimizer'} "
                     "steps",
                     hint="step the optimizer first",
                     related=(later.span,),
@@ -56,9 +56,10 @@ RULE = Rule(
     name="schedule-before-step",
     topic="schedule",
     severity=Severity.WARNING,
-    title="The schedule moves on before the optimizer steps",
-    why="Since PyTorch 1.1 the first learning rate of the schedule is never used, and every other "
-    "one is used an update early: a warm-up from 0 does not start at 0. PyTorch warns at run time.",
+    title="The schedule advances before the optimizer steps",
+    why="Since PyTorch 1.1, the first learning rate of the schedule is skipped and every other "
+    "one is used one update early: a warm-up from 0 does not start at 0. PyTorch prints a "
+    "warning.",
     wrong=changed(
         SCHEDULE,
         (

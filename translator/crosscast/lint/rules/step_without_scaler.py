@@ -51,9 +51,10 @@ RULE = Rule(
     name="step-without-scaler",
     topic="loss scaling",
     severity=Severity.ERROR,
-    title="A scaled loss, and a step without the scaler",
-    why="The gradients are 65536 times too large: SGD takes steps 65536 times too long, Adam "
-    "hardly notices until the scale changes, and no step is skipped when they overflow.",
+    title="Scaled loss, but a step without the scaler",
+    why="The gradients are 65536 times too large. SGD takes steps that are 65536 times too long, "
+    "Adam is hardly affected until the scale changes, and no step is skipped when gradients "
+    "overflow.",
     wrong=changed(
         AMP,
         ("    scaler.unscale_(optimizer)\n", ""),

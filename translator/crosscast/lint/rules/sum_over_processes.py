@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _sums(event) and not _divided(event):
                 yield Finding(
                     span=event.span,
-                    message="the gradients are the sum over all processes",
+                    message="the gradients are summed over all processes instead of averaged",
                     hint="divide by the number of processes, or use ReduceOp.AVG",
                 )
                 break
@@ -69,9 +69,10 @@ RULE = Rule(
     name="sum-over-processes",
     topic="distributed",
     severity=Severity.NOTE,
-    title="Gradients are summed over the processes",
-    why="DistributedDataParallel averages. A sum over W processes is W times as large: SGD takes "
-    "steps W times as long, and clipping sets in W times earlier.",
+    title="Gradients are summed over processes",
+    why="DistributedDataParallel averages gradients. A sum over W processes is W times as large: "
+    "SGD takes steps that are W times as long, and clipping starts at gradients that are W "
+    "times smaller.",
     wrong=changed(PLAIN, (_CLIP, _REDUCE + _CLIP)),
     right=_RIGHT,
     check=check,

@@ -40,9 +40,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             span=module.span(clip.node),
             message="the gradients are still multiplied by the loss scale when they are clipped",
-            hint="clip what get_unscaled_gradients returns"
+            hint="clip the gradients returned by get_unscaled_gradients"
             if out
-            else "give the limit to the optimizer: global_clipnorm=..., which clips unscaled",
+            else "pass the limit to the optimizer: global_clipnorm=..., which clips unscaled "
+            "gradients",
             related=(mine[0].module.span(mine[0].node),),
         )
 
@@ -82,8 +83,8 @@ RULE = Rule(
     topic="clipping",
     severity=Severity.ERROR,
     title="TensorFlow gradients are clipped before they are unscaled",
-    why="With the first scale of 32768 a limit of 1.0 acts as 0.00003 on the true gradients: "
-    "every step is cut to a tiny length that changes with the scale.",
+    why="With the initial loss scale of 32768, a maximum norm of 1.0 acts like 0.00003 on the "
+    "true gradients: every step is clipped to a tiny length that changes with the scale.",
     wrong=changed(LOOP, (_UNSCALED, _CLIPPED + _UNSCALED)),
     right=changed(LOOP, (_UNSCALED, _UNSCALED + _CLIPPED)),
     check=check,

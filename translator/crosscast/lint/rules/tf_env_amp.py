@@ -76,9 +76,9 @@ RULE = Rule(
     name="tf-env-amp",
     topic="outdated",
     severity=Severity.WARNING,
-    title="TF_ENABLE_AUTO_MIXED_PRECISION does nothing",
+    title="TF_ENABLE_AUTO_MIXED_PRECISION has no effect",
     why="The published builds of TensorFlow 2.5, 2.10, 2.15 and 2.21 do not contain the name of "
-    "this variable: training runs in float32 without a word. Builds of a vendor may read it.",
+    "this variable: training silently runs in float32. Vendor builds may read it.",
     wrong="""\
 import os
 

@@ -214,11 +214,11 @@ RULE = Rule(
     topic="outdated",
     severity=Severity.NOTE,
     title="torch.cuda.amp is deprecated",
-    why="Since PyTorch 2.4 every use of torch.cuda.amp and torch.cpu.amp gives a FutureWarning. "
-    "The parameters of autocast stand in another order: in torch.amp.autocast the first is the "
-    "device and the second the dtype, so `autocast(False)` becomes "
-    '`autocast("cuda", enabled=False)`; carried over by position the False would be taken for a '
-    "dtype.",
+    why="Since PyTorch 2.4, every use of torch.cuda.amp and torch.cpu.amp prints a "
+    "FutureWarning. The order of the parameters of autocast has changed: in "
+    "torch.amp.autocast the first is the device and the second the dtype, so "
+    '`autocast(False)` becomes `autocast("cuda", enabled=False)`. Passed by position, False '
+    "would be taken for a dtype.",
     wrong=f"""\
 import torch
 from torch.cuda.amp import GradScaler, autocast

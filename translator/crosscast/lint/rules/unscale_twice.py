@@ -33,8 +33,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _again(first, second, step):
                 yield Finding(
                     span=second.span,
-                    message=f"{second.scaler} has unscaled the gradients of {second.subject} "
-                    "already",
+                    message=f"{second.scaler} has already unscaled the gradients of "
+                    f"{second.subject}",
                     hint="call it once before the step",
                     related=(first.span,),
                 )
@@ -42,8 +42,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _each_micro(call, step):
                 yield Finding(
                     span=call.span,
-                    message=f"the gradients of {call.subject} are unscaled at every micro-batch of "
-                    "a window",
+                    message=f"the gradients of {call.subject} are unscaled after every micro-batch "
+                    "of a window",
                     hint="unscale once, at the end of the window",
                     related=tuple(one.span for one in step.inside("step")[:1]),
                 )
@@ -75,8 +75,8 @@ RULE = Rule(
     severity=Severity.ERROR,
     title="Gradients are unscaled twice",
     why="PyTorch raises 'unscale_() has already been called on this optimizer since the last "
-    "update()'. Unscaled in the middle of a window, the sum is no longer multiplied by the scale, "
-    "while the next micro-batch adds gradients that are.",
+    "update()'. If gradients are unscaled in the middle of a window, the next micro-batch "
+    "adds scaled gradients to an unscaled sum.",
     wrong=changed(
         AMP_ACCUMULATION,
         (

@@ -50,9 +50,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=event.module.span(changed_at),
-                message=f"{test.steps_text} changes while {test.counter or 'the counter'} runs on, "
-                "so the next window is shorter or longer",
-                hint=f"start {test.counter or 'the counter'} again when it changes",
+                message=f"{test.steps_text} changes while {test.counter or 'the counter'} keeps "
+                "running, so the next window is too short or too long",
+                hint=f"reset {test.counter or 'the counter'} when it changes",
                 related=(event.module.span(test.node),),
             )
 
@@ -73,9 +73,9 @@ RULE = Rule(
     name="window-length-changes",
     topic="accumulation",
     severity=Severity.NOTE,
-    title="The length of the windows changes under a running counter",
-    why="`counter % N` with a new N is true after any number of micro-batches between 1 and N, "
-    "while the losses are divided by N.",
+    title="The window length changes while the counter keeps running",
+    why="After N changes, the next window can have any number of micro-batches between 1 and N, "
+    "but its losses are divided by N.",
     wrong=_WRONG,
     right=_RIGHT,
     check=check,

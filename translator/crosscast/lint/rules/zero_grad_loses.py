@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     span=cleared.span,
                     message=f"the gradients are cleared before {applied.subject or 'the optimizer'}"
                     " steps" + ("" if applied.window is None else ", those of the whole window"),
-                    hint="clear them right after the step, or before the first backward",
+                    hint="clear them right after the step, or before the first backward pass",
                     related=(applied.span,),
                 )
 
@@ -74,7 +74,8 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="Gradients are cleared before they are applied",
-    why="The update sees nothing, or only the last micro-batch of the window, divided by N.",
+    why="The update uses no gradients, or only those of the last micro-batch of the window, "
+    "divided by N.",
     wrong=changed(
         ACCUMULATION, ("    loss = criterion", "    optimizer.zero_grad()\n    loss = criterion")
     ),

@@ -37,8 +37,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             span=first.span,
             message=f"the gradients are never cleared after {first.module.text(first.node)}, so "
-            "every update repeats those of all batches before it",
-            hint=f"call `{first.subject or 'optimizer'}.{_method(first)}()` behind it",
+            "every update includes those of all previous batches",
+            hint=f"call `{first.subject or 'optimizer'}.{_method(first)}()` after it",
             related=tuple(one.span for one in step.around("zero_grad")[:1]),
         )
 
@@ -102,8 +102,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The gradients are never cleared",
-    why="`backward()` adds to the gradients that are there. Without `zero_grad()` the update of "
-    "batch t follows the sum of the gradients of all batches up to t, at weights long gone.",
+    why="`backward()` accumulates gradients. Without `zero_grad()`, the update for batch t uses "
+    "the sum of the gradients of all batches up to t, most of them computed with outdated "
+    "weights.",
     wrong=changed(
         ACCUMULATION,
         ("        optimizer.step()\n        optimizer.zero_grad()\n", "        optimizer.step()\n"),
