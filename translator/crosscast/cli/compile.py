@@ -81,9 +81,9 @@ def compile_command(
     except DiagnosticError as error:
         raise loaded.placed(error) from None
     files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe))}
-    for one in compiled:
-        files |= {f"{one.target.folder}/{path}": file for path, file in one.files.items()}
-    diagnostics = [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
+    for built in compiled:
+        files |= {f"{built.target.folder}/{path}": file for path, file in built.files.items()}
+    diagnostics = [*loaded.notices(), *(d for built in compiled for d in built.diagnostics)]
     if output == "-":
         if form == "step" and len(compiled) == 1 and not json:
             print(*(file.text for file in compiled[0].files.values()), sep="", end="")
@@ -155,7 +155,7 @@ def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
         compiled = compile_recipe(loaded.recipe, targets, strict=strict)
     except DiagnosticError as error:
         raise loaded.placed(error) from None
-    return [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
+    return [*loaded.notices(), *(d for built in compiled for d in built.diagnostics)]
 
 
 def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
@@ -205,16 +205,16 @@ def explain(
     loaded = load(recipe)
     result = []
     for name in targets_of(to) if to else program_names():
-        for one in capability.judge(loaded, find_target(name).rows):
+        for judgement in capability.judge(loaded, find_target(name).rows):
             result.append(
                 {
                     "target": name,
-                    "field": one.path,
-                    "value": _plain(one.value),
-                    "verdict": str(one.row.verdict),
-                    "code": one.row.code,
-                    "evidence": str(one.row.evidence),
-                    "how": one.row.how,
+                    "field": judgement.path,
+                    "value": _plain(judgement.value),
+                    "verdict": str(judgement.row.verdict),
+                    "code": judgement.row.code,
+                    "evidence": str(judgement.row.evidence),
+                    "how": judgement.row.how,
                 }
             )
     if json:

@@ -78,10 +78,10 @@ def matrix(
     print_table(columns, cells, long=("how",))
 
 
-def _refuse_both(one: tuple[str, bool], other: tuple[str, bool]) -> None:
+def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
     """Refuse two options of which one would be ignored."""
-    if one[1] and other[1]:
-        raise typer.BadParameter(f"{one[0]} and {other[0]} exclude each other")
+    if first[1] and other[1]:
+        raise typer.BadParameter(f"{first[0]} and {other[0]} exclude each other")
 
 
 def doctor(json: JsonOption = False) -> int:
@@ -91,8 +91,8 @@ def doctor(json: JsonOption = False) -> int:
 
     found = [examine(load_backend(name)) for name in program_names()]
     if json:
-        print_json([one.to_json() for one in found])
+        print_json([diagnostic.to_json() for diagnostic in found])
     else:
         columns = ("target", "version", "devices", "float32", "bfloat16", "float16", "note")
-        print_table(columns, [one.cells() for one in found], long=("note",))
-    return 0 if any(one.usable for one in found) else EXIT_CANNOT_RUN
+        print_table(columns, [machine.cells() for machine in found], long=("note",))
+    return 0 if any(machine.usable for machine in found) else EXIT_CANNOT_RUN

@@ -63,7 +63,7 @@ def lift(
     sources, problems = read_sources(paths)
     groups = groups_of(sources, paths)
     reports = _lifted(groups, versions, jobs)
-    found = [*problems, *(one for report in reports for one in report.diagnostics)]
+    found = [*problems, *(diagnostic for report in reports for diagnostic in report.diagnostics)]
     if not reports and not problems:
         found.append(
             Diagnostic(
@@ -76,7 +76,7 @@ def lift(
             {
                 "version": 1,
                 "groups": [report.data for report in reports],
-                "diagnostics": [one.to_json() for one in problems],
+                "diagnostics": [problem.to_json() for problem in problems],
             }
         )
     if output:

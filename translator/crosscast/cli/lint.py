@@ -202,7 +202,7 @@ def _print_diff(report: Report) -> None:
     for name, text in report.fixed.texts.items():
         print(diff_of(report.files[name].source, text), end="")
     print_diagnostics([*report.problems, *_troubles(report)])
-    left = sum(one.is_finding for one in report.results)
+    left = sum(result.is_finding for result in report.results)
     fixed = _findings(report.fixed.repaired)
     print(f"Would fix {fixed}; {left} would remain.", file=sys.stderr)
 
@@ -212,13 +212,13 @@ def _findings(number: int) -> str:
 
 
 def _troubles(report: Report) -> list[Diagnostic]:
-    return [one.diagnostic() for one in report.results if not one.is_finding]
+    return [result.diagnostic() for result in report.results if not result.is_finding]
 
 
 def _print(report: Report, format: Format, output: str, *, to_stderr: bool) -> None:
     from crosscast.lint.result import of_diagnostic
 
-    findings = [one for one in report.results if one.is_finding]
+    findings = [result for result in report.results if result.is_finding]
     everything = [*report.results, *map(of_diagnostic, report.problems)]
     if format == "json":
         from crosscast.lint.formats.plain import as_json
@@ -288,6 +288,6 @@ def _exit_code(report: Report, fail_on: FailOn, diff: bool) -> int:
         return troubles
     ranks = ("error", "warning", "note")
     counted = ranks[: ranks.index(fail_on) + 1]
-    failed = any(str(one.severity) in counted for one in report.results if one.is_finding)
+    failed = any(str(result.severity) in counted for result in report.results if result.is_finding)
     changed = diff and report.fixed is not None and bool(report.fixed.texts)
     return EXIT_FINDINGS if failed or changed else EXIT_OK

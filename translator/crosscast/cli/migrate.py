@@ -164,4 +164,4 @@ def _no_folder(to: list[str]) -> Diagnostic:
 def _api(name: str) -> Api:
     from crosscast.migrate.codemod import APIS
 
-    return next(one for one in APIS if one == name)
+    return next(api for api in APIS if api == name)

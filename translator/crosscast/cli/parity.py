@@ -128,7 +128,7 @@ def parity(
     contestants = of_targets(targets, loaded, interpreters)
     contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
     if reference_run:
-        kept = stored_contestant(reference_run, {one.name for one in contestants})
+        kept = stored_contestant(reference_run, {contestant.name for contestant in contestants})
         contestants.append(kept)
         options = replace(options, reference=reference or kept.name)
     with progress_on(sys.stderr) as on_progress:

@@ -123,7 +123,7 @@ def plan(
         files = _Files(output, plot, force)
         data |= _solve_all(asked, wish, found, estimates, files, as_json=json)
     if json:
-        print_json(data | {"diagnostics": [one.to_json() for one in found]})
+        print_json(data | {"diagnostics": [diagnostic.to_json() for diagnostic in found]})
     else:
         print_diagnostics(found)
     return exit_code(found)
@@ -252,8 +252,10 @@ def _solve_all(
             outcome = _solve(recipe, target, wish, estimates)
         except DiagnosticError as error:
             placed = asked.loaded.placed(error).diagnostics
-            problems = [one for one in placed if one.severity is Severity.ERROR]
-            skip = not asked.chosen and any(one.code in _NOT_FOR_IT for one in problems)
+            problems = [
+                diagnostic for diagnostic in placed if diagnostic.severity is Severity.ERROR
+            ]
+            skip = not asked.chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
             (skipped if skip else found).extend(problems)
             continue
         outcomes.append(outcome)
@@ -262,11 +264,11 @@ def _solve_all(
             found.append(cannot_fit(outcome, wish, with_precision=helps))
     found += remarks(recipe, outcomes)
     told = outcomes or exit_code(found)
-    found += [replace(one, severity=Severity.NOTE) if told else one for one in skipped]
+    found += [replace(problem, severity=Severity.NOTE) if told else problem for problem in skipped]
     if not as_json:
         _print(outcomes, wish)
     names: dict[str, list[str]] = {}
-    if any(one.answers for one in outcomes):
+    if any(solved.answers for solved in outcomes):
         if files.plot:
             _draw(outcomes, recipe.name, Path(files.plot), force=files.force)
         if files.folder:
@@ -284,10 +286,12 @@ def _solve(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> Out
     from crosscast.emit.compiler import compile_recipe
     from crosscast.fit.solver import solve
 
-    def check(one: Recipe) -> None:
-        compile_recipe(one, [target])
+    def check(variant: Recipe) -> None:
+        compile_recipe(variant, [target])
 
-    return solve(recipe, target, wish, estimate=lambda one: estimates.of(one, target), check=check)
+    return solve(
+        recipe, target, wish, estimate=lambda variant: estimates.of(variant, target), check=check
+    )
 
 
 def _fits_otherwise(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> bool:
@@ -340,10 +344,10 @@ def _write(
     files: dict[str, OutputFile] = {}
     names: dict[str, list[str]] = {}
     for outcome in outcomes:
-        for number, one in enumerate(outcome.answers, 1):
+        for number, answer in enumerate(outcome.answers, 1):
             name = f"{find_target(outcome.target).folder}/answer-{number}.yaml"
-            changed = changes(asked.loaded.recipe, one.candidate)
-            text = edited(asked.source.text, changed, one.recipe, recipe_text)
+            changed = changes(asked.loaded.recipe, answer.candidate)
+            text = edited(asked.source.text, changed, answer.recipe, recipe_text)
             files[name] = OutputFile(text)
             names.setdefault(outcome.target, []).append(str(folder / name))
     write_files(folder, files, force=force)

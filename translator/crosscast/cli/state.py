@@ -146,7 +146,7 @@ def _print_keys(keys: Sequence[tuple[str, int, int, str]], *, as_json: bool) -> 
 
 
 def _print(outcome: Outcome) -> None:
-    rows = [(one.part, str(one.count), one.verdict, one.how) for one in outcome.rows]
+    rows = [(row.part, str(row.count), row.verdict, row.how) for row in outcome.rows]
     print_table(_COLUMNS, rows, long=("how",))
     if outcome.position:
         print(f"next window: {outcome.position}")

@@ -43,10 +43,12 @@ def cannot_fit(outcome: Outcome, wish: Wish, *, with_precision: bool) -> Diagnos
 def because(least: Sized, limit: int) -> str:
     """Return the reason: what exceeds the limit in the way that needs least memory."""
     estimate = least.estimate
-    alone = [one for one in estimate.components if one.bytes > limit]
+    alone = [component for component in estimate.components if component.bytes > limit]
     room = f"the limit of {show_bytes(limit)}"
     if alone:
-        parts = ", ".join(f"{one.name} ({show_bytes(one.bytes)})" for one in alone)
+        parts = ", ".join(
+            f"{component.name} ({show_bytes(component.bytes)})" for component in alone
+        )
         return f"{parts} alone {'exceeds' if len(alone) == 1 else 'exceed'} {room}"
     how = _described(least)
     if estimate.fixed_bytes > limit:
@@ -60,15 +62,15 @@ def because(least: Sized, limit: int) -> str:
     )
 
 
-def _described(one: Sized) -> str:
-    candidate = one.candidate
+def _described(sized: Sized) -> str:
+    candidate = sized.candidate
     checkpointing = " and activation checkpointing" if candidate.checkpointing else ""
     return f"micro-batches of {candidate.micro_batch_size}{checkpointing}"
 
 
 def _largest(estimate: Estimate) -> str:
-    largest = sorted(estimate.components, key=lambda one: -one.bytes)[:3]
-    parts = [f"{one.name} {show_bytes(one.bytes)}" for one in largest]
+    largest = sorted(estimate.components, key=lambda component: -component.bytes)[:3]
+    parts = [f"{component.name} {show_bytes(component.bytes)}" for component in largest]
     return ", ".join([*parts, f"margin {show_bytes(estimate.margin_bytes)}"])
 
 
@@ -76,9 +78,9 @@ def _helps(least: Sized, wish: Wish, *, with_precision: bool) -> Iterator[str]:
     recipe = least.recipe
     if with_precision:
         yield "it fits with --allow precision, which changes the numerical results"
-    larger = [one for one in DEVICES if one.usable_bytes >= least.estimate.total]
+    larger = [device for device in DEVICES if device.usable_bytes >= least.estimate.total]
     if larger:
-        smallest = min(larger, key=lambda one: one.usable_bytes)
+        smallest = min(larger, key=lambda device: device.usable_bytes)
         yield f"it would fit on a {smallest.name} ({show_bytes(smallest.usable_bytes)} usable)"
     if not isinstance(recipe.model, BertModel) and not recipe.activation_checkpointing:
         yield "implement activation checkpointing in your model"

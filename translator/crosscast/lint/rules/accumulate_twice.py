@@ -26,8 +26,10 @@ _WRONG = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find divisions and window tests of the program within `accumulate()`."""
     for step in eager_steps(subject):
-        backward = [one for one in step.of("backward") if one.context("accumulate")]
-        if not backward or any(known_word(one, "multiplied") for one in backward):
+        backward = [
+            candidate for candidate in step.of("backward") if candidate.context("accumulate")
+        ]
+        if not backward or any(known_word(candidate, "multiplied") for candidate in backward):
             continue
         if accelerator_steps(step) == 1:
             continue

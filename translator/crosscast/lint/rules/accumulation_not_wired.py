@@ -54,13 +54,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
             continue
         uses = uses_of(flag, program)
-        if uses is None or not all(only_counts_or_shows(*one) for one in uses):
+        if uses is None or not all(only_counts_or_shows(*use) for use in uses):
             continue
         yield Finding(
             span=flag.span,
             message=f"{flag.name} has no effect: the optimizer steps after every micro-batch",
             hint=_hint(steps[0]),
-            related=tuple(one.span for one in steps[0].of("step")[:1]),
+            related=tuple(event.span for event in steps[0].of("step")[:1]),
         )
 
 
@@ -91,15 +91,15 @@ def _told_for_nothing(program: Program, steps: list[TrainingStep]) -> Finding | 
 
 def _takes_no_steps(step: TrainingStep) -> bool:
     applied = step.of("step")
-    if not applied or any(one.library not in ("", "apex", "accelerate") for one in applied):
+    if not applied or any(event.library not in ("", "apex", "accelerate") for event in applied):
         return False
-    if any(one.context("accumulate") for one in step.of("backward")):
+    if any(event.context("accumulate") for event in step.of("backward")):
         return accelerator_steps(step) == 1
-    return not step.windowed and all(isinstance(one.node, ast.Call) for one in applied)
+    return not step.windowed and all(isinstance(event.node, ast.Call) for event in applied)
 
 
 def _hint(step: TrainingStep) -> str:
-    if any(one.library == "accelerate" for one in step.of("backward")):
+    if any(event.library == "accelerate" for event in step.of("backward")):
         return "pass it on: `Accelerator(gradient_accumulation_steps=...)`"
     return "divide the loss by it, and step once every so many micro-batches"
 

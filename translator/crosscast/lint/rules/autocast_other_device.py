@@ -55,7 +55,7 @@ def _only_cpu(subject: Subject) -> bool:
         return False
     made = [call for module in program.modules for call in module.calls]
     devices = [call for call in made if call.name == "torch.device"]
-    return bool(devices) and all(_is_cpu(one) for one in devices)
+    return bool(devices) and all(_is_cpu(device) for device in devices)
 
 
 def _is_cpu(call: Call) -> bool:

@@ -77,7 +77,7 @@ def _multiplies(function: ast.AST) -> bool:
 
 
 def _told(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
-    text = " ".join(module.text(one) for one in function.decorator_list)
+    text = " ".join(module.text(node) for node in function.decorator_list)
     return "custom_fwd" in text or "amp" in text or "autocast" in ast.unparse(function)
 
 

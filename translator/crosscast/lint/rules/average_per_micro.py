@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         backward = backward_of(step)
         for event in step.inside("average_weights"):
-            if event.window is None and all(implies(one, event) for one in backward):
+            if event.window is None and all(implies(candidate, event) for candidate in backward):
                 yield Finding(
                     span=event.span,
                     message="the average of the weights is updated after every micro-batch, but "

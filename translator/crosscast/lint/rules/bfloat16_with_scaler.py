@@ -17,10 +17,10 @@ from crosscast.trainstep.events import Event, TrainingStep
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scaled losses of a forward pass that certainly runs in bfloat16."""
     made = made_scalers(subject)
-    if not made or any(switched_off(one) is not False for one in made):
+    if not made or any(switched_off(call) is not False for call in made):
         return
     for step in eager_steps(subject):
-        scaled = [one for one in backward_of(step) if plain_scaler(one)]
+        scaled = [event for event in backward_of(step) if plain_scaler(event)]
         if scaled and _bfloat(step) and len(scaled) == len(backward_of(step)):
             yield Finding(
                 span=scaled[0].span,
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _bfloat(step: TrainingStep) -> bool:
-    contexts = [_context(one) for one in step.of("forward") if one.context("no_grad") is None]
+    contexts = [_context(event) for event in step.of("forward") if event.context("no_grad") is None]
     return bool(contexts) and all(contexts)
 
 

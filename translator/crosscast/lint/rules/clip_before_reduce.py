@@ -23,16 +23,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         for reduced in step.inside("all_reduce"):
             clips = [
-                one
-                for one in step.inside("clip")
-                if one.order < reduced.order and compatible(one, reduced)
+                event
+                for event in step.inside("clip")
+                if event.order < reduced.order and compatible(event, reduced)
             ]
-            later = [one for one in step.inside("clip") if one.order > reduced.order]
-            applied = [one for one in step.inside("step") if one.order > reduced.order]
+            later = [event for event in step.inside("clip") if event.order > reduced.order]
+            applied = [event for event in step.inside("step") if event.order > reduced.order]
             between = [
-                one
-                for one in step.inside("backward", "step")
-                if clips and clips[-1].order < one.order < reduced.order
+                event
+                for event in step.inside("backward", "step")
+                if clips and clips[-1].order < event.order < reduced.order
             ]
             if clips and applied and not later and not between:
                 yield Finding(

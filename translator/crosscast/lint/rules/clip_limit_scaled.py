@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 message=f"the threshold {clip.module.text(limit)} is multiplied by the loss scale, "
                 "but the gradients are already unscaled",
                 hint="clip unscaled gradients with the unscaled threshold",
-                related=tuple(one.span for one in step.of("unscale")[:1]),
+                related=tuple(event.span for event in step.of("unscale")[:1]),
             )
     program = subject.program
     for module in program.modules if program is not None else ():
@@ -63,7 +63,7 @@ def _multiplied(limit: ast.expr) -> bool:
 
 
 def _unscaled(clip: Event, step: TrainingStep) -> bool:
-    return any(one.order < clip.order and compatible(one, clip) for one in step.of("unscale"))
+    return any(event.order < clip.order and compatible(event, clip) for event in step.of("unscale"))
 
 
 RULE = Rule(

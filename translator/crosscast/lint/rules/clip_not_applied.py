@@ -71,7 +71,7 @@ def _is_read(name: str, call: Call) -> bool:
     """Whether anything reads the variable where the clipped gradients can still be in it."""
     module = call.module
     scope = module.function_of(call.node) or module.tree
-    within = {id(one) for one in walk(call.node)}
+    within = {id(child) for child in walk(call.node)}
     statement = module.statement_of(call.node)
     loop = module.enclosing(call.node, ast.For, ast.While)
     for node in walk(scope):

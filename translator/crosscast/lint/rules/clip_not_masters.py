@@ -40,14 +40,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     ]
     levels = [call.argument("opt_level") for call in made]
     if not levels or not all(
-        isinstance(one, Known) and one.value == "O2" and not one.flag for one in levels
+        isinstance(level, Known) and level.value == "O2" and not level.flag for level in levels
     ):
         return
     for step in eager_steps(subject):
-        scaled = [one for one in step.of("backward") if one.context("scale_loss")]
+        scaled = [event for event in step.of("backward") if event.context("scale_loss")]
         for clip in step.of("clip"):
             of = str(known_word(clip, "of") or "")
-            before = [one for one in scaled if one.order < clip.order and compatible(one, clip)]
+            before = [
+                event for event in scaled if event.order < clip.order and compatible(event, clip)
+            ]
             if "masters" not in clip.detail and of.endswith(".parameters()") and before:
                 yield Finding(
                     span=clip.span,

@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if text in reported or not _PRECISION.search(text) or "clip" in text:
                     continue
                 other = _other(step, text, holds)
-                if other is None or any(_can(one, text, not holds) for one in clips):
+                if other is None or any(_can(event, text, not holds) for event in clips):
                     continue
                 reported.add(text)
                 yield Finding(
@@ -61,11 +61,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:
     """Return the backward pass of the other precision, if a step follows it."""
-    for one in backward_of(step):
-        if (text, not holds) in conditions(one):
-            after = [o for o in step.inside("step") if o.order > one.order and compatible(one, o)]
+    for event in backward_of(step):
+        if (text, not holds) in conditions(event):
+            after = [
+                o for o in step.inside("step") if o.order > event.order and compatible(event, o)
+            ]
             if after:
-                return one
+                return event
     return None
 
 

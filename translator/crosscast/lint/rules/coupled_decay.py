@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if groups is None:
                 continue
             found = decay_groups(groups, module)
-            if any(not one.none for one in found) and any(one.none for one in found):
+            if any(not group.none for group in found) and any(group.none for group in found):
                 yield Finding(
                     span=module.span(call.node),
                     message="torch.optim.Adam adds weight decay to the gradients and then "
@@ -39,7 +39,11 @@ def _list_of(node: ast.expr | None, module: Module) -> ast.List | None:
         return node
     if isinstance(node, ast.Name):
         home = module.scope_of(node).lookup(node.id)
-        values = [one.value for one in home.bindings.get(node.id, ())] if home is not None else []
+        values = (
+            [binding.value for binding in home.bindings.get(node.id, ())]
+            if home is not None
+            else []
+        )
         if len(values) == 1 and isinstance(values[0], ast.List):
             return values[0]
     return None

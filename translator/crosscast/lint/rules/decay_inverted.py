@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             groups = decay_groups(node, module)
             if len(groups) != 2 or groups[0].excluded == groups[1].excluded:
                 continue
-            excluded, others = sorted(groups, key=lambda one: not one.excluded)
+            excluded, others = sorted(groups, key=lambda group: not group.excluded)
             if others.none and not excluded.none:
                 yield Finding(
                     span=module.span(excluded.node),

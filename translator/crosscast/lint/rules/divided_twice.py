@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if key not in keys and not ACCUMULATES.search(text):
                 continue
             both = {id(first.node), id(second.node)}
-            ways = [set(known_word(one, "divided_at") or ()) for one in backward]  # type: ignore[call-overload]
+            ways = [set(known_word(event, "divided_at") or ()) for event in backward]  # type: ignore[call-overload]
             if any(both <= way for way in ways):
                 yield Finding(
                     span=second.span,

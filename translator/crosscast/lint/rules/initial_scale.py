@@ -53,8 +53,10 @@ def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
             first = call.node.args[0] if call.node.args else None
             flag = first.value if isinstance(first, ast.Constant) else ""
             if call.method == "add_argument" and _NAME.search(str(flag)):
-                default = [one.value for one in call.node.keywords if one.arg == "default"]
-                yield from ((one, module) for one in default)
+                default = [
+                    keyword.value for keyword in call.node.keywords if keyword.arg == "default"
+                ]
+                yield from ((child, module) for child in default)
         for display in module.every(ast.Dict):
             for key, value in zip(display.keys, display.values, strict=True):
                 if isinstance(key, ast.Constant) and _NAME.search(str(key.value)):

@@ -26,13 +26,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for name, call in calls_of(program):
         if _LAYER.fullmatch(name) and "dtype" not in call.bound() and _is_softmax(name, call):
-            one = policies[0]
+            policy = policies[0]
             yield Finding(
                 span=call.module.span(call.node),
                 message="the softmax is computed in float16: probabilities below 6e-8 become zero "
                 "and large logits lose precision",
                 hint='set dtype="float32" for the last layer',
-                related=(one.module.span(one.node),),
+                related=(policy.module.span(policy.node),),
             )
             return
 

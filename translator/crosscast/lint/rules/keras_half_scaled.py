@@ -47,7 +47,7 @@ def _whole(call: Call) -> bool:
     """Whether the function computes gradients and applies them itself."""
     module = call.module
     function: ast.AST = module.function_of(call.node) or module.tree
-    methods = {one.method for one in function_calls(function, module)}
+    methods = {inner.method for inner in function_calls(function, module)}
     return "gradient" in methods and "apply_gradients" in methods
 
 

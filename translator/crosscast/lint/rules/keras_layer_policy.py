@@ -19,13 +19,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None or half_policies(program) or scales(program):
         return
     made = list(compiled(program))
-    sites = [one for one in policy_sites(program) if one.dtypes == ("fp16",)]
-    for one in sites[:1] if made else ():
-        call = one.module.call(one.node)  # type: ignore[arg-type]
+    sites = [site for site in policy_sites(program) if site.dtypes == ("fp16",)]
+    for site in sites[:1] if made else ():
+        call = site.module.call(site.node)  # type: ignore[arg-type]
         if last(call.name) in ("Sequential", "Model"):
             return
         yield Finding(
-            span=one.module.span(one.node),
+            span=site.module.span(site.node),
             message="compile does not scale the loss: it checks the policy of the model, not of "
             "its layers",
             hint='call keras.mixed_precision.set_global_policy("mixed_float16"), or wrap the '

@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not (_OF_GRAPHS.fullmatch(name) or (certain and _is_own_loop(name, call))):
             continue
         seen.add(call.node)
-        one = policies[0]
+        policy = policies[0]
         is_set = "is set" if certain else "can be chosen"
         yield Finding(
             span=call.module.span(call.node),
@@ -54,7 +54,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             "gradients become zero",
             hint="wrap the optimizer in LossScaleOptimizer and scale the loss with it; only "
             "`compile` does this automatically",
-            related=(one.module.span(one.node),),
+            related=(policy.module.span(policy.node),),
         )
 
 
@@ -65,8 +65,8 @@ def _is_own_loop(name: str, call: Call) -> bool:
     module = call.module
     function: ast.AST = module.function_of(call.node) or module.tree
     taped = any(
-        isinstance(one, ast.Call) and canonical(module.call(one).name).endswith("GradientTape")
-        for one in walk(function)
+        isinstance(node, ast.Call) and canonical(module.call(node).name).endswith("GradientTape")
+        for node in walk(function)
     )
     compiled = "self.optimizer" in name or module.text(call.receiver) == "self.optimizer"
     return taped and not compiled  # `compile` wraps the optimizer of a model

@@ -24,13 +24,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     layers = [call for name, call in calls_of(program) if _MADE.fullmatch(name)]
-    for one in half_policies(program):
-        statement = one.module.statement_of(one.node)
-        mine = [call for call in layers if call.module is one.module]
-        before = [call for call in mine if _precedes(call, statement, one.module)]
+    for policy in half_policies(program):
+        statement = policy.module.statement_of(policy.node)
+        mine = [call for call in layers if call.module is policy.module]
+        before = [call for call in mine if _precedes(call, statement, policy.module)]
         if before and len(before) == len(mine):
             yield Finding(
-                span=one.module.span(one.node),
+                span=policy.module.span(policy.node),
                 message="the policy is set after the layers were created: they remain in float32",
                 hint="set the policy before the model is built",
                 related=(before[0].module.span(before[0].node),),

@@ -26,14 +26,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             if not plain_scaler(applied) or not scaler_names(applied):
                 continue
             before = [
-                one
-                for one in backward
-                if one.order < applied.order
-                and not one.scaler
-                and not one.library
-                and implies(one, applied, windows=True)
+                event
+                for event in backward
+                if event.order < applied.order
+                and not event.scaler
+                and not event.library
+                and implies(event, applied, windows=True)
             ]
-            scaled = any(one.scaler and compatible(one, applied) for one in backward)
+            scaled = any(event.scaler and compatible(event, applied) for event in backward)
             if before and not scaled:
                 yield Finding(
                     span=before[-1].span,

@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))
-        if any(one.scaler or one.library not in ("",) for one in backward):
+        if any(event.scaler or event.library not in ("",) for event in backward):
             continue
         context = _half(step)
         if context is not None and step.of("step"):

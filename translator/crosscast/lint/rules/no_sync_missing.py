@@ -16,13 +16,13 @@ from crosscast.sources.subject import Subject
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows under DistributedDataParallel without any no_sync."""
     wrapped = wraps(subject)
-    if not wrapped or any("no_sync" in one.module.source.text for one in wrapped):
+    if not wrapped or any("no_sync" in name.module.source.text for name in wrapped):
         return
     for step in eager_steps(subject):
         backward = backward_of(step)
         if not own_windows(step) or not end_tests(step) or not backward:
             continue
-        if any(one.library or "no_sync" in one.module.source.text for one in backward):
+        if any(event.library or "no_sync" in event.module.source.text for event in backward):
             continue
         yield Finding(
             span=backward[0].span,

@@ -22,14 +22,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             if context is None or not context.subject:
                 continue
             forward = [
-                one
-                for one in step.of("forward")
-                if one.order < backward.order
-                and compatible(one, backward)
-                and one.context("no_grad") is None
-                and one.subject == context.subject
+                event
+                for event in step.of("forward")
+                if event.order < backward.order
+                and compatible(event, backward)
+                and event.context("no_grad") is None
+                and event.subject == context.subject
             ]
-            if forward and all(one.context("no_sync") is None for one in forward):
+            if forward and all(event.context("no_sync") is None for event in forward):
                 yield Finding(
                     span=backward.module.owner_of(context.node).span(context.node),
                     message=f"{context.subject} has already run when no_sync is entered, so the "

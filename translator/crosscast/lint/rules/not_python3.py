@@ -17,7 +17,7 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find the files that could not be read and have the words of a training loop."""
-    texts = {one.name: one.text for one in subject.sources}
+    texts = {source.name: source.text for source in subject.sources}
     for diagnostic in subject.unread:
         span = diagnostic.span
         if span is None or diagnostic.code not in _CODES:

@@ -28,8 +28,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         for event, test in end_tests(step):
             if test.aligned is not False or test.never_again or test.opens or test.by_caller:
                 continue
-            before = [one for one in backward if one.order < event.order]
-            if not before or any(one.order > event.order for one in backward):
+            before = [candidate for candidate in backward if candidate.order < event.order]
+            if not before or any(candidate.order > event.order for candidate in backward):
                 continue
             yield Finding(
                 span=event.module.span(test.node),
@@ -51,7 +51,7 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
                 continue
             if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or):
                 continue
-            first = [one for one in node.values if _is_first(one, step)]
+            first = [value for value in node.values if _is_first(value, step)]
             if first and len(first) < len(node.values) and not guard.window.opens:
                 seen.add(id(node))
                 yield Finding(

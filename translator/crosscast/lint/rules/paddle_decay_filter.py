@@ -72,7 +72,7 @@ def _searched(where: ast.AST, module: Module, parameter: str) -> Iterator[str]:
             if isinstance(around, ast.ListComp | ast.GeneratorExp):
                 given = plain(value_of(around.generators[0].iter, module))
                 if isinstance(given, list | tuple | set):
-                    yield from (one for one in given if isinstance(one, str))
+                    yield from (word for word in given if isinstance(word, str))
 
 
 _PLAIN = "AdamW(1e-3, parameters=model.parameters())"

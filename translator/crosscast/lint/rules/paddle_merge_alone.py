@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     sites = list(_set_up(program))
     limits = [_for_several(node, module) for node, module in sites]
-    found = [one for one in limits if one is not None]
+    found = [found_limit for found_limit in limits if found_limit is not None]
     if not sites or len(found) < len(sites) or not _trains_alone(program) or _refuses(program):
         return
     (node, module), limit = sites[0], found[0]
@@ -65,7 +65,7 @@ def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
 
 def _for_several(node: ast.AST, module: Module) -> Condition | None:
     """Return the condition that only holds for several workers, if a node stands under one."""
-    return next((one for one in branches(node, module) if _asks_for_several(one)), None)
+    return next((branch for branch in branches(node, module) if _asks_for_several(branch)), None)
 
 
 def _trains_alone(program: Program) -> bool:
@@ -82,11 +82,11 @@ def _trains_alone(program: Program) -> bool:
 def _refuses(program: Program) -> bool:
     """Whether the program stops where there is one worker."""
     return any(
-        _asks_for_several(Condition(one.node, not one.holds, one.module))
+        _asks_for_several(Condition(branch.node, not branch.holds, branch.module))
         for module in program.modules
         for node in module.nodes
         if isinstance(node, ast.Raise)
-        for one in branches(node, module)
+        for branch in branches(node, module)
     )
 
 
@@ -97,7 +97,7 @@ def _asks_for_several(condition: Condition) -> bool:
     parts = [node]
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) and holds:
         parts = node.values
-    return any(_means_several(one, condition.module, holds=holds) for one in parts)
+    return any(_means_several(part, condition.module, holds=holds) for part in parts)
 
 
 def _means_several(node: ast.expr, module: Module, *, holds: bool) -> bool:
@@ -115,9 +115,9 @@ def _meanings(node: ast.expr, module: Module) -> Iterator[str]:
     """Yield the text of an expression, and what a name was given."""
     yield module.text(node)
     if isinstance(node, ast.Name):
-        for one in definitions(node, module):
-            if one.kind == "assign" and one.value is not None:
-                yield one.module.text(one.value)
+        for definition in definitions(node, module):
+            if definition.kind == "assign" and definition.value is not None:
+                yield definition.module.text(definition.value)
 
 
 _RIGHT = """\

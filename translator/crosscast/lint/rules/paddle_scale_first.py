@@ -21,13 +21,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         module = call.module
         function = module.function_of(call.node)
         mine = [
-            one
-            for one in regions
-            if one.module is module and module.function_of(one.node) is function
+            region
+            for region in regions
+            if region.module is module and module.function_of(region.node) is function
         ]
         if len(mine) != len(regions) or not mine:
             continue
-        if all(line(call.node, module) < line(one.node, module) for one in mine):
+        if all(line(call.node, module) < line(region.node, module) for region in mine):
             yield Finding(
                 span=module.span(call.node),
                 message="the loss is scaled before the first auto_cast: the scaler disables itself "

@@ -54,7 +54,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if kind == "fp16" and not branches(call.node, call.module) and "enable" not in call.bound():
             module = call.module
             function: ast.AST = module.function_of(call.node) or module.tree
-            names = {one.method for one in function_calls(function, module)}
+            names = {inner.method for inner in function_calls(function, module)}
             if "backward" in names and ("step" in names or "minimize" in names):
                 yield Finding(
                     span=module.span(call.node),

@@ -45,12 +45,12 @@ def _name(call: Call) -> str:
     return call.module.text(call.node.args[0])
 
 
-def _apart(one: Call, other: Call) -> bool:
+def _apart(call: Call, other: Call) -> bool:
     """Whether the two are in different branches."""
-    mine = {c.node: c.holds for c in branches(one.node, one.module)}
+    mine = {c.node: c.holds for c in branches(call.node, call.module)}
     return any(
         mine.get(c.node, c.holds) != c.holds for c in branches(other.node, other.module)
-    ) or isinstance(one.module.parent(one.node), ast.IfExp)
+    ) or isinstance(call.module.parent(call.node), ast.IfExp)
 
 
 _TWO = changed(

@@ -60,12 +60,13 @@ def _trains_anew(event: Event, step: TrainingStep) -> bool:
     """Whether the optimizer is made in the same loop: another training begins."""
     loop = event.loops[-1].node
     if any(
-        known_word(one, "kind") == "optimizer" and any(o.node is loop for o in one.loops)
-        for one in step.of("make")
+        known_word(candidate, "kind") == "optimizer"
+        and any(o.node is loop for o in candidate.loops)
+        for candidate in step.of("make")
     ):
         return True
     backward = step.of("backward")
-    return not all(any(one.node is loop for one in other.loops) for other in backward)
+    return not all(any(around.node is loop for around in other.loops) for other in backward)
 
 
 RULE = Rule(

@@ -31,9 +31,12 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find checkpoints that hold the optimizer of a program whose scaler is saved nowhere."""
     program = subject.program
     made = made_scalers(subject)
-    if program is None or not made or all(switched_off(one) is True for one in made):
+    if program is None or not made or all(switched_off(made_call) is True for made_call in made):
         return
-    if any(_STATE.search(one.source.text) for one in program.modules) or not subject.steps:
+    if (
+        any(_STATE.search(imported.source.text) for imported in program.modules)
+        or not subject.steps
+    ):
         return
     for module in program.modules:
         for call in module.calls:

@@ -20,7 +20,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         backward = backward_of(step)
         for event in step.inside("update_scale"):
-            early = event.window is None and all(implies(one, event) for one in backward)
+            early = event.window is None and all(
+                implies(candidate, event) for candidate in backward
+            )
             if early and plain_scaler(event) and event.loops == backward[0].loops:
                 yield Finding(
                     span=event.span,

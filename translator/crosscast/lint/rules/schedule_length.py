@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for step in eager_steps(subject):
         length, names = _window(step)
-        ticks = [one for one in step.inside("schedule") if _per_update(one)]
+        ticks = [event for event in step.inside("schedule") if _per_update(event)]
         if not length or not ticks:
             continue
         for call, node in makers(program):
@@ -59,7 +59,7 @@ def _window(step: TrainingStep) -> tuple[str, list[str]]:
     ends = end_tests(step)
     if ends and not ends[0][1].by_caller:
         return f"{ends[0][1].steps_text} of them", [ends[0][1].steps_text]
-    if any(one.context("accumulate") for one in backward_of(step)):
+    if any(event.context("accumulate") for event in backward_of(step)):
         return ("", []) if accelerator_steps(step) == 1 else ("a window", [])
     return "", []
 

@@ -32,7 +32,7 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules beside a scaler's step that do not look whether it was made."""
     for step in eager_steps(subject):
-        applied = [one for one in step.inside("step") if plain_scaler(one)]
+        applied = [candidate for candidate in step.inside("step") if plain_scaler(candidate)]
         if not applied or any(_NOTICES.search(m.source.text) for m in _modules(step)):
             continue
         for event in step.inside("schedule"):

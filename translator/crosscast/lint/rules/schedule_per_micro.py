@@ -23,7 +23,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         for event in step.inside("schedule"):
             if not is_schedule(event) or "argument" in event.detail or event.window is not None:
                 continue
-            if all(implies(one, event) and one.loops == event.loops for one in backward):
+            if all(
+                implies(candidate, event) and candidate.loops == event.loops
+                for candidate in backward
+            ):
                 yield Finding(
                     span=event.span,
                     message=f"{event.subject} advances after every micro-batch, the optimizer once "

@@ -29,8 +29,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
-    made = [one for one in samplers(subject) if _shuffles(one) and _trains(one)]
-    steps = [one for one in eager_steps(subject) if _epochs(one) is not None]
+    made = [sampler for sampler in samplers(subject) if _shuffles(sampler) and _trains(sampler)]
+    steps = [stage for stage in eager_steps(subject) if _epochs(stage) is not None]
     if made and steps:
         call, step = made[0], steps[0]
         outer = _epochs(step)

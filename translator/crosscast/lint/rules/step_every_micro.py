@@ -23,9 +23,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find divisions by a number of micro-batches where there are no windows."""
     for step in eager_steps(subject):
         applied, backward = step.of("step"), backward_of(step) or step.of("backward")
-        if step.windowed or not applied or any(one.library not in ("", "apex") for one in applied):
+        if (
+            step.windowed
+            or not applied
+            or any(event.library not in ("", "apex") for event in applied)
+        ):
             continue
-        if not all(implies(one, other) for one in backward for other in applied):
+        if not all(implies(event, other) for event in backward for other in applied):
             continue
         for divided in step.of("divide_loss"):
             text = str(known_word(divided, "by_text"))

@@ -48,8 +48,8 @@ def _sums(event: Event) -> bool:
         return False
     if ".grad" not in event.module.text(node.args[0]):
         return False
-    given = (*node.args[1:2], *(one.value for one in node.keywords if one.arg == "op"))
-    return all(event.module.text(one).endswith("SUM") for one in given)
+    given = (*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "op"))
+    return all(event.module.text(child).endswith("SUM") for child in given)
 
 
 def _divided(event: Event) -> bool:

@@ -19,10 +19,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         last = [(event, test) for event, test in end_tests(step) if test.last and step.by_hand]
         divided = [
-            one
-            for one in step.of("divide_loss")
-            if any(known_word(one, "by_key") == test.key for _, test in last)
-            and "times" not in one.detail
+            candidate
+            for candidate in step.of("divide_loss")
+            if any(known_word(candidate, "by_key") == test.key for _, test in last)
+            and "times" not in candidate.detail
         ]
         if last and divided:
             event, test = last[0]

@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     f"{test.steps_text}, the gradients of the remainder are cleared without "
                     "a step",
                     hint="also step at the last batch",
-                    related=tuple(one.span for one in cleared[:1]),
+                    related=tuple(candidate.span for candidate in cleared[:1]),
                 )
 
 

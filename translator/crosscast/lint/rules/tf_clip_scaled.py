@@ -26,14 +26,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         module = clip.module
         function: ast.AST = module.function_of(clip.node) or module.tree
         calls = function_calls(function, module)
-        mine = [one for one in calls if one.node in scaled and _reaches(one, clip)]
+        mine = [call for call in calls if call.node in scaled and _reaches(call, clip)]
         if not mine or not is_used(clip):
             continue
-        out = [one for one in calls if one.method == "get_unscaled_gradients"]
-        if any(_before(one, clip) for one in out):
+        out = [call for call in calls if call.method == "get_unscaled_gradients"]
+        if any(_before(event, clip) for event in out):
             continue
         applied = any(
-            one.method in ("apply", "apply_gradients") and _before(clip, one) for one in calls
+            call.method in ("apply", "apply_gradients") and _before(clip, call) for call in calls
         )
         if not out and not (applied and mine[0].method == "scale_loss"):
             continue
@@ -69,8 +69,8 @@ def _conditions(call: Call) -> set[tuple[str, bool]]:
     return found
 
 
-def _before(one: Call, other: Call) -> bool:
-    first, second = one.node, other.node
+def _before(call: Call, other: Call) -> bool:
+    first, second = call.node, other.node
     return (first.lineno, first.col_offset) < (second.lineno, second.col_offset)
 
 

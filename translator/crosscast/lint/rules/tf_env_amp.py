@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _VARIABLE in module.source.text:
                 for node in _python(module):
                     yield Finding(span=module.span(node), message=_MESSAGE, hint=_HINT)
-    scripts = {one.name for one in subject.sources if kind_of(one) == "shell"}
+    scripts = {source.name for source in subject.sources if kind_of(source) == "shell"}
     seen: set[tuple[str, int]] = set()
     for command in subject.commands:
         for fact in command.environment:

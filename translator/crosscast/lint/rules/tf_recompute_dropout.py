@@ -53,9 +53,9 @@ def _recomputed(
                 yield found[0], found[1], (call.module, call.node)
     for module in program.modules:
         for function in module.functions.values():
-            for one in function.decorator_list:
-                if _REMAT.fullmatch(canonical(module.resolve(one))):
-                    yield module, function, (module, one)
+            for node in function.decorator_list:
+                if _REMAT.fullmatch(canonical(module.resolve(node))):
+                    yield module, function, (module, node)
 
 
 def _drops(call: Call) -> bool:

@@ -22,11 +22,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name, call in calls_of(program):
         if last(name) != "enable_mixed_precision_graph_rewrite":
             continue
-        mine = {one.text for one in branches(call.node, call.module)}
-        for one in policies:
+        mine = {branch.text for branch in branches(call.node, call.module)}
+        for policy in policies:
             same = (
-                one.module is call.module
-                and {c.text for c in branches(one.node, one.module)} == mine
+                policy.module is call.module
+                and {c.text for c in branches(policy.node, policy.module)} == mine
             )
             if same:
                 yield Finding(
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     message="the graph rewrite and a Keras policy for float16 exclude each other: "
                     "TensorFlow raises ValueError",
                     hint="remove the rewrite: with the policy, compile scales the loss",
-                    related=(one.module.span(one.node),),
+                    related=(policy.module.span(policy.node),),
                 )
                 break
 

@@ -78,7 +78,7 @@ def _hides(program: Program, node: ast.Call) -> bool:
     for module in program.modules:
         if node in module.parents:
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if any(module.resolve(one) == "argparse.ArgumentParser" for one in given):
+            if any(module.resolve(child) == "argparse.ArgumentParser" for child in given):
                 return program.function(module.call(node)) is None
     return False
 

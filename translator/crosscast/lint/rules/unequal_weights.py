@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         if not own_windows(step):
             continue
-        related = tuple(one.span for one in step.of("step")[:1])
+        related = tuple(event.span for event in step.of("step")[:1])
         for module, call, length in hook_divisions(step):
             if syncs_every_micro(step):
                 yield Finding(

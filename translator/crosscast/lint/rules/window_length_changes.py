@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths that are set in the loop while the counter runs on."""
     for step in eager_steps(subject):
         for event, test in end_tests(step):
-            modulo = any(isinstance(one, ast.Mod) for one in walk(test.node))
+            modulo = any(isinstance(node, ast.Mod) for node in walk(test.node))
             if not modulo or not test.steps_text.isidentifier() or not test.counter:
                 continue
             changed_at = length_set(event, test.steps_text, within_epoch=test.restarts is True)
@@ -62,7 +62,7 @@ def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
     parent = event.module.parent(near)
     for node in walk(parent) if parent is not None else ():
         if isinstance(node, ast.Assign) and any(
-            event.module.text(one) == counter for one in node.targets
+            event.module.text(target) == counter for target in node.targets
         ):
             return True
     return False

@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     message=f"{several}the first update of the next epoch has fewer micro-batches: "
                     f"{test.counter} keeps running, but the gradients are cleared",
                     hint="count from 0 in every epoch, and also step at its last batch",
-                    related=tuple(one.span for one in cleared[:1]),
+                    related=tuple(candidate.span for candidate in cleared[:1]),
                 )
             else:
                 yield Finding(
