@@ -187,8 +187,8 @@ def test_integers_are_fine_where_floats_are_wanted() -> None:
 
 
 def hint_of(**changes: str | None) -> str:
-    (one,) = problems_of(text_of(**changes))
-    return one.hint
+    (problem,) = problems_of(text_of(**changes))
+    return problem.hint
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,9 @@ def test_summary() -> None:
 
 def test_json() -> None:
     data = json.loads(as_json([result(), FAILURE]))
-    assert [one["code"] for one in data["findings"]] == ["CL001"]
+    assert [entry["code"] for entry in data["findings"]] == ["CL001"]
     assert data["findings"][0]["span"]["column"] == 5
-    assert [one["code"] for one in data["diagnostics"]] == ["CC950"]
+    assert [entry["code"] for entry in data["diagnostics"]] == ["CC950"]
 
 
 # GitHub
@@ -130,14 +130,14 @@ def check_sarif(data: Any) -> None:
             assert rule[field]["text"]
         assert rule["defaultConfiguration"]["level"] in ("note", "warning", "error")
         assert all(isinstance(tag, str) for tag in rule["properties"]["tags"])
-    for one in run["results"]:
-        assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
-        assert one["level"] in ("note", "warning", "error")
-        assert one["message"]["text"]
-        assert all(isinstance(v, str) for v in one["partialFingerprints"].values())
-        for location in (*one["locations"], *one.get("relatedLocations", ())):
+    for entry in run["results"]:
+        assert rules[entry["ruleIndex"]]["id"] == entry["ruleId"]
+        assert entry["level"] in ("note", "warning", "error")
+        assert entry["message"]["text"]
+        assert all(isinstance(v, str) for v in entry["partialFingerprints"].values())
+        for location in (*entry["locations"], *entry.get("relatedLocations", ())):
             check_location(location)
-        for fix in one.get("fixes", ()):
+        for fix in entry.get("fixes", ()):
             assert fix["artifactChanges"]
             for change in fix["artifactChanges"]:
                 check_artifact(change["artifactLocation"])
@@ -170,9 +170,9 @@ ALLOWED = {
 def test_sarif_of_every_example() -> None:
     """Checked once, with all of it, against the schema of OASIS (2.1.0 with errata 01) as well."""
     found = [
-        one
+        finding
         for rule in all_rules().values()
-        for one in lint_sources(
+        for finding in lint_sources(
             [Source(rule.example_name, rule.wrong), *(Source(*o) for o in rule.beside)]
         )
     ]
@@ -182,12 +182,12 @@ def test_sarif_of_every_example() -> None:
     (run,) = data["runs"]
     assert set(run) <= ALLOWED["run"]
     assert all(set(one) <= ALLOWED["rule"] for one in run["tool"]["driver"]["rules"])
-    for one in run["results"]:
-        assert set(one) <= ALLOWED["result"]
+    for entry in run["results"]:
+        assert set(entry) <= ALLOWED["result"]
         for name in ("locations", "relatedLocations", "fixes"):  # sets in the schema
-            places = [json.dumps(o, sort_keys=True) for o in one.get(name, ())]
+            places = [json.dumps(o, sort_keys=True) for o in entry.get(name, ())]
             assert len(set(places)) == len(places)
-        for location in (*one["locations"], *one.get("relatedLocations", ())):
+        for location in (*entry["locations"], *entry.get("relatedLocations", ())):
             assert set(location["physicalLocation"]["region"]) <= ALLOWED["region"]
     for one in run["invocations"][0]["toolExecutionNotifications"]:
         assert set(one) <= ALLOWED["notification"]

@@ -314,7 +314,7 @@ def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:
         needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
         fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
         print(f"{outcome.target}: the unchanged recipe needs {needs} and {fits} into {limit}")
-        print(f"(estimated; cost relative to the unchanged recipe, at the rates of {rates})")
+        print(f"(estimated; cost relative to now, at the rates of {rates})")
         print_table(ANSWERS, answer_rows(outcome))
         print()
         head, rows = component_table(outcome)
