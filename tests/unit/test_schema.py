@@ -144,5 +144,5 @@ def test_fields_are_described_by_their_docstrings_inherited_ones_too() -> None:
     definitions = recipe_schema()["$defs"]
     lion = definitions["Lion"]["properties"]
     assert lion["weight_decay"]["description"].startswith("Decoupled: w times")
-    assert lion["no_decay"]["description"] == "Roles of parameters without decay."
+    assert lion["no_decay"]["description"] == "Roles of parameters without weight decay."
     assert "description" not in definitions["NoClipping"]["properties"]["kind"]

@@ -1,4 +1,4 @@
-"""Run programs on the same weights and batches, compare them level by level."""
+"""Run programs on the same weights and batches and compare them level by level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A baseline: findings that were there before and are not reported again."""
+"""The baseline: known findings that are not reported again."""
 
 from __future__ import annotations
 
