@@ -123,9 +123,9 @@ def test_programs_for_a_framework_import_one_at_most(path: Path) -> None:
 
 def test_programs_for_frameworks_are_where_they_are_sought() -> None:
     assert {path.stem for path in INSIDE} == {
-        f"{work}_{one}"
+        f"{work}_{framework}"
         for work in ("emulate", "observe", "manifest", "work")
-        for one in ("torch", "tensorflow", "paddle")
+        for framework in ("torch", "tensorflow", "paddle")
     } | {"on_cpu_paddle", "updates_torch", "updates_tensorflow", "keras_tensorflow"} | {
         "allocations_torch",
         "allocations_tensorflow",
@@ -272,7 +272,7 @@ def well_told(code: Code) -> bool:
 # rows
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda case: str(case.name))
 def test_rows_that_are_not_exact_have_a_code_and_a_probe(backend: Backend) -> None:
     own = {code.code for code in backend.codes}
     for row in backend.rows:
@@ -290,7 +290,7 @@ def probe_exists(probe: str) -> bool:
     return is_test(probe)
 
 
-@pytest.mark.parametrize("backend", FRAMEWORK_BACKENDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", FRAMEWORK_BACKENDS, ids=lambda case: str(case.name))
 def test_codes_of_a_backend_are_used_by_its_rows_or_scripts(backend: Backend) -> None:
     package = ROOT / "backends" / f"crosscast_{backend.name}"
     texts = [path.read_text() for path in package.glob("*.py")]
