@@ -9,12 +9,14 @@ from pathlib import Path
 
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.half_precision import Execution
-from crosscast_parity.planning.runs import RunSpec, in_sessions
+from crosscast_parity.planning.runs import RunSpec, in_sessions, is_judged_first
 from crosscast_parity.processes.sessions import SessionJob, SessionRun
 from crosscast_parity.runs.workspace import Workspace
 
 SECONDS_OF_A_SESSION = 60.0
 """Work is dealt to more processes beyond this, so that one core does not wait for the other."""
+SECONDS_OF_TWINS = 20.0
+"""The same for perturbed runs: in small pieces they fill what the long runs leave."""
 
 
 @dataclass(slots=True)
@@ -28,9 +30,16 @@ class Asked:
 
 
 def deal(
-    asked: Sequence[Asked], execution: Mapping[str, Execution], work: Workspace, jobs: int
+    asked: Sequence[Asked],
+    execution: Mapping[str, Execution],
+    work: Workspace,
+    jobs: int,
+    reference: str = "",
 ) -> list[SessionJob]:
     """Deal the runs to processes: of one interpreter each, twins apart, none too long.
+
+    Those begin first that the first finding waits for: the recorded runs of `reference`, then those
+    of the others.
 
     Programs that were not compiled here have processes of their own: they may import anything, and
     change what runs beside them.
@@ -43,10 +52,12 @@ def deal(
         key = (program.framework, program.python, execution[program.name], alone, kind)
         groups.setdefault(key, []).append(one)
     kinds = len({key[:4] for key in groups})
+    first = asked[0].spec.stage if asked else ""
     found = []
     for (framework, _, how, alone, kind), mine in groups.items():
         costs = [one.run.cost for one in mine]
-        parts = max(jobs // kinds, math.ceil(sum(costs) / SECONDS_OF_A_SESSION))
+        longest = SECONDS_OF_TWINS if kind == "twins" else SECONDS_OF_A_SESSION
+        parts = max(jobs // kinds, math.ceil(sum(costs) / longest))
         runs = {one.spec.id: one for one in mine}
         for number, chosen in enumerate(in_sessions([o.spec for o in mine], costs, parts)):
             found.append(
@@ -55,6 +66,18 @@ def deal(
                     f"{alone or framework}-{how}-{kind}-{number}",
                     [runs[spec.id].run for spec in chosen],
                     emulate=how == "emulated",
+                    rank=_rank(chosen, first, reference),
                 )
             )
     return found
+
+
+def _rank(specs: Sequence[RunSpec], first: str, reference: str) -> int:
+    """Return 0 for runs of the reference that are judged first, 1 for those of others, else 2.
+
+    Only in the first stage: what follows is packed by its length.
+    """
+    programs = {s.contestant for s in specs if s.stage == first and is_judged_first(s)}
+    if reference in programs:
+        return 0
+    return 1 if programs else 2
