@@ -48,10 +48,10 @@ demo: $(VENV)/.all ## Train BERT-small with all three emitted scripts and write 
 	  --to torch,tensorflow,paddle --check model --windows 60 --jobs $(JOBS) --output $(DEMO)
 
 test: check ## Lint, types, and every feature once on all three frameworks
-	$(BIN)/pytest $(QUICK)
+	$(BIN)/pytest tests $(QUICK)
 
 test-all: check ## Everything, with fresh examples; goes on where it was cut off
-	$(BIN)/pytest $(PARALLEL) --hypothesis-profile fresh --journal $(JOURNAL)
+	$(BIN)/pytest tests $(PARALLEL) --hypothesis-profile fresh --journal $(JOURNAL)
 	PYTHONPATH=tests $(BIN)/python tests/tier_table.py $(JOURNAL)
 
 check: $(VENV)/.dev ## Lint, format and types

@@ -9,15 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from codes_page import codes_page
 from crosscast.lift.schema import schema_text as lift_schema_text
-from crosscast.lint.page import markdown as lint_page
 from crosscast.lint.registry import all_rules
 from crosscast.migrate.schema import schema_text as migrate_schema_text
-from crosscast.recipe.page import recipe_page
 from crosscast.recipe.schema import schema_text
 from crosscast.targets.backend import backend_names, load_backend
-from crosscast.targets.defaults_page import defaults_page
-from crosscast.targets.matrix import codes_page, markdown_page
+from crosscast.targets.default_tables import defaults_page
+from crosscast.targets.matrix import markdown_page
+from lint_page import lint_page
+from recipe_page import recipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
 

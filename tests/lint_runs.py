@@ -8,8 +8,9 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
+from crosscast.edits.edit import Edit
 from crosscast.edits.text_edits import lines_of
-from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.sources.subject import Subject
 

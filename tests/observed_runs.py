@@ -24,8 +24,8 @@ from crosscast_parity.inputs.weights import Style, bert_weights
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.row_weights import micro_sizes
-from crosscast_parity.levels.rows import expected_counts
 from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_half
+from crosscast_parity.recipes.window_rows import expected_counts
 from crosscast_parity.recordings.observations import Observation, ObservedWindow
 from crosscast_parity.recordings.trace import Row
 from crosscast_parity.recordings.type_manifest import Manifest, Operation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import profile_of
 from crosscast.lift.precedence import settle
@@ -14,7 +15,6 @@ from crosscast.readers.paddle import amp as py_paddle_amp
 from crosscast.readers.paddle import fleet as py_paddle_fleet
 from crosscast.readers.paddle import optimizers as py_paddle_optimizers
 from crosscast.readers.paddle import static as py_paddle_static
-from crosscast.readers.protocol import Command
 from crosscast.readers.python import frameworks as py_frameworks
 from crosscast.readers.python import jax as py_jax
 from crosscast.readers.tensorflow import garden as py_tf_garden

@@ -22,22 +22,22 @@ def register_profiles() -> None:
     draw are not failures. There is no database: a failure in `fresh` prints a blob that reproduces
     it, and does not fail later runs of `same`.
     """
-    common = {
-        "deadline": None,
-        "database": None,
-        "suppress_health_check": [
+    common = settings(
+        deadline=None,
+        database=None,
+        suppress_health_check=[
             HealthCheck.too_slow,
             HealthCheck.data_too_large,
             HealthCheck.filter_too_much,
         ],
-    }
-    settings.register_profile("same", derandomize=True, max_examples=DEFAULT_EXAMPLES, **common)
+    )
+    settings.register_profile("same", common, derandomize=True, max_examples=DEFAULT_EXAMPLES)
     settings.register_profile(
         FRESH,
+        common,
         derandomize=False,
         print_blob=True,
         max_examples=DEFAULT_EXAMPLES * FRESH_FACTOR,
-        **common,
     )
     settings.load_profile("same")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.messages.source import Source
-from crosscast.readers.protocol import Command, Reading, TextReader
+from crosscast.readers.protocol import Reading, TextReader
 from crosscast.readers.shell.reader import READER
 
 

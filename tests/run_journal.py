@@ -71,7 +71,8 @@ def _git(*arguments: str) -> str:
 
 def read_journal(path: Path) -> tuple[str, dict[str, FileResult]]:
     """Return the revision and the last result of every file, without a line that was cut off."""
-    found, sources = {}, ""
+    found: dict[str, FileResult] = {}
+    sources = ""
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
             plain = json.loads(line)
@@ -151,7 +152,7 @@ class Journal:
         """Count a phase of a test; write the line of a file after its last test."""
         name = _file(report.nodeid)
         result = self.results.setdefault(name, FileResult(name))
-        properties = dict(report.user_properties)
+        properties: dict[str, Any] = dict(report.user_properties)
         reason = properties.get(REASON)
         tier = result.exhaustive if reason else result.quick
         tier.seconds += report.duration

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosscast.cli.parity import compile_for_parity
+from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
 from crosscast_parity.scaling_law.course import Scene, scenes_of
 from crosscast_parity.scaling_law.judgement import Judge
@@ -30,7 +30,7 @@ class Bench:
         self.subject = subject_of(recipe)
         self.settings = Settings(
             folder=folder / "clean",
-            compile_to=compile_for_parity,
+            compile_to=compile_to_folders,
             on_progress=lambda progress: None,
             stall=stall,
         )

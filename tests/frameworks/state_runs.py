@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosscast.cli.compile import recipe_text
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.yaml_text import recipe_text
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
 

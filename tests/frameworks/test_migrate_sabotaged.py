@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import migration_sources
-from crosscast.cli.parity import compile_for_parity
+from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.source import Source
 from crosscast.migrate.across_frameworks import migrate_across
 from crosscast.recipe.document import Recipe
@@ -44,7 +44,7 @@ def sabotaged(change: Change, changed: set[str]) -> Callable[..., None]:
     def compile_to(
         recipe: Recipe, targets: Sequence[str], directory: Path, *, form: Form = "script"
     ) -> None:
-        compile_for_parity(recipe, targets, directory, form=form)
+        compile_to_folders(recipe, targets, directory, form=form)
         name = "step.py" if form == "step" else "train.py"
         (path,) = directory.glob(f"*/{name}")
         text = path.read_text()

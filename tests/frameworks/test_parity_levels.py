@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.cli.parity import compile_for_parity
+from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
@@ -57,7 +57,7 @@ def compared(folder: Path, **changes: Any) -> ParityReport:
     return compare(
         of_targets(TARGETS, recipe, {}),
         options=make_options(folder, check="quick", windows=24, jobs=2),
-        compile_to=compile_for_parity,
+        compile_to=compile_to_folders,
     )
 
 

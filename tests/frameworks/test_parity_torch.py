@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.cli.parity import compile_for_parity
+from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import Pair, ParityReport
@@ -35,7 +35,7 @@ def compared(
     return compare(
         [Contestant(name="torch", target="torch", recipe=recipe), changed],
         options=make_options(folder, check="model", half="native", jobs=2, **options),
-        compile_to=compile_for_parity,
+        compile_to=compile_to_folders,
     )
 
 

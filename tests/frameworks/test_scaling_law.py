@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crosscast.cli import app
-from crosscast.cli.compile import recipe_text
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast_parity.recipes.derived import changed
 from frameworks.subprocesses import require
 from parity_recipes import plain

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from crosscast.cli.compile import recipe_text
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast.state.convert import convert, show
 from crosscast.state.sources import Request
 from crosscast_parity.inputs.weights import bert_weights, save

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from crosscast.cli.compile import recipe_text
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast_parity.toy.faults import Faults
 from fuzz.faults import from_json, schedules, to_json
 from recipe_strategies import recipes

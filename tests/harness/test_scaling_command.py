@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from crosscast.cli import app
-from crosscast.cli.compile import recipe_text
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast_parity.checks.check import Check
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.scaling_law.command import exit_code
@@ -83,7 +83,7 @@ def test_a_target_that_cannot_express_a_shape_is_not_tested(
             found = Diagnostic(code="CC300", path="distributed.strategy", message="one process")
             raise DiagnosticError(found)
 
-    monkeypatch.setattr("crosscast.cli.check_scaling.compile_for_parity", _then(refuse))
+    monkeypatch.setattr("crosscast.cli.check_scaling.compile_to_folders", _then(refuse))
     assert command(tmp_path, plain(), "--to", "torch", "--json") == 3
     (target,) = json.loads(capsys.readouterr().out)["targets"]
     assert (target["verdict"], target["code"]) == ("NOT TESTED", "CC300")
@@ -91,11 +91,11 @@ def test_a_target_that_cannot_express_a_shape_is_not_tested(
 
 
 def _then(refuse: Any) -> Any:
-    from crosscast.cli.parity import compile_for_parity
+    from crosscast.emit.folders import compile_to_folders
 
     def compile_to(recipe: Recipe, targets: Any, folder: Path) -> None:
         refuse(recipe, targets, folder)
-        compile_for_parity(recipe, targets, folder)
+        compile_to_folders(recipe, targets, folder)
 
     return compile_to
 

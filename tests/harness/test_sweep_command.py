@@ -315,7 +315,7 @@ def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.
         "from crosscast.cli import sweep as sweep_module\n"
         "from crosscast.cli import app\n"
         "from sweep_fakes import fake_compiler\n"
-        "sweep_module._compile_to = fake_compiler(pace=0.1)\n"
+        "sweep_module.compile_to_folders = fake_compiler(pace=0.1)\n"
         "app()\n"
     )
     write_recipe(tmp_path)

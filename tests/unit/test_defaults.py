@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from crosscast.cli import app
 from crosscast.targets.backend import find_target, load_backend
 from crosscast.targets.capability import Evidence, Verdict
+from crosscast.targets.default_tables import default_rows, defaults_page
 from crosscast.targets.defaults import Defaults, find_defaults, holding, version_number
-from crosscast.targets.defaults_page import default_rows, defaults_page
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from recipe_strategies import LAYERS, TARGETS
 

@@ -15,12 +15,12 @@ from functools import cache
 
 import pytest
 
-from crosscast.cli.compile import recipe_text
 from crosscast.emit.compiler import check_all_overrides, compile_recipe
 from crosscast.emit.lowering import recipe_hash
 from crosscast.emit.render import assign
 from crosscast.messages.diagnostics import DiagnosticError, render
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast.targets.backend import Form
 from recipe_strategies import TARGETS
 from recipe_texts import build, text_of

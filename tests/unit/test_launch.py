@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from crosscast.cli.compile import recipe_text
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.lowering import recipe_hash
 from crosscast.lift.recipe_diff import differences, side_of
@@ -18,6 +17,7 @@ from crosscast.recipe import rules
 from crosscast.recipe.document import Launch, Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast.targets.backend import find_target
 from crosscast.targets.capability import judge, leaves
 from crosscast_parity.recipes.derived import changed, comparable

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from crosscast.cli.compile import recipe_text
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.lowering import recipe_hash
 from crosscast.emit.render import py_literal
@@ -26,6 +25,7 @@ from crosscast.plan.operations import AllReduce, Plan
 from crosscast.plan.order import verify
 from crosscast.recipe import rules
 from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast.reference.interpreter import MicroBatch, Trace, run
 from crosscast.targets.backend import Backend, Form, find_target, load_backend
 from crosscast.targets.capability import Verdict, judge, leaves

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.plan.loss_scale import FLOAT32_CEILING, ScaleState, adjust, initial
+from crosscast.plan.loss_scale import ScaleState, adjust, initial
 from crosscast.plan.operations import UpdateScale
+from crosscast.recipe.float32 import FLOAT32_CEILING
 from strategies import update_scales
 
 OP = UpdateScale(

@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 
-from crosscast.cli.compile import recipe_text
 from crosscast.emit.render import template_root
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import field_names, recipe_schema, schema_text
 from crosscast.recipe.yaml_source import parse
+from crosscast.recipe.yaml_text import recipe_text
 from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import FLOAT16, problems_of, text_of

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.cli.compile import recipe_text
 from crosscast.emit.compiler import compile_recipe
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.yaml_text import recipe_text
 from crosscast.state.data_position import data_position
 from crosscast.state.naming import NAMINGS, is_shipped
 from crosscast.state.recipe_check import misfits

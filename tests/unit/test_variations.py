@@ -9,11 +9,11 @@ from hypothesis import given, settings
 
 from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe
+from crosscast.variations.changes import changed, value_at
+from crosscast.variations.companions import SECTIONS
+from crosscast.variations.table import TABLE, UNFIT, paths_of, shown_path, variations, vary
 from crosscast_parity.exercise.fields import fields_of
 from crosscast_parity.exercise.rules import rule_for
-from crosscast_parity.recipes.changes import changed, value_at
-from crosscast_parity.recipes.companions import SECTIONS
-from crosscast_parity.recipes.variations import TABLE, UNFIT, paths_of, shown_path, variations, vary
 from parity_recipes import stress
 from property_settings import examples
 from recipe_strategies import recipes

@@ -11,9 +11,9 @@ from typing import Any
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Schedule
 from crosscast.recipe.document import DynamicLossScaling, Recipe
+from crosscast.variations.table import Variation, paths_of, vary
 from crosscast_parity.evidence.recorded_run import Sighting
 from crosscast_parity.levels.machine import replay
-from crosscast_parity.recipes.variations import Variation, paths_of, vary
 from crosscast_parity.recordings.trace import Row
 
 Suggestion = tuple[str, Any]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crosscast.recipe.document import Recipe
+from crosscast.variations.changes import value_at
+from crosscast.variations.table import Variation, paths_of, vary
 from crosscast_parity.checks.check import Check
 from crosscast_parity.evidence.recorded_run import (
     Bench,
@@ -18,8 +20,6 @@ from crosscast_parity.evidence.recorded_run import (
     judges_of,
     told_apart_by,
 )
-from crosscast_parity.recipes.changes import value_at
-from crosscast_parity.recipes.variations import Variation, paths_of, vary
 
 CHEAP: tuple[Part, ...] = ("counts", "machine", "factors")
 Run = Callable[[Recipe], "tuple[Check, ...] | None"]

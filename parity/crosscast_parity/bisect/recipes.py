@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosscast.recipe.document import Recipe
+from crosscast.variations.changes import built
+from crosscast.variations.companions import SECTIONS
+from crosscast.variations.table import shown, shown_path
 from crosscast_parity.bisect.delta_debugging import minimal
 from crosscast_parity.bisect.judgement import Court
 from crosscast_parity.bisect.trials import (
@@ -25,9 +28,6 @@ from crosscast_parity.bisect.trials import (
     title,
 )
 from crosscast_parity.checks.check import Check, failures
-from crosscast_parity.recipes.changes import built
-from crosscast_parity.recipes.companions import SECTIONS
-from crosscast_parity.recipes.variations import shown, shown_path
 
 IGNORED = ("version", "name", "batch.global_batch_size", "launch")
 """The global batch size follows from the others; how processes are started changes nothing."""

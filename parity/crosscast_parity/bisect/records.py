@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from crosscast.variations.changes import value_at
+from crosscast.variations.table import Variation, variations, vary
 from crosscast_parity.bisect.hypotheses import AXES, fitted, guesses, rounder
 from crosscast_parity.bisect.judgement import Court
 from crosscast_parity.bisect.trials import Protocol, Trial, gap_of_trial
 from crosscast_parity.evidence.recorded_run import Gap
-from crosscast_parity.recipes.changes import value_at
-from crosscast_parity.recipes.variations import Variation, variations, vary
 
 LARGEST = 3
 """Fields of a set at most."""

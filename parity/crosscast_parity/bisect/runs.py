@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from crosscast.variations.table import Variation, variations
 from crosscast_parity.bisect.judgement import Court
 from crosscast_parity.bisect.records import Set
 from crosscast_parity.bisect.trials import Protocol, Trial, gap_of_trial
 from crosscast_parity.checks.check import Check
 from crosscast_parity.evidence.recorded_run import Gap, gap_of
-from crosscast_parity.recipes.variations import Variation, variations
 
 MOST_RUNS = 24
 """Trainings of one bisection."""

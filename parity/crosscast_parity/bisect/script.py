@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crosscast.variations.table import shown_path
 from crosscast_parity.bisect.judgement import Court
 from crosscast_parity.bisect.records import RecordSearch, Set
 from crosscast_parity.bisect.runs import RunSearch
 from crosscast_parity.bisect.trials import Bisection, Protocol, Trial, from_to, headline, title
 from crosscast_parity.checks.check import Check, failures
-from crosscast_parity.recipes.variations import shown_path
 
 
 def bisect_script(court: Court, found: Sequence[Check] = ()) -> Bisection:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from crosscast.recipe.document import Recipe
+from crosscast.variations.table import shown_path
 from crosscast_parity.bisect.recipes import differences
 from crosscast_parity.checks.check import Check
-from crosscast_parity.recipes.variations import shown_path
 from crosscast_parity.runs.outcomes import StageResult
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
+from crosscast.variations.changes import value_at
 from crosscast_parity.bisect.judgement import Court
 from crosscast_parity.bisect.recipes import bisect_recipes, differences
 from crosscast_parity.bisect.script import bisect_script
@@ -18,7 +19,6 @@ from crosscast_parity.exercise.recorded_runs import sightings
 from crosscast_parity.judge.records import BisectionRecord, BisectionStep, Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.runs import VARIANTS
-from crosscast_parity.recipes.changes import value_at
 from crosscast_parity.runs.outcomes import StageResult
 
 COMPARED = ("L0a", "L0c", "L1a", "L1c", "L2")

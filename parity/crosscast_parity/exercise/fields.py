@@ -14,6 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from crosscast.recipe.document import Recipe
+from crosscast.variations.changes import value_at
+from crosscast.variations.table import (
+    TABLE,
+    Variation,
+    paths_of,
+    shown,
+    shown_path,
+    variations,
+)
 from crosscast_parity.checks.check import Check, windows
 from crosscast_parity.evidence.recorded_run import (
     Bench,
@@ -26,15 +35,6 @@ from crosscast_parity.evidence.recorded_run import (
 )
 from crosscast_parity.exercise.rules import EXPLANATIONS, absent, rule_for
 from crosscast_parity.levels.row_weights import NORM_LIMIT, weight_change
-from crosscast_parity.recipes.changes import value_at
-from crosscast_parity.recipes.variations import (
-    TABLE,
-    Variation,
-    paths_of,
-    shown,
-    shown_path,
-    variations,
-)
 
 Status = Literal["exercised", "not exercised", "not used"]
 

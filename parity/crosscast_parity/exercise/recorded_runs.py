@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosscast.variations.table import shown_path
 from crosscast_parity.evidence.recorded_run import Sighting
 from crosscast_parity.exercise.fields import exercise
 from crosscast_parity.judge.judgement_data import FIELDS
 from crosscast_parity.judge.records import FieldExercise
 from crosscast_parity.planning.runs import VARIANTS
-from crosscast_parity.recipes.variations import shown_path
 from crosscast_parity.runs.outcomes import Made, StageResult
 
 

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check, Deviation, judge
+from crosscast_parity.recipes.window_rows import expected_counts
 from crosscast_parity.recordings.trace import Row
-
-
-def expected_counts(recipe: Recipe, train_rows: int) -> Iterator[tuple[int, int]]:
-    """Yield micro-batches and rows of each window, for ever; of one process.
-
-    Nothing is yielded where the rows do not fill one window that the recipe would train on.
-    """
-    whole, micro = recipe.batch.global_batch_size, recipe.batch.micro_batch_size
-    tail = recipe.accumulation.tail
-    rest = train_rows % whole if tail in ("flush", "flush_renormalized") else 0
-    per_epoch = train_rows // whole + (rest > 0)
-    if not per_epoch and tail != "carry":
-        return
-    while True:
-        for window in range(per_epoch or 1):
-            rows = rest if rest and window == per_epoch - 1 else whole
-            yield -(-rows // micro), rows
 
 
 def check_counts(recipe: Recipe, train_rows: int, rows: Sequence[Row]) -> tuple[Check, Check]:

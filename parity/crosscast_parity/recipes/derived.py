@@ -8,7 +8,7 @@ from typing import Any
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Launch, Recipe, SyntheticData
-from crosscast_parity.recipes.changes import changed as with_values
+from crosscast.variations.changes import changed as with_values
 
 TINY_MODEL = {
     "preset": None,

@@ -18,9 +18,9 @@ from crosscast.recipe.document import (
     SyntheticData,
     ValueClipping,
 )
+from crosscast.variations.table import shown, shown_path
 from crosscast_parity.recipes.derived import TINY_MODEL, bert_of, changed, comparable
 from crosscast_parity.recipes.stress_scale import WINDOWS, scale_changes
-from crosscast_parity.recipes.variations import shown, shown_path
 
 WARMUP = 20
 MICRO_BATCH = 4

@@ -16,7 +16,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import UpdateScale
 from crosscast.recipe.document import DynamicLossScaling, Recipe, StaticLossScaling
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.levels.rows import expected_counts
+from crosscast_parity.recipes.window_rows import expected_counts
 
 HIGHEST = 4096.0
 LOWEST_START = 128.0

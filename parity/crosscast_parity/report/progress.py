@@ -19,7 +19,7 @@ from rich.progress import (
     Progress as Bar,
 )
 
-from crosscast_parity.compare.harness import OnProgress, Progress
+from crosscast_parity.processes.work_done import OnProgress, Progress
 from crosscast_parity.report.terminal import plain
 
 

@@ -6,10 +6,10 @@ import itertools
 import math
 
 from crosscast.recipe.document import Recipe
-from crosscast_parity.levels.rows import expected_counts
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.recipes.stress_scale import stress_faults
+from crosscast_parity.recipes.window_rows import expected_counts
 from crosscast_parity.toy.faults import PARAMETERS, Fault, Faults
 
 SURGE = 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crosscast.plan.canonical import canonical_plan
-from crosscast_parity.recipes.variations import paths_of, shown, variations
+from crosscast.variations.table import paths_of, shown, variations
 from crosscast_parity.toy.compare import compare
 from crosscast_parity.toy.running import of_step
 from crosscast_parity.toy.stage import STAGE, ToyRun

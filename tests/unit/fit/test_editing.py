@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.cli.compile import recipe_text
 from crosscast.fit.candidates import candidates, changed_recipe, changes
 from crosscast.fit.editing import edited
+from crosscast.recipe.yaml_text import recipe_text
 from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import BASE, build

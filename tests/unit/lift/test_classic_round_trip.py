@@ -71,8 +71,8 @@ def test_every_field_that_is_expressed_comes_back(script: str, data: st.DataObje
 
 @every_script
 def test_nothing_differs_between_recipe_and_folder(script: str, tmp_path: Path) -> None:
-    from crosscast.cli.compile import recipe_text
     from crosscast.messages.output import write_files
+    from crosscast.recipe.yaml_text import recipe_text
 
     tail = "flush_renormalized" if script == "ernie" else "carry"
     changes = {} if script == "lark" else HALF

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.lift.drafting import Lifted, lift, slug
 from crosscast.lift.run_sections import warmup_length
-from crosscast.readers.protocol import Command
 from crosscast.recipe.document import AdamW, DynamicLossScaling, GlobalNormClipping
 from lift_facts import HALF, PLAIN, analysis, fact, open_fact
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from crosscast.edits.edit import Edit
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.formats.github import github
 from crosscast.lint.formats.paths import relative, uri
@@ -18,7 +19,7 @@ from crosscast.lint.formats.sarif import sarif
 from crosscast.lint.formats.text import summary, text
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
-from crosscast.lint.rule import Edit, Rule
+from crosscast.lint.rule import Rule
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.messages.source import Source
 

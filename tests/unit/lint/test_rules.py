@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.page import explain, markdown
+from crosscast.lint.page import explain
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Rule
 from crosscast.messages.source import Source
+from lint_page import lint_page
 
 ROOT = Path(__file__).resolve().parents[3]
 RULES = list(all_rules().values())
@@ -111,7 +112,7 @@ def test_codes_and_names_are_unique() -> None:
 
 
 def test_every_rule_is_on_the_page() -> None:
-    text = markdown(RULES)
+    text = lint_page(RULES)
     for rule in RULES:
         assert f"\n## {rule.code} {rule.name}\n" in text
         assert f"(#{rule.code.lower()}-{rule.name})" in text

@@ -9,8 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.module import Call, Module
-from crosscast.pysource.project import Program, read_program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.project import read_program
 
 Build = Callable[..., Program]
 

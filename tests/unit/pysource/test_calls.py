@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.pysource.calls import signatures
+from crosscast.pysource.libraries import signatures
 from crosscast.pysource.values.value import Known, Unknown
 
 from .conftest import Build, only

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.pysource.values.evaluate import evaluate, truth
+from crosscast.pysource.evaluation.conditions import truth
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 from .conftest import Build, last_use

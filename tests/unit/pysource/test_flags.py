@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.evaluate import evaluate, truth
+from crosscast.pysource.evaluation.conditions import truth
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
-from crosscast.readers.protocol import Command
 
 from .conftest import Build, last_use
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
-from crosscast.readers.protocol import Command
 from program_facts import told
 
 LOOP = """

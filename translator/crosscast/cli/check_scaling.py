@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption, targets_of
-from crosscast.cli.parity import compile_for_parity
+from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json
 from crosscast.messages.extras import parity_missing
 
@@ -76,7 +76,7 @@ def check_scaling(
         )
         settings = Settings(
             folder=folder,
-            compile_to=compile_for_parity,
+            compile_to=compile_to_folders,
             on_progress=stack.enter_context(progress_on(sys.stderr)),
             stall=timeout,
             half=half,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -66,6 +65,7 @@ def compile_command(
     from crosscast.emit.compiler import compile_recipe
     from crosscast.messages.output import OutputFile, write_files
     from crosscast.readers.recipe_yaml import load_placed
+    from crosscast.recipe.yaml_text import recipe_text
 
     targets = targets_of(to)
     if not output:
@@ -104,33 +104,6 @@ def _to_stdout(files: dict[str, Any], *, as_json: bool) -> None:
     for path, file in files.items():
         print(f"# ==> {path} <==")
         print(file.text)
-
-
-def recipe_text(recipe: Any) -> str:
-    """Return a loaded recipe as YAML with every value written out."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedSeq
-    from ruamel.yaml.scalarstring import SingleQuotedScalarString as quoted
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: plain(v) for k, v in value.items() if v is not None}
-        if isinstance(value, list | tuple):
-            items = CommentedSeq(
-                # In brackets some patterns would be read as something else.
-                quoted(item) if isinstance(item, str) and not item.isidentifier() else plain(item)
-                for item in value
-            )
-            items.fa.set_flow_style()
-            return items
-        return value
-
-    data = plain(recipe.model_dump())
-    if not data["overrides"]:
-        del data["overrides"]
-    stream = io.StringIO()
-    YAML().dump(data, stream)
-    return stream.getvalue()
 
 
 def check(
@@ -174,6 +147,7 @@ def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
 def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
     """Print a recipe with every default and derived value written out."""
     from crosscast.readers.recipe_yaml import load
+    from crosscast.recipe.yaml_text import recipe_text
 
     loaded = load(recipe)
     if json:

@@ -50,7 +50,7 @@ def matrix(
     _refuse_both(("--dialects", dialects), ("--defaults", defaults))
     _refuse_both(("--dialects", dialects), ("--markdown", markdown))
     from crosscast.targets.backend import backend_names, load_backend
-    from crosscast.targets.defaults_page import default_rows, defaults_page, value_text
+    from crosscast.targets.default_tables import default_rows, defaults_page, value_text
     from crosscast.targets.matrix import dialect_rows, markdown_page, matrix_rows
 
     backends = [load_backend(name) for name in backend_names()]

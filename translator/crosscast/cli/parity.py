@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crosscast.cli.compile import RecipeArgument, ToOption, targets_of
+from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.extras import parity_missing
 
 if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
-    from crosscast.targets.backend import Form
 
 ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
 
@@ -123,7 +122,7 @@ def parity(
     with progress_on(sys.stderr) as on_progress:
         arguments: dict[str, Any] = {
             "options": options,
-            "compile_to": compile_for_parity,
+            "compile_to": compile_to_folders,
             "on_progress": on_progress,
         }
         if self_test:
@@ -137,18 +136,3 @@ def _read(path: Path) -> Recipe:
     from crosscast.readers.recipe_yaml import load
 
     return load(str(path))
-
-
-def compile_for_parity(
-    recipe: Recipe, targets: Sequence[str], directory: Path, *, form: Form = "script"
-) -> None:
-    """Write the scripts of a comparison, or steps alone, one folder per target."""
-    from crosscast.emit.compiler import compile_recipe
-    from crosscast.messages.output import write_files
-
-    files = {
-        f"{one.target.folder}/{path}": file
-        for one in compile_recipe(recipe, targets, form=form)
-        for path, file in one.files.items()
-    }
-    write_files(directory, files, force=True)

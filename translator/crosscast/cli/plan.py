@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crosscast.cli.compile import JsonOption, RecipeArgument, recipe_text, targets_of
+from crosscast.cli.compile import JsonOption, RecipeArgument, targets_of
 from crosscast.messages.console import exit_code, print_diagnostics, print_json, print_table
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.recipe.yaml_text import recipe_text
 
 if TYPE_CHECKING:
     from crosscast.fit.measured_peak import Measured

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, ToOption, targets_of
-from crosscast.cli.parity import compile_for_parity
+from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json, print_table
 from crosscast.messages.extras import parity_missing
 
@@ -111,7 +111,7 @@ def sweep(
         executor=executor,
         retries=retries,
     )
-    table = sweep_command(points, options, compile_to=compile_for_parity, watch=make_watch())
+    table = sweep_command(points, options, compile_to=compile_to_folders, watch=make_watch())
     if json:
         print_json(table.to_json())
         return exit_code(table)

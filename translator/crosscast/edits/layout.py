@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, replace_node
-from crosscast.lint.rule import Edit
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _DIRECTIVES = ("# noqa", "# type:", "# pragma", "# isort", "# pylint", "# fmt", "# pyright")
 

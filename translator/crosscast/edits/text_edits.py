@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

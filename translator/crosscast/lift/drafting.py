@@ -159,7 +159,7 @@ def _explained(one: Diagnostic, draft: Draft) -> Diagnostic:
 
 
 def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
-    from crosscast.cli.compile import recipe_text
+    from crosscast.recipe.yaml_text import recipe_text
 
     return Lifted(
         analysis=analysis,

@@ -10,8 +10,8 @@ from dataclasses import replace
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.profile import Profile, profile_of
 from crosscast.messages.diagnostics import Diagnostic, Severity
-from crosscast.pysource.module import Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
 from crosscast.sources.subject_builder import starts
 

@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.text_edits import apply_edits, lines_of, overlap
 from crosscast.lint.result import Result
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import Source
 from crosscast.sources.files import Text, kind_of, write_whole

@@ -8,10 +8,10 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.text_edits import lines_of
 from crosscast.lint.registry import UNUSED_IGNORE, all_rules, matches
 from crosscast.lint.result import Result
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
 from crosscast.sources.files import kind_of

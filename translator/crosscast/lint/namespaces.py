@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})

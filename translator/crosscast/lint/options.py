@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePath
 
 from crosscast.lint.registry import all_rules
 from crosscast.lint.rule import Rule
+from crosscast.sources.path_patterns import path_matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,21 +39,3 @@ class Options:
             code in codes and path_matches(file, pattern, self.root)
             for pattern, codes in self.per_file
         )
-
-
-def path_matches(file: str, pattern: str, root: str = "") -> bool:
-    """Whether a path, its file name or one of its folders fits a pattern.
-
-    Args:
-        file: as it goes by in diagnostics.
-        pattern: with `*`, `?` and `[...]`; `*` also stands for slashes.
-        root: the folder that the pattern is relative to.
-    """
-    base = Path(root).absolute() if root else Path.cwd()
-    absolute = Path(os.path.normpath(Path(file).absolute()))
-    relative = absolute.relative_to(base) if absolute.is_relative_to(base) else PurePath(file)
-    wanted = pattern.rstrip("/").removeprefix("./")
-    parts = [relative, *relative.parents]
-    if any(fnmatchcase(part.as_posix(), wanted) for part in parts if part.parts):
-        return True
-    return "/" not in wanted and any(fnmatchcase(name, wanted) for name in relative.parts)

@@ -11,8 +11,8 @@ from crosscast.messages.diagnostics import Span
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
     from crosscast.sources.subject import Subject
 
 

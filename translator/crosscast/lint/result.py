@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.edits.edit import Edit
+from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from crosscast.edits.edit import Edit
 from crosscast.messages.diagnostics import Severity, Span
 
 if TYPE_CHECKING:
@@ -24,18 +25,6 @@ Topic = Literal[
     "launch",
     "outdated",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """Replace the text between two places (lines and columns from 1, end exclusive)."""
-
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

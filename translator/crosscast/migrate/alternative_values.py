@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crosscast.recipe.document import Recipe
-from crosscast_parity.recipes.changes import built, changed, value_at
-from crosscast_parity.recipes.variations import paths_of, variations
+from crosscast.variations.changes import built, changed, value_at
+from crosscast.variations.table import paths_of, variations
 
 _STRATEGY = {"none": "data_parallel", "data_parallel": "none"}
 

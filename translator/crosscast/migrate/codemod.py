@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.messages.diagnostics import Span
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from crosscast.lint.outdated import older
 from crosscast.migrate.paddle_fluid import CannotError
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.program import Program
 
 DECORATE = "paddle.static.amp.decorate"
 SCALING = {

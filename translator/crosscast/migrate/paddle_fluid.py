@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.lint.outdated import within_try
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Span
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 
 _FLUID = re.compile(r"paddle\.fluid(\..*)?")
 

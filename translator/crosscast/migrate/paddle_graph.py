@@ -11,12 +11,12 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.apex.scaler_creation import as_bool
 from crosscast.migrate.paddle_fluid import CannotError, is_bound
-from crosscast.pysource.module import Module
 from crosscast.pysource.names.lookup import bindings_of
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 
 _DATA = ("paddle.static.data", "paddle.static.InputSpec", "paddle.fluid.data")

@@ -28,7 +28,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     Raises:
         DiagnosticError: CC401 if the harness is not installed, CC708 for the folder.
     """
-    from crosscast.cli.parity import compile_for_parity
+    from crosscast.emit.folders import compile_to_folders
 
     try:
         from crosscast_parity.compare.migration_proof import prove
@@ -45,7 +45,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
                 across.recipe,
                 target.name,
                 root / FOLDER / target.folder,
-                compile_to=compile_for_parity,
+                compile_to=compile_to_folders,
                 corrected=_corrected(across),
                 unknown=across.fill_in,
                 on_progress=on_progress,

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, replace
 
 from crosscast.plan.operations import UpdateScale
-
-FLOAT32_CEILING = 2.0**128 - 2.0**103
-"""The smallest positive number that rounds to infinity in float32."""
-
-
-def float32(value: float) -> float:
-    """Round a number below `FLOAT32_CEILING` to float32, in which every framework keeps scales."""
-    return float(struct.unpack("f", struct.pack("f", value))[0])
+from crosscast.recipe.float32 import FLOAT32_CEILING, float32
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,31 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
     from crosscast.recipe.document import Recipe
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """A program that a script starts: `python train.py --fp16`, with its place."""
-
-    program: str
-    """Path of the Python file as written, or `-m` module name."""
-    flags: tuple[Fact, ...] = ()
-    """One fact a flag: `expression` is the flag with its dashes, `value` its text (True for a bare
-    switch), `field` is `command.flag`."""
-    environment: tuple[Fact, ...] = ()
-    """Exported or prefixed variables: `expression` is the name; `field` is `command.variable`."""
-    launcher: str = ""
-    """torchrun, torch.distributed.launch, deepspeed, accelerate, paddle, horovodrun, srun."""
-    processes: Fact | None = None
-    nodes: Fact | None = None
-    """On how many machines, where more than one is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from crosscast.plan.loss_scale import float32
+from crosscast.recipe.float32 import float32
 
 # Patterns are matched by pydantic's Rust engine, where $ is only the very end of the text.
 # 2**31-1: every framework can hold it in an int32 counter or shape.

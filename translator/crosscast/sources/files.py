@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.lint.options import path_matches
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.source import STDIN, Source, read_source
+from crosscast.sources.path_patterns import path_matches
 from crosscast.sources.requirements import is_requirements
 
 PYTHON = (".py", ".pyw", ".ipynb")

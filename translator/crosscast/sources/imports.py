@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from crosscast.messages.source import Source
-from crosscast.pysource.names.libraries import KNOWN
+from crosscast.pysource.libraries.public_names import KNOWN
 from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import FLAGS, has_word, may_train
 

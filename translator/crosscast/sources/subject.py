@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.facts.command import Command
 from crosscast.facts.profile import Profile
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
-from crosscast.readers.protocol import Command
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import TrainingStep
 
 _TRAINING = ("optimizer.", "accumulation.", "loss_scaling.", "clip.", "schedule.")

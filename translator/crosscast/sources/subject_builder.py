@@ -8,13 +8,15 @@ from functools import partial
 from pathlib import PurePath
 from typing import TypeVar
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import profile_of
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
-from crosscast.pysource.project import Program, read_program
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.project import read_program
 from crosscast.readers.emitted.script import made_for
-from crosscast.readers.protocol import Command, PythonReader, Reading
+from crosscast.readers.protocol import PythonReader, Reading
 from crosscast.readers.python.frameworks import retired
 from crosscast.readers.registry import (
     PYTHON_GROUP,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from crosscast.messages.codes import CODES, Code
 from crosscast.targets.backend import Backend, Dialect, rows_of, window
 from crosscast.targets.capability import Row, Verdict
 
@@ -146,14 +145,3 @@ def _overview(backends: Sequence[Backend]) -> Iterator[str]:
         for path in paths
     ]
     yield from table(("field", *rows), cells)
-
-
-def codes_page(backends: Sequence[Backend]) -> str:
-    """Return the docs page docs/diagnostics.md."""
-    table: dict[str, Code] = dict(CODES)
-    for backend in backends:
-        table |= {code.code: code for code in backend.codes}
-    lines = ["# Diagnostics", "", "Generated from the tables of codes; do not edit.", ""]
-    for name in sorted(table):
-        lines += [f"## {name}: {table[name].title}", "", table[name].help, ""]
-    return "\n".join(lines)

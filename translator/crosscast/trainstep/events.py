@@ -11,7 +11,7 @@ from crosscast.messages.diagnostics import Span
 from crosscast.pysource.values.value import Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 EventKind = Literal[
     "forward",

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from crosscast import __version__
+from crosscast.edits.edit import Edit
 from crosscast.lint.baseline import fingerprints
 from crosscast.lint.formats.paths import uri
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result, order
-from crosscast.lint.rule import Edit, Rule
+from crosscast.lint.rule import Rule
 from crosscast.messages.diagnostics import Severity, Span
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
-from crosscast.lint.rule import Edit
 from crosscast.lint.rules._loop import compatible, eager_steps, known_word, plain_scaler
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep

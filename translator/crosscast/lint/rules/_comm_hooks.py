@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from crosscast.lint.rules._windows import ACCUMULATES
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import TrainingStep
 

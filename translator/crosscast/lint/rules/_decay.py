@@ -6,9 +6,9 @@ import ast
 import re
 from dataclasses import dataclass
 
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 
 _EXCLUDED = re.compile(r"no_?_?(weight_)?decay|no_wd|not_decay|skip_(weight_)?decay|exclude", re.I)

@@ -16,9 +16,9 @@ from crosscast.readers.tensorflow.keras_optimizers import is_given, optimizer_ca
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
     from crosscast.readers.python.precision import Site
 
 _SCALES = re.compile(

@@ -12,9 +12,9 @@ from crosscast.readers.python.precision import types_in
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 
 def program_of(subject: Subject) -> Program | None:

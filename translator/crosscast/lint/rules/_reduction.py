@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Instance, Known
 from crosscast.trainstep.events import Event
@@ -211,7 +211,7 @@ def _of_call(
 def _of_library(node: ast.Call, module: Module, instance: bool) -> str:
     call = module.call(node)
     if instance:
-        from crosscast.pysource.values.evaluate import evaluate
+        from crosscast.pysource.programs.evaluate import evaluate
 
         made = evaluate(node.func, module)
         if not isinstance(made, Instance):

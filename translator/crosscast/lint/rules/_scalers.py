@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 

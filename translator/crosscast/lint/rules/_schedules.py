@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rules._loop import made_by, receiver
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.module import Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Event
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 
 _SCALE = re.compile(r"loss_?scal(e|ing)\w*$", re.I)
 _CLIPS = (

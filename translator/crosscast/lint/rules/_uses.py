@@ -6,9 +6,10 @@ import ast
 import re
 
 from crosscast.lint.rules._windows import ACCUMULATES
-from crosscast.pysource.flags.flag import Flag, flag_read
-from crosscast.pysource.module import Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.flags.reading import flag_read
+from crosscast.pysource.programs.flag import Flag
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 
 _SHOWN = re.compile(r"^(print|logger|logging|log|info|warning|debug|format|warn|write|tqdm|str)$")
 _COUNTED = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest

@@ -12,7 +12,7 @@ from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.frames.frame import Frame

@@ -9,8 +9,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import always_on, device_of
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 

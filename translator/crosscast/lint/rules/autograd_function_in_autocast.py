@@ -10,7 +10,7 @@ from crosscast.lint.rules._autocast import is_on
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.flags.flag import Flag
+from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.edits.edit import Edit
+from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast.sources.files import kind_of

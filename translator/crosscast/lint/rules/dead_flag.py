@@ -11,7 +11,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.flags.flag import Flag
+from crosscast.pysource.programs.flag import Flag
 from crosscast.sources.subject import Subject
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.flags.flag import Flag
-from crosscast.readers.protocol import Command
+from crosscast.pysource.programs.flag import Flag
 from crosscast.sources.subject import Subject
 
 

@@ -10,8 +10,8 @@ from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
 from crosscast.lint.rules._scalers import made_scalers, switched_off
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 

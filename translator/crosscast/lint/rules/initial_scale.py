@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import is_emitted
 from crosscast.sources.subject import Subject

@@ -8,7 +8,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of, strategies
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
 

@@ -9,8 +9,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, function_calls, program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
 

@@ -9,7 +9,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
 

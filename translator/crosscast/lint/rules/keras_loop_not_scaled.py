@@ -22,7 +22,7 @@ from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.programs.call import Call
 
 _OF_GRAPHS = re.compile(
     r"tensorflow\.(compat\.v1\.)?train\.\w+Optimizer\.(minimize|apply_gradients)"

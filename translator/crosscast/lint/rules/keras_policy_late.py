@@ -10,8 +10,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.sources.subject import Subject
 

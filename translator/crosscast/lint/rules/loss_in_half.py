@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
 
 _LOSSES = frozenset(

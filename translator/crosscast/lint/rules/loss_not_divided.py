@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before
-from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, known_word, own_windows, window_steps

@@ -9,8 +9,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.sources.subject import Subject

@@ -9,7 +9,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.values.choices import certain_truth
+from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.sources.subject import Subject
 

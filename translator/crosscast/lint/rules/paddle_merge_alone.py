@@ -11,13 +11,13 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.values.containers import definitions
+from crosscast.pysource.names.containers import definitions
 from crosscast.readers.python.conditions import Condition, branches
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _WORKERS = re.compile(
     r"worker_num|world_size|\bnranks|trainers?_num|num_trainers|TRAINERS_NUM|device_count"

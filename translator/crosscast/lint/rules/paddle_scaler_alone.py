@@ -18,8 +18,8 @@ from crosscast.lint.rules._paddle import (
     scalers,
 )
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.readers.python.conditions import branches
 from crosscast.sources.subject import Subject

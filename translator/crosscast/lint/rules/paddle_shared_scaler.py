@@ -9,7 +9,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, methods, program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.readers.python.conditions import branches
 from crosscast.sources.subject import Subject
 

@@ -15,7 +15,7 @@ from crosscast.readers.python.library_calls import plain
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 _UPDATES = re.compile(r"scal\w*(\[\w+\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
 

@@ -10,7 +10,7 @@ from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler
 from crosscast.lint.rules._schedules import is_schedule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 

@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
-from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._data_parallel import samplers
 from crosscast.lint.rules._examples import DDP, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep

@@ -10,7 +10,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, function_calls, program_of
 from crosscast.lint.rules._loop import literals
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.readers.tensorflow.keras import scales_by_hand
 from crosscast.readers.tensorflow.loops import gradient_clips, is_used
 from crosscast.sources.subject import Subject

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity, Span
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.files import kind_of
 from crosscast.sources.subject import Subject
 

@@ -10,8 +10,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import function_calls, program_of, strategies
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Function, Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.sources.subject import Subject
 

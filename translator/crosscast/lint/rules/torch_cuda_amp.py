@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert, insert_before, opening, replace_node
 from crosscast.lint.outdated import older, spans, used
-from crosscast.lint.rule import Edit, Finding, Rule
+from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
 
 _PLACES = ("torch.cuda.amp", "torch.cpu.amp")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.outdated import older
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.module import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.sources.subject import Subject
 
 _DROPPED = {

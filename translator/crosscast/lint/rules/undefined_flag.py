@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.program import Program
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
 

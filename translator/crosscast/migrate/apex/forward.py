@@ -12,8 +12,8 @@ from crosscast.migrate.apex.uses import Site, Stops
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
     from crosscast.trainstep.events import TrainingStep
 
 _LIGHT = frozenset(

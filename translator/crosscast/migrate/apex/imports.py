@@ -9,7 +9,7 @@ from crosscast.edits.layout import Draft, is_alone
 from crosscast.migrate.apex.uses import Stops
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:

@@ -17,8 +17,8 @@ from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 
 @dataclass(slots=True)

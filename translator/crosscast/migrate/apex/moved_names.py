@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.layout import Draft, block_of, is_alone
 from crosscast.edits.node_edits import column_at, insert
-from crosscast.lint.rule import Edit
 from crosscast.migrate.apex.imports import is_handed_on
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 @dataclass(slots=True, eq=False)

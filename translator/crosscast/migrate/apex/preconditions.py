@@ -12,8 +12,8 @@ from crosscast.migrate.apex.uses import Site, Stops, Uses, ifs_around, starting_
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 _UNSAFE = frozenset(
     {"torch.nn.BCELoss", "torch.nn.functional.binary_cross_entropy", "torch.binary_cross_entropy"}

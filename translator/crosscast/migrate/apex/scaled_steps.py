@@ -13,7 +13,7 @@ from crosscast.migrate.apex.uses import Site, Stops, Test
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _READS = re.compile(r"clip|grad_norm|gradnorm|grads?$|gradient|norm_of|unscale")
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.uses import Stops, Uses, ifs_around, parted
-from crosscast.pysource.flags.flag import flag_read
+from crosscast.pysource.flags.reading import flag_read
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 _LEVELS = ("O0", "O1", "O2")
 _TAKEN = frozenset(

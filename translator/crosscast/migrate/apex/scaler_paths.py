@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert
-from crosscast.lint.rule import Edit
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import Stops
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 _DEPTH = 3
 _NAMES = ("scaler", "grad_scaler", "amp_scaler")

@@ -12,9 +12,9 @@ from crosscast.migrate.codemod import Refusal
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 HOME = "apex.amp."
 KNOWN = ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict")

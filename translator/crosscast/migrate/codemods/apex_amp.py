@@ -20,7 +20,7 @@ from crosscast.migrate.apex.uses import Stops, uses_of
 from crosscast.migrate.codemod import Change, Codemod, Outcome
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
 
 

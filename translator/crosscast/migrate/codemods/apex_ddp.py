@@ -22,7 +22,7 @@ from crosscast.migrate.apex.scaler_creation import is_plain
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
 
 _NEW = {

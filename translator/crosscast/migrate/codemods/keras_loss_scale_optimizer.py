@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP
 from crosscast.messages.diagnostics import Span
@@ -20,7 +20,7 @@ from crosscast.migrate.keras.scalers import constructor, scaler_calls
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _NOTE = (
     "the LossScaleOptimizer of Keras 3 has no smallest scale (Keras 2: 1), becomes inf if it grows "

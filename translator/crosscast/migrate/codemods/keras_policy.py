@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from textwrap import indent
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
 from crosscast.migrate.keras.edits import without_arguments
 from crosscast.migrate.keras.experimental import Names, all_names

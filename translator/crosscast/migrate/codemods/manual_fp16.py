@@ -16,7 +16,7 @@ from crosscast.migrate.manual.examples import MANUAL
 from crosscast.migrate.manual.masters import Masters, masters_in, understand
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
 
 _HELPERS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.edits.node_edits import insert_before
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.sources.subject import Subject
 
 _NAMES = ("paddle.amp.decorate", "paddle.amp.amp_decorate")

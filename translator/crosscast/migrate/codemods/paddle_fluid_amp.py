@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_fluid import (
     CannotError,
@@ -16,9 +16,9 @@ from crosscast.migrate.paddle_fluid import (
     left_of_fluid,
     more_arguments,
 )
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.module import Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
 
 _PLACES = (

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_decorate import DECORATE, SCALING, given_of
 from crosscast.migrate.paddle_fluid import (
@@ -27,9 +27,9 @@ from crosscast.migrate.paddle_graph import (
     name_of_paddle,
     put_under,
 )
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.module import Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.paddle.static import is_static
 from crosscast.sources.subject import Subject
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.compiled_models import fixed_scale
@@ -34,8 +34,8 @@ from crosscast.migrate.keras.rewrite_requests import (
     wished,
 )
 from crosscast.migrate.keras.scaled_loop import SCALED
-from crosscast.pysource.calls.arguments import Call
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.tensorflow.keras import policy_sites
 from crosscast.sources.subject import Subject

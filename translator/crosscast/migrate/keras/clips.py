@@ -11,7 +11,7 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import canonical, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 ARGUMENTS = ("clipnorm", "clipvalue", "global_clipnorm")
 

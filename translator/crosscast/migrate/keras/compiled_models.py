@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import without_arguments
 from crosscast.migrate.keras.program import (
@@ -18,9 +18,9 @@ from crosscast.migrate.keras.program import (
 from crosscast.readers.python.library_calls import last
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _SCALING = ("loss_scale_factor", "auto_scale_loss")
 

@@ -7,11 +7,11 @@ import io
 import tokenize
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, replace_node
-from crosscast.lint.rule import Edit
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 
 def place_text(module: Module, node: ast.AST, text: str) -> Edit:

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import place_text
 from crosscast.migrate.keras.program import chain_of, imported_as, own_choice
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _KERAS = r"(?:tensorflow\.(?:_api\.v\d\.|compat\.v\d\.)*|)keras\.(?:api\.)?mixed_precision"
 _OLD = re.compile(rf"{_KERAS}\.experimental(?:\.(?P<rest>[\w.]+))?")

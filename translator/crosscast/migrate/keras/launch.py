@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.text_edits import lines_of
-from crosscast.lint.rule import Edit
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.policy_place import Wish
@@ -17,7 +17,7 @@ from crosscast.sources.files import kind_of
 
 if TYPE_CHECKING:
     from crosscast.messages.source import Source
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
     from crosscast.sources.subject import Subject
 
 _OFF = ("", "0", "false", "False")

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from crosscast.migrate.keras.program import is_keras_optimizer
 from crosscast.migrate.keras.scaled_loop import Loop, texts_around
 from crosscast.migrate.keras.scalers import is_scaler
-from crosscast.pysource.names.lookup import Meaning, bindings_of, meanings_of
+from crosscast.pysource.names.lookup import bindings_of
+from crosscast.pysource.programs.meaning import Meaning, meanings_of
 from crosscast.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 
 def known_owner(loop: Loop, program: Program) -> bool:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.loop_optimizer import check_conditions, known_owner
 from crosscast.migrate.keras.scaled_loop import APPLIED, SCALED, UNSCALED, Loop
 from crosscast.migrate.keras.unscaling import check_applied, unscale
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _GONE = {
     "loss_scale": "dynamic_scale",

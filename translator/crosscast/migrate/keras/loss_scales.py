@@ -12,8 +12,8 @@ from crosscast.pysource.values.value import Instance, Known
 from crosscast.readers.python.library_calls import canonical, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 _OBJECT = re.compile(
     r"tensorflow\.(mixed_precision\.|train\.)(experimental\.)?(Dynamic|Fixed)LossScale"

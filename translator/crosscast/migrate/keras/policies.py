@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import fixed_scale, unscaled
 from crosscast.migrate.keras.edits import without_arguments
@@ -20,8 +20,8 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, last, text_value, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _OLD_POLICIES = ("infer", "infer_float32_vars", "infer_with_float32_vars", "mixed_float16_vars")
 

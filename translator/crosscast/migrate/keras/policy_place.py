@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
-from crosscast.pysource.names.libraries import KNOWN
+from crosscast.pysource.libraries.public_names import KNOWN
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 _MAKES = re.compile(
     r"keras\.(layers\.\w+|Sequential|Model|Input|models\.\w+|applications\.[\w.]+)"

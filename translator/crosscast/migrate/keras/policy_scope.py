@@ -14,8 +14,8 @@ from crosscast.readers.python.library_calls import calls_of, canonical
 
 if TYPE_CHECKING:
     from crosscast.migrate.keras.experimental import Names
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 _DEPTH = 4
 _MOST = 8

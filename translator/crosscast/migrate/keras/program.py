@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated import within_try
 from crosscast.migrate.codemod import Refusal
-from crosscast.pysource.names.lookup import bindings_of, meanings_of
+from crosscast.pysource.names.lookup import bindings_of
+from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.tensorflow.keras_optimizers import OPTIMIZER, compiled
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
     from crosscast.sources.subject import Subject
 
 _LEGACY = "TF_USE_LEGACY_KERAS"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import remove
 from crosscast.migrate.keras.policy_place import Wish
@@ -17,9 +17,9 @@ from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.readers.tensorflow.rewrite import VARIABLE, assignments
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _OFF = ("", "0", "false", "False")
 _OPTION = "auto_mixed_precision"

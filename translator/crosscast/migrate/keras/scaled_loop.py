@@ -6,14 +6,14 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rule import Edit
+from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.clips import Clip
 from crosscast.readers.python.conditions import branches
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
 
 SCALED, UNSCALED, APPLIED = "get_scaled_loss", "get_unscaled_gradients", "apply_gradients"
 

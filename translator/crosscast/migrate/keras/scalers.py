@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
-from crosscast.lint.rule import Edit
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import factor_edits, unscaled
 from crosscast.migrate.keras.edits import raw, remove, without_arguments
@@ -20,15 +20,15 @@ from crosscast.migrate.keras.program import (
     optimizer_of,
     own_choice,
 )
-from crosscast.pysource.names.lookup import meanings_of
+from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import canonical, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _OLD_ORDER = ("inner_optimizer", "dynamic", "initial_scale", "dynamic_growth_steps")
 _FOREIGN = ("tensorflow.train.", "tensorflow_addons.", "horovod.", "keras.optimizers.legacy.")

@@ -12,8 +12,8 @@ from crosscast.migrate.keras.edits import raw, remove
 from crosscast.migrate.keras.scaled_loop import Loop, texts_around
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 
 def unscale(loop: Loop, call: Call) -> None:

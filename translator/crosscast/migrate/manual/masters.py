@@ -13,7 +13,7 @@ from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _COPIES = frozenset({"clone", "detach", "float", "to", "type", "requires_grad_", "cuda"})
 _MOVES = frozenset(

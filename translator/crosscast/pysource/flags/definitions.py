@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.calls.arguments import Call
 from crosscast.pysource.flags import fields
 from crosscast.pysource.flags.conversion import convert
-from crosscast.pysource.flags.flag import Flag
 from crosscast.pysource.flags.launch import Launch
-from crosscast.pysource.values.containers import chase
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.values.value import Known, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _ABSL = {
     "integer": "int",

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.flags.flag import Flag
 from crosscast.pysource.names.classes import lineage
-from crosscast.pysource.syntax.scopes import Scope
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.flag import Flag
+from crosscast.pysource.programs.scopes import Scope
 from crosscast.pysource.values.value import Known, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _DATACLASS_PARSERS = frozenset(
     {

@@ -8,9 +8,9 @@ from crosscast.pysource.flags.conversion import convert, literal
 from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
+    from crosscast.facts.command import Command
     from crosscast.facts.fact import Fact
-    from crosscast.pysource.flags.flag import Flag
-    from crosscast.readers.protocol import Command
+    from crosscast.pysource.programs.flag import Flag
 
 _SWITCHES = {"store_true": True, "store_false": False}
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.classes import fields, initializer
-from crosscast.pysource.syntax.scopes import Binding
+from crosscast.pysource.programs.scopes import Binding
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 
 def parameters_of(program: Program, name: str) -> tuple[str, ...]:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.names.lookup import Meaning, meanings_of
 from crosscast.pysource.names.reaching_assignments import reaching
-from crosscast.pysource.syntax.scopes import Binding, Scope
+from crosscast.pysource.programs.meaning import Meaning, meanings_of
+from crosscast.pysource.programs.scopes import Binding, Scope
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 _MAX_BASES = 12
 

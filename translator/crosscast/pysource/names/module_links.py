@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.names.libraries import KNOWN
+from crosscast.pysource.libraries.public_names import KNOWN
 from crosscast.pysource.names.reaching_assignments import reaching
-from crosscast.pysource.syntax.scopes import Binding
+from crosscast.pysource.programs.scopes import Binding
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _MAX_BASES = 12
 

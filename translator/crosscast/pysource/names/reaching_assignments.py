@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.dead_code import leaves_block
-from crosscast.pysource.syntax.scopes import Binding
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 MOST = 60
 """A name with more assignments is not looked into: any of them may hold."""

@@ -7,16 +7,17 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.pysource.names import libraries
-from crosscast.pysource.names.lookup import Meaning, bindings_of, meanings_of
+from crosscast.pysource.libraries import public_names
+from crosscast.pysource.names.containers import assigned_paths, chase, entries_of
+from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.names.reaching_assignments import reaching
 from crosscast.pysource.names.return_values import part_sources, results_of
-from crosscast.pysource.syntax.scopes import Binding, Scope
-from crosscast.pysource.values.containers import assigned_paths, chase, entries_of
+from crosscast.pysource.programs.meaning import Meaning, meanings_of
+from crosscast.pysource.programs.scopes import Binding, Scope
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _BUILTINS = frozenset(dir(builtins))
 
@@ -70,7 +71,7 @@ def _from_stars(name: str, module: Module, program: Program) -> Iterator[Meaning
             if name in other.scope.bindings:
                 yield from members(other, name, program)
         elif f"{star}.{name}" in program.known_names:
-            yield Meaning(libraries.public_name(f"{star}.{name}"))
+            yield Meaning(public_names.public_name(f"{star}.{name}"))
 
 
 def meanings_of_binding(one: Binding, program: Program) -> Iterator[Meaning]:
@@ -187,7 +188,7 @@ def imported(target: str, module: Module, program: Program) -> Iterator[Meaning]
             yield from members(holder, name, program)
             return
     if not target.startswith("."):
-        yield Meaning(libraries.public_name(target))
+        yield Meaning(public_names.public_name(target))
 
 
 def members(module: Module, name: str, program: Program) -> Iterator[Meaning]:
@@ -222,7 +223,7 @@ def attribute_of(
         return
     kind: Literal["symbol", "member"] = "symbol" if base.kind == "symbol" else "member"
     if ":" not in base.name:
-        yield Meaning(libraries.public_name(f"{base.name}.{name}"), kind)
+        yield Meaning(public_names.public_name(f"{base.name}.{name}"), kind)
         return
     found = program.class_named(base.name)
     if found is None:

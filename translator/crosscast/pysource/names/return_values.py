@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.names import libraries
-from crosscast.pysource.names.lookup import Meaning, meanings_of
+from crosscast.pysource.libraries import public_names
+from crosscast.pysource.programs.meaning import Meaning, meanings_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 
 def results_of(
@@ -20,7 +20,7 @@ def results_of(
     """Yield what a call returns, or one part of the tuple that it returns."""
     function = node.func
     known = False
-    if isinstance(function, ast.Attribute) and function.attr in libraries.SELF_RETURNING:
+    if isinstance(function, ast.Attribute) and function.attr in public_names.SELF_RETURNING:
         receiver = [m for m in meanings_of(function.value, module) if m.kind == "instance"]
         if receiver and part is None:
             yield from receiver
@@ -53,7 +53,7 @@ def _result(
     if given is not None:
         yield from meanings_of(given, module)
         return
-    classes = libraries.RESULTS.get(name)
+    classes = public_names.RESULTS.get(name)
     if classes is not None and part is not None:
         if part < len(classes):
             yield Meaning(classes[part], "instance", node, module)
@@ -85,7 +85,7 @@ def part_sources(node: ast.Call, module: Module, program: Program, part: int) ->
 def _handed_through(
     name: str, node: ast.Call, module: Module, program: Program, part: int | None
 ) -> ast.expr | None:
-    handed = libraries.HANDED_THROUGH.get(name)
+    handed = public_names.HANDED_THROUGH.get(name)
     if handed is not None:
         place = handed if isinstance(handed, int) else None
         if isinstance(handed, tuple):
@@ -94,7 +94,7 @@ def _handed_through(
             elif part is None and len(node.args) == 1:
                 place = 0
         return _argument(node, name, place, module)
-    if name in libraries.HANDED_THROUGH_ALL:
+    if name in public_names.HANDED_THROUGH_ALL:
         place = part if part is not None else (0 if len(node.args) == 1 else None)
         if place is not None and place < len(node.args):
             return _argument(node, name, place, module)

@@ -1,1 +1,1 @@
-"""The text of a module as a tree: scopes, nodes, dead code."""
+"""The text of a file as a tree: parsing, nodes, dead code."""

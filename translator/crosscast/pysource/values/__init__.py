@@ -1,1 +1,1 @@
-"""What expressions are worth, as far as that can be known."""
+"""Values, as far as they can be known without running anything."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.origins import origin
 from crosscast.readers.torch.fact_writer import Told, content, is_number
@@ -13,7 +13,7 @@ from crosscast.readers.words import PRECISIONS
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.programs.call import Call
 
 
 def precision(

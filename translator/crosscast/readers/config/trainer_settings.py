@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Plain, PlainValue
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.python.library_calls import last
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.flags.flag import Flag
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.flag import Flag
 
 
 def from_call(call: Call) -> Settings:

@@ -19,7 +19,7 @@ from crosscast.readers.emitted.script import NAME, Script
 from crosscast.readers.emitted.step import step
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 _FRAMEWORKS = {"torch": "pytorch", "tensorflow": "tensorflow", "paddle": "paddle"}
 

@@ -19,7 +19,7 @@ from crosscast.messages.source import Source
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "batches"})
 CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})

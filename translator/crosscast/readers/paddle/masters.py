@@ -11,20 +11,20 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.choices import certain_truth
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.readers.python.precision import precision_facts, site
 from crosscast.readers.python.schedules import words_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _MASTERS = re.compile(r"(create|make|get|append)_master_params?(_grads|_gradients)?\w*")
 _DYNAMIC = re.compile(r"apply_dynamic_loss_scaling|update_loss_scaling|\w*dynamic_loss_scal\w*")

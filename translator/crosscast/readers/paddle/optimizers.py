@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.containers import chase
+from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
 from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, uses
@@ -27,8 +27,8 @@ from crosscast.readers.python.origins import located, origin
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "paddle-optimizers"
 OPTIMIZER = re.compile(

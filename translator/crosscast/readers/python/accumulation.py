@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.origins import by_words
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
@@ -18,7 +18,7 @@ from crosscast.trainstep.answers.windows import Answer
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import Event, TrainingStep
 
 NAME = "accumulation"

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.evaluation.choices import certain_truth
+from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.dead_code import leaves_block
-from crosscast.pysource.values.choices import certain_truth
-from crosscast.pysource.values.containers import chase, definitions
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
 
 _PRECISION = re.compile(
     r"\bamp|amp\b|_amp|fp16|bf16|float16|half|mixed|mxp|precision|dtype|autocast|scale", re.I

@@ -13,8 +13,8 @@ from crosscast.readers.python.config_tree import assigned, is_config
 from crosscast.readers.words import tell_clip, tell_optimizer
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "config_dicts"
 _POLICIES = (

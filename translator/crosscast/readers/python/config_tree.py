@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Symbol
 from crosscast.readers.config.tree import Tree
 
 if TYPE_CHECKING:
     from crosscast.facts.fact import Origin
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 MAX_DEPTH = 30
 _DICTS = ("dict", "OrderedDict", "EasyDict", "ConfigDict")

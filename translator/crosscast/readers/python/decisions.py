@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
 from crosscast.readers.python.conditions import Condition
 from crosscast.readers.python.default_conditions import DEVICE, is_usual
 from crosscast.readers.python.library_calls import parts_of
 from crosscast.readers.python.origins import Who, origin
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 PRECISION = frozenset(
     {

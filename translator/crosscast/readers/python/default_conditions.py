@@ -6,15 +6,15 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.containers import definitions
-from crosscast.pysource.values.evaluate import truth
+from crosscast.pysource.evaluation.conditions import truth
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import Condition, conditions
 from crosscast.readers.python.origins import flag_behind
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.syntax.scopes import Binding
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.scopes import Binding
 
 DEVICE = re.compile(r"cuda|gpu|device|is_available|torch\.version|\bcpu\b", re.I)
 """Words of conditions that are about the machine."""

@@ -6,13 +6,13 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
 from crosscast.readers.python.conditions import branches
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 _MOST_PLACES = 120
 _MOST_LINES = 70

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 NAME = "frameworks"
 _ROOTS = {

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Known, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, plain, uses, value_of
 from crosscast.readers.python.optimizers import (
     course_facts,
@@ -23,9 +23,9 @@ from crosscast.readers.python.precision import precision_facts, site
 from crosscast.readers.python.schedules import Course
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "jax"
 _OPTIMIZERS = re.compile(

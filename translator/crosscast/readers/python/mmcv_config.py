@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
+from crosscast.readers.python.mm_sections import (
+    tell_checkpointing,
+    tell_clip_grad,
+    tell_groups,
+    tell_scale,
+    tell_typed_optimizer,
+)
 from crosscast.readers.torch.optimizer_names import role
 from crosscast.readers.words import tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
@@ -26,8 +33,6 @@ _POLICIES = {
 
 def tell_mmcv(said: Said, tree: Tree) -> None:
     """Say what the dictionaries of a configuration mean."""
-    from crosscast.readers.python.mmengine import tell_checkpointing, tell_clip_grad, tell_groups
-
     optimizer = tree.get("optimizer")
     hook = tree.get("optimizer_config")
     said.tell("framework", "pytorch", origin="presence")
@@ -51,8 +56,6 @@ def tell_mmcv(said: Said, tree: Tree) -> None:
 
 def _optimizers(said: Said, optimizer: Tree) -> None:
     """Say the optimizer, or those of several parts of a model: `dict(generator=dict(type=...))`."""
-    from crosscast.readers.python.mmengine import tell_typed_optimizer
-
     parts = {name: one for name, one in (optimizer.keys or {}).items() if one.get("type")}
     if optimizer.get("type") is not None or not parts:
         tell_typed_optimizer(said, optimizer)
@@ -68,8 +71,6 @@ def _optimizers(said: Said, optimizer: Tree) -> None:
 
 
 def _precision(said: Said, tree: Tree, hook: Tree | None) -> None:
-    from crosscast.readers.python.mmengine import tell_scale
-
     fp16 = tree.get("fp16")
     kind = None if hook is None or hook.keys is None else hook.setting("type")
     apex = None if hook is None or hook.keys is None else hook.setting("use_fp16")

@@ -11,13 +11,20 @@ from crosscast.readers.config.deepspeed_precision import tell_precision_sections
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
+from crosscast.readers.python.mm_sections import (
+    tell_checkpointing,
+    tell_clip_grad,
+    tell_groups,
+    tell_scale,
+    tell_typed_optimizer,
+)
 from crosscast.readers.python.mmcv_config import tell_mmcv
 from crosscast.readers.python.mmengine_schedule import tell_param_scheduler
-from crosscast.readers.words import tell_betas, tell_optimizer, tell_window
+from crosscast.readers.words import tell_window
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "mmengine"
 _ENGINE = frozenset(
@@ -116,13 +123,6 @@ def _tell(said: Said, tree: Tree) -> None:
     tell_checkpointing(said, tree)
 
 
-def tell_checkpointing(said: Said, tree: Tree) -> None:
-    """Say whether the backbone computes activations again."""
-    switch = tree.setting("model", "backbone", "with_cp")
-    if switch is not None and switch.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if switch.switch else "none", switch)
-
-
 def _precision(said: Said, wrapper: Tree | None, based: bool) -> None:
     kind = None if wrapper is None else wrapper.setting("type")
     if kind is None:
@@ -153,27 +153,6 @@ def _precision(said: Said, wrapper: Tree | None, based: bool) -> None:
     tell_scale(said, wrapper.get("loss_scale"), "framework_default", brain)
 
 
-def tell_scale(said: Said, scale: Tree | None, without: str, brain: bool = False) -> None:
-    """Say what `loss_scale` means: a number, `dynamic`, or arguments of a GradScaler."""
-    if scale is None:
-        said.tell("loss_scaling.mode", "none" if brain else without, origin="presence")
-    elif scale.keys is not None:
-        said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
-        for name, field in (
-            ("init_scale", "init"),
-            ("growth_interval", "growth_interval"),
-            ("growth_factor", "growth_factor"),
-            ("backoff_factor", "backoff_factor"),
-        ):
-            said.number(f"loss_scaling.{field}", scale.setting(name))
-    elif scale.value == "dynamic":
-        said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
-    else:
-        setting = scale.as_setting("loss_scale")
-        said.tell("loss_scaling.mode", "static", setting)
-        said.number("loss_scaling.scale", setting)
-
-
 def _wrapper(said: Said, wrapper: Tree) -> None:
     tell_window(said, wrapper.setting("accumulative_counts"))
     tell_clip_grad(said, wrapper.get("clip_grad"))
@@ -181,49 +160,6 @@ def _wrapper(said: Said, wrapper: Tree) -> None:
     if optimizer is not None:
         tell_typed_optimizer(said, optimizer)
     tell_groups(said, wrapper.get("paramwise_cfg"))
-
-
-def tell_clip_grad(said: Said, clip: Tree | None) -> None:
-    """Say what a dictionary with `max_norm` or `clip_value` means."""
-    if clip is None:
-        return
-    setting = clip.as_setting("clip_grad")
-    if clip.keys is None:
-        if clip.value is None:
-            said.tell("clip.kind", "none", setting)
-        return
-    norm, value = clip.setting("max_norm"), clip.setting("clip_value")
-    limit = norm or value
-    said.tell("clip.kind", "value" if norm is None and value is not None else "global_norm", limit)
-    said.number("clip.value", limit)
-    said.by_library("clip.unscaled_first", "clip.per")
-
-
-def tell_typed_optimizer(said: Said, optimizer: Tree) -> None:
-    """Say what a dictionary with the type and the arguments of an optimizer means."""
-    family = tell_optimizer(said, optimizer.setting("type"))
-    coupled = family in ("sgd", "adam", "rmsprop", "adagrad")
-    for name, field in (
-        ("lr", "lr"),
-        ("eps", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", optimizer.setting(name))
-    tell_betas(said, optimizer)
-
-
-def tell_groups(said: Said, groups: Tree | None) -> None:
-    """Say that some parameters are spared from decay."""
-    if groups is None:
-        return
-    spared = ("decay_mult", "norm_decay_mult", "bias_decay_mult")
-    for part in groups.walk():
-        for name in spared:
-            one = part.get(name) if part.keys is not None else None
-            if one is not None and one.value == 0 and not isinstance(one.value, bool):
-                said.tell("optimizer.no_decay", "yes", one.as_setting(name))
-                return
 
 
 READER = MmengineReader()

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.pysource.flags.flag import flag_read
+from crosscast.pysource.flags.reading import flag_read
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.library_calls import parts_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.flags.flag import Flag
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.syntax.scopes import Binding
+    from crosscast.pysource.programs.flag import Flag
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.scopes import Binding
 
 Who = Literal["always", "flag", "config", "caller"]
 _FLAGS = frozenset(

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.choices import certain_truth
-from crosscast.pysource.values.containers import chase
+from crosscast.pysource.evaluation.choices import certain_truth
+from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import Condition, branches, reached_by
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.library_calls import last
@@ -19,7 +19,7 @@ from crosscast.readers.python.origins import origin
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 Mode = Literal["mixed", "full", ""]
 

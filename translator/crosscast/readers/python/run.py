@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Symbol, Value
 from crosscast.readers.python.library_calls import last, matching, uses
 from crosscast.readers.torch.fact_writer import Told, content, is_number, place_of, trains
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "torch_run"
 _PACKAGES = (

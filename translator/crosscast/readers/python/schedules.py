@@ -16,8 +16,8 @@ from crosscast.readers.python.library_calls import canonical, last, plain
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 __all__ = ["Course", "course_of", "words_of"]
 _SCHEDULE_CALL = re.compile(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
-from crosscast.readers.protocol import Command
 from crosscast.readers.shell.flags import (
     DIVIDERS,
     LISTS,

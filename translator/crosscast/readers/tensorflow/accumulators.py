@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, value_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _SUM = re.compile(r"accum|acc_?grad|grad_?acc|g_acc|sum_?grad|grad_?sum|grads?_?buffer", re.I)
 _GRADIENT = re.compile(r"grad|(^|\W)gv?\b", re.I)

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, reached_by
 from crosscast.readers.python.library_calls import calls_of, last, matching, plain, text_value
 from crosscast.readers.python.precision import (
@@ -30,8 +30,8 @@ from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, is_t
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "keras"
 _SET = re.compile(

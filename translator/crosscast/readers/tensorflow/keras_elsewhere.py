@@ -11,7 +11,7 @@ from crosscast.readers.python.library_calls import calls_of
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 _ELSEWHERE = re.compile(
     r"graph_rewrite|auto_mixed_precision|AUTO_MIXED_PRECISION|set_(global_)?policy|(?i:policy\()"

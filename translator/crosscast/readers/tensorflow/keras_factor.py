@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Known, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import plain
 from crosscast.readers.tensorflow.keras_optimizers import compiled, is_given, optimizer_calls
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 
 def is_told_not_to_scale(program: Program) -> bool:

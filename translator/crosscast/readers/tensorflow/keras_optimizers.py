@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, value_of
 from crosscast.readers.python.optimizers import family_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "keras-optimizers"
 OPTIMIZER = re.compile(

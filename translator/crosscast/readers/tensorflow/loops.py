@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.decisions import RECOMPUTING, Decision, decide
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses
@@ -23,9 +23,9 @@ from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.parallel import parallel
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "tf-loops"
 _CLIPS = {

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last, text_value, uses
 from crosscast.readers.python.optimizers import (
     Made,
@@ -28,9 +28,9 @@ from crosscast.readers.tensorflow.keras_optimizers import (
 )
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "tf-optimizers"
 _TRAIN = re.compile(

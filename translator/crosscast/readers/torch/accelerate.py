@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast.readers.python.library_calls import matching
 from crosscast.readers.python.origins import origin
@@ -16,8 +16,8 @@ from crosscast.readers.torch.fact_writer import Told, content, place_of, word_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "accelerate"
 _ACCELERATOR = re.compile(r"accelerate\.(accelerator\.)?Accelerator")

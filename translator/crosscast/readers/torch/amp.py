@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
@@ -21,9 +21,9 @@ from crosscast.readers.torch.scalers import given_scalers, of_helper
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "torch_amp"
 _AUTOCAST = re.compile(r"torch\.(cuda\.amp|amp|cpu\.amp|xpu\.amp|npu\.amp)\.(autocast|auto_cast)")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import conditions, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
@@ -17,8 +17,8 @@ from crosscast.readers.torch.fact_writer import Told, is_foreign, place_of, trai
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.flags.flag import Flag
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.flag import Flag
+    from crosscast.pysource.programs.program import Program
 
 NAME = "checkpointing"
 _FUNCTIONS = re.compile(

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
-from crosscast.pysource.values.containers import chase
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.settings import Said
@@ -20,9 +20,9 @@ from crosscast.readers.python.library_calls import matching
 from crosscast.readers.torch.fact_writer import Told, content, place_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "deepspeed"
 _INITIALIZE = re.compile(r"deepspeed\.initialize")

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Confidence, Fact, Origin, PlainValue
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 _TYPES = {
     **dict.fromkeys(("float16", "fp16", "half", "f16", "16"), "fp16"),

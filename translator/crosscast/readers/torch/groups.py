@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import chase
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.module import Module
 
 _HELPERS = frozenset(
     {

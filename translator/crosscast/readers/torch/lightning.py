@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
 from crosscast.readers.python.library_calls import last, matching
@@ -18,9 +18,9 @@ from crosscast.readers.torch.schedule_calls import scheduled
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "lightning"
 _PACKAGE = r"(pytorch_lightning|lightning(\.pytorch)?)"

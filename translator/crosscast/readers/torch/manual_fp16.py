@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
-from crosscast.pysource.values.evaluate import evaluate
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import decide
 from crosscast.readers.python.library_calls import last, parts_of
@@ -20,9 +20,9 @@ from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.trainstep.frames.object_kinds import is_model_name, kind_by_name, last_name
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 NAME = "manual_fp16"
 _WRAPPER = re.compile(r"(FP16_?Optimizer|Float16Optimizer\w*|MemoryEfficientFP16Optimizer)$")

@@ -9,7 +9,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import last
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
+    from crosscast.pysource.programs.call import Call
 
 
 def subject_of(call: Call) -> str:

@@ -6,15 +6,15 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.torch.fact_writer import Told, content, place_of
 from crosscast.readers.torch.groups import groups_of
 from crosscast.readers.torch.optimizer_names import ARGUMENTS, RATES, decay_field
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 _TIMM = {
     "lr": ("lr",),

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.containers import chase, definitions
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Symbol
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import is_usual
@@ -31,9 +31,9 @@ from crosscast.readers.torch.optimizer_settings import Made, tell_from_flags, te
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import Event
 
 NAME = "torch_optimizers"

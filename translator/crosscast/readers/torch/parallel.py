@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.library_calls import last, parts_of
@@ -16,8 +16,8 @@ from crosscast.readers.torch.fact_writer import Told, content, place_of, trains
 from crosscast.trainstep.frames.object_kinds import is_model_name, last_name
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 NAME = "torch_parallel"
 _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
 from crosscast.readers.python.library_calls import parts_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Function, Module
+    from crosscast.pysource.programs.module import Function, Module
 
 _PROGRESS = frozenset(
     {

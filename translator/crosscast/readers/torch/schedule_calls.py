@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.build import fact_of
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import is_usual
 from crosscast.readers.python.library_calls import last, parts_of
@@ -30,8 +30,8 @@ from crosscast.readers.torch.schedule_policies import POLICY, is_partial, policy
 from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 _WARMUPS = (
     *("num_warmup_steps", "warmup_steps", "warmup", "warmup_iters", "warmup_epochs"),

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Confidence, Fact
 from crosscast.messages.diagnostics import Span
-from crosscast.pysource.values.containers import chase, definitions
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.readers.torch.fact_writer import place_of
 from crosscast.readers.torch.rates import head_start, results_of, shape_of
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Module
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 
 @dataclass(slots=True)

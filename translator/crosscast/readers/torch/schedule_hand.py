@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import definitions
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import is_usual
 from crosscast.readers.torch.rates import shape_of
@@ -16,9 +16,9 @@ from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_outside import by_outside, outside
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 _ADJUSTS = re.compile(r"lr|learn|sched|adjust|warm|anneal|decay|rate", re.I)
 _GROUPS = ("param_group", "group", "pg", "g", "param_groups", "p", "groups", "grp", "x")

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.containers import chase, definitions
 from crosscast.readers.torch.schedule_functions import Candidate
 from crosscast.readers.torch.schedule_names import decay_of
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Module
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import Event
 
 _COMPUTES = ("math.", "numpy.", "torch.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.torch.fact_writer import content, place_of
 from crosscast.readers.torch.schedule_functions import Candidate
@@ -13,8 +13,8 @@ from crosscast.readers.torch.schedule_names import decay_of, warms_up
 from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
 
 POLICY = re.compile(r"(\w+_)?(lr|learning_rate)_(decay|sched|schedule|schedules)|"
                      r"(lr|learning_rate)_(\w+_)?(policy|schedule|scheduler|schedule_fn)"

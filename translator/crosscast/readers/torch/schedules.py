@@ -13,7 +13,7 @@ from crosscast.readers.torch.schedule_hand import by_hand
 from crosscast.readers.torch.schedule_outside import moved_on
 
 if TYPE_CHECKING:
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.program import Program
 
 NAME = "torch_schedules"
 

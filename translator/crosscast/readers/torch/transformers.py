@@ -24,9 +24,9 @@ from crosscast.readers.torch.precision import Use, tell_uses
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.calls.arguments import Call
-    from crosscast.pysource.flags.flag import Flag
-    from crosscast.pysource.project import Program
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.flag import Flag
+    from crosscast.pysource.programs.program import Program
 
 NAME = "transformers"
 _PADDLE = "paddlenlp."

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.answers.windows import (
     Answer,

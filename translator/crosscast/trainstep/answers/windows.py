@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Span
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.trainstep.answers.opening import clears_first

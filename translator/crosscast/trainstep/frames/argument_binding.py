@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from crosscast.pysource.module import Function
+from crosscast.pysource.programs.module import Function
 from crosscast.trainstep.frames.frame import Frame, Reference, bare
 
 

@@ -6,12 +6,12 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.evaluate import evaluate
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.module import Function, Module
-    from crosscast.pysource.syntax.scopes import Scope
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.scopes import Scope
 
 MAX_HOPS = 12
 

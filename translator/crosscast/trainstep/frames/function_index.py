@@ -7,8 +7,8 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from crosscast.pysource.module import Function, Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.program import Program
 from crosscast.trainstep.frames.object_kinds import called_name, kind_by_name, last_name
 
 Owner = Function | ast.Module

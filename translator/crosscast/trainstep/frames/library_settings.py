@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from crosscast.pysource.calls.arguments import Call
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.trainstep.frames.frame import Frame
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from crosscast.pysource.module import Module
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.values.value import Unknown, Value
 from crosscast.trainstep.events import Event, EventKind, Loop, TrainingStep
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import library_steps
 from crosscast.trainstep.steps.roles import common_guards, micro_loops, roles, with_roles, without
-from crosscast.trainstep.walk.walk import Walker
+from crosscast.trainstep.walk.walker import Walker
 from crosscast.trainstep.windows.validity import with_windows
 
 _AROUND: frozenset[EventKind] = frozenset(

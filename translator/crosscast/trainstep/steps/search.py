@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import chain
 from weakref import WeakKeyDictionary
 
-from crosscast.pysource.module import Function, Module
-from crosscast.pysource.project import Program
+from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.frames.frame import Frame
@@ -16,7 +16,8 @@ from crosscast.trainstep.frames.function_index import Index, Owner, index_of
 from crosscast.trainstep.frames.object_kinds import called_name, last_name
 from crosscast.trainstep.steps.grouping import steps_of
 from crosscast.trainstep.walk.inline import lexical
-from crosscast.trainstep.walk.walk import Walker
+from crosscast.trainstep.walk.walk import ProgramWalker
+from crosscast.trainstep.walk.walker import Walker
 
 _FRAMEWORKS = frozenset(
     {
@@ -52,7 +53,7 @@ def _find(program: Program) -> Iterator[TrainingStep]:
     for module, owner in chain(_roots(program, index), _left_over(index, walked)):
         if owner in walked and owner in index.modules[module].core:
             continue
-        walker = Walker(program, index)
+        walker = ProgramWalker(program, index)
         _run(walker, module, owner)
         walked |= walker.walked
         name = "" if isinstance(owner, ast.Module) else module.qualname(owner)

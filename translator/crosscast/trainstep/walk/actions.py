@@ -30,7 +30,7 @@ from crosscast.trainstep.walk import (
 from crosscast.trainstep.walk.loss_sums import live_loss
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 Action = Callable[["Walker", ast.Call, Frame], bool]
 """Notes what a call does; False if it is not of this kind after all."""

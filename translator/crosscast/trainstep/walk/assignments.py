@@ -19,7 +19,7 @@ from crosscast.trainstep.walk.gradient_sync import hold_back
 from crosscast.trainstep.walk.loss_sums import liveness, summed
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 _CALM = (ast.Constant, ast.Dict, ast.Set, ast.Lambda, ast.JoinedStr, ast.Compare, ast.BoolOp)
 """Values that are no loss."""

@@ -9,7 +9,7 @@ from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.walk.conditions import Condition
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 
 def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: Frame) -> None:

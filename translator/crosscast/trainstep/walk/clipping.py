@@ -14,7 +14,7 @@ from crosscast.trainstep.frames.library_settings import maker_call
 from crosscast.trainstep.frames.object_kinds import kind_of, last_name
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 _BOUND = ("max_norm", "clip_value", "clip_norm", "max_grad_norm", "clip_val", "value", "clip_coef")
 _GRADIENT = re.compile(r"grad|^gv?s?$|^g_?v?\d?$|^gv?\[", re.I)

@@ -12,7 +12,7 @@ from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.object_kinds import last_name
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 _ACCUMULATORS = re.compile(r"accum|grad", re.I)
 

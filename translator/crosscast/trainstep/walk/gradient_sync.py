@@ -12,7 +12,7 @@ from crosscast.trainstep.frames.object_kinds import kind_of
 from crosscast.trainstep.walk.conditions import Condition
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 HELD_BACK = "require_backward_grad_sync"
 """Name of contexts that an attribute of the model stands for."""

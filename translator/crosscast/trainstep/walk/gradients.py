@@ -14,7 +14,7 @@ from crosscast.trainstep.frames.object_kinds import is_loss_name, is_model_name,
 from crosscast.trainstep.walk.call_questions import framework, keyword
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 _LIBRARIES = {
     "accelerator": "accelerate",

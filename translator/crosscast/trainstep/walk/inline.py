@@ -6,8 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.module import Function, Module
 from crosscast.pysource.names import classes
+from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Context
 from crosscast.trainstep.frames.argument_binding import bind, defaults
@@ -17,7 +17,7 @@ from crosscast.trainstep.frames.object_kinds import called_name, last_name
 from crosscast.trainstep.walk.contexts import contexts_of
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 MAX_DEPTH = 6
 MAX_BODY = 120

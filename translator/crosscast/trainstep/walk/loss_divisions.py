@@ -11,7 +11,7 @@ from crosscast.trainstep.frames.object_kinds import is_loss_name
 from crosscast.trainstep.walk.assignments import keep
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 
 def divided_in_place(walker: Walker, call: ast.Call, frame: Frame) -> bool:

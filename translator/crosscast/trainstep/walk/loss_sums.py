@@ -10,7 +10,7 @@ from crosscast.trainstep.frames.frame import Frame, counter_name
 from crosscast.trainstep.frames.object_kinds import is_loss_name, last_name
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 _SETTLED = frozenset(
     {"item", "detach", "detach_", "numpy", "tolist", "float", "int", "round", "no_grad", "asscalar"}

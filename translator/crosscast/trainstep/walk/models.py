@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.names.lookup import meanings_of
+from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.object_kinds import (
     is_loss_name,
@@ -16,7 +16,7 @@ from crosscast.trainstep.frames.object_kinds import (
 )
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 NOT_RUN = re.compile(
     r"^(create|build|get|load|save|make|prepare|init|wrap|setup|set|unwrap|export|freeze|unfreeze"

@@ -13,7 +13,7 @@ from crosscast.trainstep.walk import gradient_sums, gradients
 from crosscast.trainstep.walk.conditions import Condition
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 _WORDS = frozenset({"clip_grad", "parameters", "update_grad", "need_update", "create_graph"})
 LIBRARY = "timm"

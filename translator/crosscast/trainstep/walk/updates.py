@@ -15,7 +15,7 @@ from crosscast.trainstep.walk.clipping import clipper_step
 from crosscast.trainstep.walk.gradients import differentiated
 
 if TYPE_CHECKING:
-    from crosscast.trainstep.walk.walk import Walker
+    from crosscast.trainstep.walk.walker import Walker
 
 
 def closure_step(walker: Walker, call: ast.Call, frame: Frame) -> bool:

@@ -3,88 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from crosscast.pysource.module import Function, Module
-from crosscast.pysource.project import Program
-from crosscast.pysource.values.value import Value
-from crosscast.trainstep.events import Context, Event, EventKind
+from crosscast.pysource.programs.module import Function, Module
+from crosscast.trainstep.events import Context
 from crosscast.trainstep.frames.expression_keys import key_of
 from crosscast.trainstep.frames.frame import Frame
-from crosscast.trainstep.frames.function_index import Index
-from crosscast.trainstep.frames.loops import AnyLoop, LoopHead, head_of
+from crosscast.trainstep.frames.loops import AnyLoop, head_of
 from crosscast.trainstep.frames.losses import Division, loss_of
 from crosscast.trainstep.walk import actions, assignments, branches, inline
 from crosscast.trainstep.walk.conditions import Condition, settled
 from crosscast.trainstep.walk.contexts import contexts_of
 from crosscast.trainstep.walk.flow import is_main, joined, leaves, short_circuits
+from crosscast.trainstep.walk.walker import Walker
 
-MAX_EVENTS = 3000
 MAX_STATEMENTS = 60_000
 
 
-class Walker:
+class ProgramWalker(Walker):
     """One walk from one function (or module body)."""
-
-    def __init__(self, program: Program, index: Index) -> None:
-        self.program = program
-        self.index = index
-        self.events: list[Event] = []
-        self.heads: list[LoopHead] = []
-        self.conditions: list[Condition] = []
-        self.contexts: list[Context] = []
-        self.blocks: list[int] = []
-        """Number of conditions around each `with` block."""
-        self.calls: list[ast.Call] = []
-        self.running: list[Function] = []
-        self.walked: set[ast.AST] = set()
-        """Functions and module bodies that were walked through."""
-        self.parts: dict[str, None] = {}
-        self.divisions: dict[int, Event] = {}
-        """Events of divisions, by the division's node."""
-        self.statements = 0
-        self.lengths: dict[int, Value] = {}
-        """Rounds of loops that count, by identity of the loop."""
-        self.periods: dict[int, str] = {}
-        """The same as `WindowTest.key`."""
-        self.frame_of: dict[ast.AST, Frame] = {}
-        """Where contexts were entered."""
-
-    # ---- events
-
-    def emit(
-        self,
-        kind: EventKind,
-        node: ast.AST,
-        frame: Frame,
-        *,
-        subject: str = "",
-        scaler: str = "",
-        library: str = "",
-        detail: Mapping[str, Value] | None = None,
-        extra: Sequence[Condition] = (),
-    ) -> Event | None:
-        """Note an event at this point of the walk."""
-        if len(self.events) >= MAX_EVENTS:
-            return None
-        event = Event(
-            kind=kind,
-            node=node,
-            module=frame.module,
-            span=frame.module.span(node),
-            subject=subject,
-            scaler=scaler,
-            library=library,
-            guards=tuple(c.guard() for c in (*self.conditions, *extra)),
-            contexts=tuple(self.contexts),
-            loops=tuple(head.loop for head in self.heads),
-            detail=detail or {},
-            calls=tuple(self.calls),
-            order=len(self.events),
-        )
-        self.events.append(event)
-        return event
 
     def divided(self, division: Division) -> None:
         """Note a division of a loss, once."""

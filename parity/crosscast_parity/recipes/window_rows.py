@@ -1,0 +1,24 @@
+"""How many micro-batches and rows every window has, from the recipe alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.recipe.document import Recipe
+
+
+def expected_counts(recipe: Recipe, train_rows: int) -> Iterator[tuple[int, int]]:
+    """Yield micro-batches and rows of each window, for ever; of one process.
+
+    Nothing is yielded where the rows do not fill one window that the recipe would train on.
+    """
+    whole, micro = recipe.batch.global_batch_size, recipe.batch.micro_batch_size
+    tail = recipe.accumulation.tail
+    rest = train_rows % whole if tail in ("flush", "flush_renormalized") else 0
+    per_epoch = train_rows // whole + (rest > 0)
+    if not per_epoch and tail != "carry":
+        return
+    while True:
+        for window in range(per_epoch or 1):
+            rows = rest if rest and window == per_epoch - 1 else whole
+            yield -(-rows // micro), rows

@@ -1,0 +1,263 @@
+"""The floors of the project: which room may import which. No import goes up, none in a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("translator", "backends", "parity")
+SPLIT = ("crosscast.pysource", "crosscast.trainstep")
+"""Rooms with floors of their own inside."""
+
+CORE = {
+    "messages": "",
+    "facts": "messages",
+    "recipe": "messages",
+    "data": "messages",
+    "variations": "recipe",
+    "plan": "messages recipe",
+    "reference": "messages plan",
+    "targets": "messages recipe plan",
+    "emit": "messages recipe plan targets",
+    "memory": "messages recipe targets",
+    "pysource": "messages facts",
+    "trainstep": "messages pysource",
+    "edits": "pysource",
+    "readers": "messages facts recipe targets pysource trainstep",
+    "sources": "messages facts pysource trainstep readers",
+    "state": "messages recipe targets emit readers",
+    "fit": "messages recipe targets memory",
+    "lint": "messages facts pysource trainstep edits readers sources",
+    "lift": "messages facts recipe plan targets pysource trainstep readers sources",
+    "migrate": "messages facts recipe variations plan targets emit pysource trainstep edits readers"
+    " sources lint lift",
+    "cli": "messages recipe data targets emit readers sources state fit lint lift migrate",
+    "__main__": "cli",
+}
+"""Room and the rooms that it may import; all of them stand above it in the table."""
+PYSOURCE = {
+    "syntax": "",
+    "values": "",
+    "libraries": "",
+    "programs": "syntax values libraries",
+    "names": "syntax values libraries programs",
+    "flags": "values programs names",
+    "evaluation": "syntax values programs names flags",
+    "project": "syntax values programs names flags evaluation",
+}
+TRAINSTEP = {
+    "events": "",
+    "frames": "events",
+    "windows": "events frames",
+    "walk": "events frames windows",
+    "steps": "events frames windows walk",
+    "answers": "events frames windows",
+}
+BACKENDS = {
+    "crosscast_paddle": "",
+    "crosscast_tensorflow": "",
+    "crosscast_torch": "",
+    "crosscast_trainers": "crosscast_torch",
+}
+PARITY = {
+    "inside": "",
+    "recordings": "",
+    "checks": "",
+    "recipes": "inside",
+    "processes": "recordings",
+    "inputs": "recipes",
+    "adapters": "inside",
+    "levels": "inside recordings checks recipes inputs",
+    "evidence": "recordings checks levels",
+    "planning": "inside recipes inputs adapters",
+    "judge": "recordings checks processes levels planning",
+    "report": "recordings checks processes levels planning judge",
+    "runs": "inside recordings checks recipes processes inputs adapters planning judge",
+    "exercise": "checks levels evidence planning judge runs",
+    "bisect": "recordings checks levels evidence runs",
+    "toy": "checks recipes processes planning",
+    "compare": "inside checks recipes processes levels planning judge report runs exercise bisect"
+    " toy",
+    "self_test": "checks levels planning judge report runs compare",
+    "scaling_law": "inside recordings checks recipes processes inputs levels planning runs",
+    "side_by_side": "processes runs",
+    "sweep": "recordings checks processes inputs levels",
+    "memory": "processes report runs scaling_law",
+}
+CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
+CORE_FOR_PARITY = "messages recipe data variations plan reference targets emit memory readers fit"
+PARITY_FOR_CORE = {
+    "cli": (
+        "compare memory planning report runs scaling_law self_test side_by_side sweep",
+        "commands run comparisons",
+    ),
+    "fit": ("recordings", "`plan --measured` reads the trace of a run"),
+    "migrate": ("compare planning side_by_side", "a migration is proven by running it"),
+}
+"""The harness is an extra: the core imports it in functions, or for its types, and only here."""
+
+
+def allowed() -> dict[str, set[str]]:
+    """Return for every room the rooms that it may import, by their full names."""
+    found: dict[str, set[str]] = {}
+    for head, table in (
+        ("crosscast", CORE),
+        ("crosscast.pysource", PYSOURCE),
+        ("crosscast.trainstep", TRAINSTEP),
+        ("crosscast_parity", PARITY),
+    ):
+        found |= {f"{head}.{room}": _named(head, rooms) for room, rooms in table.items()}
+    found |= {room: set(rooms.split()) for room, rooms in BACKENDS.items()}
+    for room in BACKENDS:
+        found[room] |= _named("crosscast", CORE_FOR_BACKENDS)
+    for room in PARITY:
+        found[f"crosscast_parity.{room}"] |= _named("crosscast", CORE_FOR_PARITY)
+    for room, (rooms, _) in PARITY_FOR_CORE.items():
+        found[f"crosscast.{room}"] |= _named("crosscast_parity", rooms)
+    return found
+
+
+def _named(head: str, rooms: str) -> set[str]:
+    return {f"{head}.{room}" for room in rooms.split()}
+
+
+@cache
+def files() -> Mapping[str, Path]:
+    """Return every module of the project by its name."""
+    found: dict[str, Path] = {}
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[str, bool]]:
+    """Yield what a module imports, and whether only in a function or for its types."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, late) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in files() else str(node.module), late
+        else:
+            typed = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from imports(node, late=late or typed or function)
+
+
+def room_of(module: str, other: str) -> str:
+    """Return the room of a module, as the module it is compared with sees it."""
+    parts = module.split(".")
+    if parts[0] in BACKENDS:
+        return parts[0]
+    shared = ".".join(parts[:2])
+    deep = shared in SPLIT and ".".join(other.split(".")[:2]) == shared
+    return ".".join(parts[: 3 if deep else 2])
+
+
+def crossings(module: str, tree: ast.AST) -> Iterator[tuple[str, str, bool]]:
+    """Yield the imports of a module that lead to another room: from, to, whether late."""
+    for name, late in imports(tree):
+        ours = name.partition(".")[0] in ("crosscast", "crosscast_parity", *BACKENDS)
+        if not ours or name == "crosscast" or module == "crosscast":
+            continue
+        here, there = room_of(module, name), room_of(name, module)
+        if here != there:
+            yield here, there, late
+
+
+def wrong(module: str, tree: ast.AST) -> list[str]:
+    """Return the imports of a module that the tables do not allow, in words."""
+    rooms = allowed()
+    found = []
+    for here, there, late in crossings(module, tree):
+        if there not in rooms.get(here, ()):
+            found.append(f"{module}: {here} may not import {there}")
+        elif here.startswith("crosscast.") and there.startswith("crosscast_parity.") and not late:
+            found.append(f"{module}: the harness is imported where it is needed, not at the top")
+    return found
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_rooms_import_what_the_tables_allow() -> None:
+    found = [one for module, path in files().items() for one in wrong(module, tree_of(path))]
+    assert sorted(set(found)) == []
+
+
+def test_the_tables_allow_only_what_is_used() -> None:
+    used = {
+        (here, there)
+        for module, path in files().items()
+        for here, there, _ in crossings(module, tree_of(path))
+    }
+    common = _named("crosscast", f"{CORE_FOR_BACKENDS} {CORE_FOR_PARITY}")
+    unused = [
+        f"{here} -> {there}"
+        for here, rooms in allowed().items()
+        for there in rooms
+        if (here, there) not in used and not (there in common and not here.startswith("crosscast."))
+    ]
+    assert sorted(unused) == []
+
+
+@pytest.mark.parametrize("table", [CORE, PYSOURCE, TRAINSTEP, BACKENDS, PARITY])
+def test_every_room_imports_only_rooms_above_it_in_the_table(table: Mapping[str, str]) -> None:
+    seen: set[str] = set()
+    for room, rooms in table.items():
+        assert set(rooms.split()) <= seen, room
+        seen.add(room)
+
+
+def test_every_folder_is_a_room_of_the_tables() -> None:
+    for folder, table in (
+        ("translator/crosscast", CORE),
+        ("translator/crosscast/pysource", PYSOURCE),
+        ("translator/crosscast/trainstep", TRAINSTEP),
+        ("parity/crosscast_parity", PARITY),
+    ):
+        found = {
+            path.stem
+            for path in (ROOT / folder).iterdir()
+            if (path.suffix == ".py" or path.is_dir()) and path.stem not in EMPTY
+        }
+        assert found == set(table), folder
+
+
+EMPTY = {"__init__", "__pycache__"}
+PLANTED = {
+    "at the top": "from crosscast.cli.compile import check\n",
+    "as a module": "import crosscast.cli.compile\n",
+    "in a function": "def f():\n    from crosscast.cli import compile\n",
+    "for its types": "if TYPE_CHECKING:\n    from crosscast.cli.compile import check\n",
+}
+
+
+@pytest.mark.parametrize("text", PLANTED.values(), ids=PLANTED)
+def test_an_import_up_is_found(text: str) -> None:
+    message = "crosscast.lift.planted: crosscast.lift may not import crosscast.cli"
+    assert wrong("crosscast.lift.planted", ast.parse(text)) == [message]
+
+
+def test_an_import_up_within_a_room_with_floors_is_found() -> None:
+    tree = ast.parse("from crosscast.pysource.evaluation.nodes import value_of_node\n")
+    assert wrong("crosscast.pysource.names.planted", tree) != []
+    assert wrong("crosscast.pysource.project", tree) == []
+    assert wrong("crosscast.lint.planted", tree) == []
+
+
+def test_the_core_imports_the_harness_only_late() -> None:
+    line = "from crosscast_parity.planning.options import make_options\n"
+    assert wrong("crosscast.migrate.planted", ast.parse(line)) != []
+    assert wrong("crosscast.migrate.planted", ast.parse(f"def f():\n    {line}")) == []
+    assert wrong("crosscast.lint.planted", ast.parse(f"def f():\n    {line}")) != []

@@ -1,0 +1,29 @@
+"""Compile a recipe into folders, one a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosscast.recipe.document import Recipe
+    from crosscast.targets.backend import Form
+
+
+def compile_to_folders(
+    recipe: Recipe, targets: Sequence[str], directory: Path, *, form: Form = "script"
+) -> None:
+    """Write the scripts of a recipe, or steps alone, one folder per target.
+
+    What it needs is imported when it is called: commands name it before they know their arguments.
+    """
+    from crosscast.emit.compiler import compile_recipe
+    from crosscast.messages.output import write_files
+
+    files = {
+        f"{one.target.folder}/{path}": file
+        for one in compile_recipe(recipe, targets, form=form)
+        for path, file in one.files.items()
+    }
+    write_files(directory, files, force=True)

@@ -1,1 +1,0 @@
-"""Calls, and the signatures that name their arguments."""

@@ -1,0 +1,1 @@
+"""Expressions evaluated, one module a kind of expression; nothing is run."""

@@ -1,0 +1,175 @@
+"""Values that single assignments give: of imports, parameters, parts of tuples, `+=`."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.evaluation.choices import Option, choice
+from crosscast.pysource.flags import reading as flags
+from crosscast.pysource.names.reaching_assignments import condition_of
+from crosscast.pysource.names.resolution import imported, meanings_of_binding
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values import arithmetic
+from crosscast.pysource.values.arithmetic import NUMBERS
+from crosscast.pysource.values.combine import names_of, same, spread
+from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+
+
+def of_binding(one: Binding) -> Value:
+    """Return the value that an assignment gives."""
+    module, program = one.module, one.module.program
+    if program is None:
+        return Unknown("", "it is not part of a program")
+    if one.kind == "import":
+        return _imported(one, module, program)
+    if one.kind in ("function", "class"):
+        return Symbol(f"{module.source.name}:{module.qualname(one.node)}")
+    if one.kind == "parameter" and isinstance(one.node, ast.arg):
+        return _parameter(one, one.node, module, program)
+    if one.value is None:
+        return Unknown(module.text(one.node)[:200], "it gets no value that can be read")
+    if one.kind == "loop":
+        return Unknown(module.text(one.node)[:200], "it changes in every round of a loop")
+    if one.kind == "augment":
+        return _augmented(one, module)
+    if _carried(one, module):
+        return Unknown(module.text(one.node)[:200], "it changes in every round of a loop")
+    value = evaluate(one.value, module)
+    for place in one.path:
+        value = _element(value, place, one, module)
+    return value
+
+
+def _element(value: Value, place: int, one: Binding, module: Module) -> Value:
+    listed = value.value if isinstance(value, Known) else None
+    if isinstance(listed, tuple | list) and isinstance(value, Known) and place < len(listed):
+        part = listed[place]
+        if isinstance(part, Symbol | Unknown | Choice | Instance):
+            return part
+        return Known(part, value.origin, value.flag)
+    program = module.program
+    for meaning in meanings_of_binding(one, program) if program is not None else ():
+        if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
+            return Instance(meaning.name, meaning.module.call(meaning.call))
+    assert one.value is not None
+    return Unknown(module.text(one.value)[:200], f"part {place + 1} of what it returns")
+
+
+def _imported(one: Binding, module: Module, program: Program) -> Value:
+    found = program.global_bindings(one.target, module)
+    if found:
+        options: list[Option] = []
+        for binding in found:
+            condition = condition_of(binding, None, binding.module)
+            test, holds = condition if condition else (None, True)
+            options.append((test, holds, of_binding(binding)))
+        value = choice(options, found[0].module)
+        if isinstance(value, Known) and value.origin == "literal":
+            return Known(value.value, "constant", value.flag)
+        return value
+    for meaning in imported(one.target, module, program):
+        number = NUMBERS.get(meaning.name)
+        return Known(number, "constant") if number is not None else Symbol(meaning.name)
+    return Unknown(one.target, "it is imported from a file that is not given")
+
+
+def _augmented(one: Binding, module: Module) -> Value:
+    node = one.node
+    assert isinstance(node, ast.AugAssign)
+    text = module.text(node)
+    if _in_loop(one, module):
+        return Unknown(text[:200], "it changes in every round of a loop")
+    before = evaluate(node.target, module)
+    kind = type(node.op)
+    values = [before, evaluate(node.value, module)]
+    return spread(text, values, lambda a, b: arithmetic.binary(kind, a, b))
+
+
+def _carried(one: Binding, module: Module) -> bool:
+    """Whether an assignment in a loop uses what it assigned in the round before."""
+    target = one.node.targets[0] if isinstance(one.node, ast.Assign) else None
+    if not isinstance(target, ast.Name | ast.Attribute) or not _in_loop(one, module):
+        return False
+    text = module.text(target)
+    assert one.value is not None
+    return any(isinstance(n, type(target)) and module.text(n) == text for n in walk(one.value))
+
+
+def _in_loop(one: Binding, module: Module) -> bool:
+    here = module.parents.get(one.node)
+    while here is not None and here is not one.scope.node:
+        if isinstance(here, ast.For | ast.While | ast.AsyncFor):
+            return True
+        here = module.parents.get(here)
+    return False
+
+
+def _parameter(one: Binding, node: ast.arg, module: Module, program: Program) -> Value:
+    for itself in own_instance(one):
+        return itself
+    flag = flags.flag_of_parameter(one, program)
+    if flag is not None:
+        return flags.value_of(flag, node.arg)
+    default = default_of(one)
+    given = program.arguments_for(one, node.arg)
+    scope = one.scope
+    sites: tuple[object, ...] = ()
+    if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        sites = program.sites(module, scope.node)
+    if given and len(given) == len(sites):
+        values = [evaluate(n, m) for n, m in given]
+        if len(values) == 1 or (isinstance(values[0], Known) and same(values)):
+            return values[0]
+    standard = evaluate(default, module) if default is not None else None
+    if len(sites) == 1 and not given and isinstance(standard, Known) and not _starred(sites[0]):
+        plain = standard.origin in ("literal", "constant")
+        return replace(standard, origin="function_argument") if plain else standard
+    owner = scope.qualname or "a function without a name"
+    reason = f"an argument of {owner}"
+    if isinstance(standard, Known):
+        return Unknown(
+            node.arg, reason, "function_argument", standard.value, True, names=(node.arg,)
+        )
+    names = names_of([standard]) if standard is not None else (node.arg,)
+    return Unknown(node.arg, reason, "function_argument", names=names or (node.arg,))
+
+
+def _starred(site: object) -> bool:
+    return bool(getattr(site, "has_star", True))
+
+
+def own_instance(one: Binding) -> Sequence[Value]:
+    """Return the instance that `self` is."""
+    scope = one.scope
+    owner = scope.parent if scope.is_function and scope.self_name else None
+    if owner is None or not owner.is_class or not isinstance(one.node, ast.arg):
+        return ()
+    if one.node.arg != scope.self_name:
+        return ()
+    return (Instance(f"{one.module.source.name}:{owner.qualname}", None),)
+
+
+def default_of(one: Binding) -> ast.expr | None:
+    """Return the default of a parameter."""
+    node = one.scope.node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return None
+    args = node.args
+    names = [*args.posonlyargs, *args.args]
+    for arg, default in zip(reversed(names), reversed(args.defaults), strict=False):
+        if arg is one.node:
+            return default
+    for arg, given in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if arg is one.node:
+            return given
+    return None

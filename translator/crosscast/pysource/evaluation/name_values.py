@@ -1,0 +1,166 @@
+"""Values of names, attributes and entries: from assignments, flags, containers and arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.evaluation import bindings
+from crosscast.pysource.evaluation.choices import Option, certain_truth, choice
+from crosscast.pysource.flags import reading as flags
+from crosscast.pysource.names.containers import assigned_paths, definitions, entries_of
+from crosscast.pysource.names.reaching_assignments import MOST, condition_of
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.meaning import meanings_of
+from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.values.arithmetic import NUMBERS
+from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+
+
+def of_name(node: ast.Name, module: Module) -> Value:
+    """Return the value of a name."""
+    found = definitions(node, module)
+    if not found:
+        for one in meanings_of(node, module):
+            return Symbol(one.name)
+        return Unknown(node.id, "nothing in the files given defines it", names=(node.id,))
+    return _of_bindings(found, node, module, constant=True)
+
+
+def of_attribute(node: ast.Attribute, module: Module) -> Value:
+    """Return the value of an attribute: assigned, a flag, an entry, of a class, of a library."""
+    text = module.text(node)
+    program = module.program
+    flag = flags.flag_read(node, module) if program is not None else None
+    assigned = list(assigned_paths(node, module))
+    if flag is not None:
+        initial = flags.value_of(flag, text)
+        if not assigned:
+            return initial
+        return _of_bindings(assigned, node, module, initial=initial)
+    entries = assigned or entries_of(node, module)
+    if entries:
+        return _as_entry(_of_bindings(entries, node, module), text)
+    found = definitions(node, module)
+    if found:
+        return _of_bindings(found, node, module, constant=True)
+    for one in meanings_of(node, module):
+        if one.kind == "symbol" and flags.is_namespace(one.name.rpartition(".")[0]):
+            return _member(one.name, text)
+        if one.kind == "symbol" and ":" not in one.name:
+            if _of_instance(node, module):
+                break
+            number = NUMBERS.get(one.name)
+            return Known(number, "constant") if number is not None else Symbol(one.name)
+        if one.kind == "symbol" and program is not None and program.function_named(one.name):
+            return Symbol(one.name)
+        if one.kind == "member":
+            return _member(one.name, text)
+        if one.kind == "instance" and one.call is not None and one.module is not None:
+            return Instance(one.name, one.module.call(one.call))
+    return Unknown(text[:200], "nothing in the files given assigns it", names=(text[:200],))
+
+
+def _member(name: str, text: str) -> Value:
+    """Return what an attribute is that only the class of a library knows."""
+    owner = name.rpartition(".")[0]
+    names = (text[:200],)
+    if flags.is_namespace(owner):
+        return Unknown(text[:200], "a flag that the files given do not define", "flag", names=names)
+    return Unknown(text[:200], f"an attribute of {owner}", "derived", names=names)
+
+
+def _of_instance(node: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is data of what a library returned: no name of the library."""
+    parent = module.parent(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return False
+    return any(one.kind == "instance" for one in meanings_of(node.value, module))
+
+
+def of_subscript(node: ast.Subscript, module: Module) -> Value:
+    """Return the value of an entry."""
+    text = module.text(node)
+    entries = entries_of(node, module)
+    if entries and _has_key(node, module):
+        return _as_entry(_of_bindings(entries, node, module), text)
+    if module.resolve(node.value) == "os.environ":
+        key = evaluate(node.slice, module)
+        if isinstance(key, Known) and isinstance(key.value, str):
+            return flags.environment(key.value, text, None, module.program)
+    flag = flags.flag_read(node, module)
+    if flag is not None:
+        return flags.value_of(flag, text)
+    base = evaluate(node.value, module)
+    key = _slice(node.slice, module)
+    if isinstance(base, Known) and isinstance(key, Known):
+        content = base.value
+        if isinstance(content, dict | list | tuple | str):
+            try:
+                part = content[key.value]  # type: ignore[index, call-overload]
+            except (LookupError, TypeError, ValueError):
+                return Unknown(text[:200], "there is no such entry", names=(text[:200],))
+            if isinstance(part, Symbol | Unknown | Choice | Instance):
+                return part
+            return Known(part, base.origin, base.flag)
+    return Unknown(text[:200], "an entry that nothing in the files given writes", names=(text,))
+
+
+def _slice(node: ast.expr, module: Module) -> Value:
+    if not isinstance(node, ast.Slice):
+        return evaluate(node, module)
+    parts = [evaluate(p, module) if p else Known(None) for p in (node.lower, node.upper, node.step)]
+    if all(isinstance(p, Known) and isinstance(p.value, int | None) for p in parts):
+        return Known(slice(*(p.value for p in parts if isinstance(p, Known))))
+    return Unknown(module.text(node), "a part that only a run can tell")
+
+
+def _has_key(node: ast.Subscript, module: Module) -> bool:
+    return isinstance(evaluate(node.slice, module), Known)
+
+
+def _as_entry(value: Value, text: str) -> Value:
+    if isinstance(value, Known) and value.origin in ("literal", "constant") and not value.flag:
+        return Known(value.value, "config", text[:200])
+    return value
+
+
+def _of_bindings(
+    found: Sequence[Binding],
+    use: ast.expr,
+    module: Module,
+    *,
+    constant: bool = False,
+    initial: Value | None = None,
+) -> Value:
+    """Return the value of one of several assignments; `initial` is what it has before them."""
+    if len(found) > MOST:
+        return Unknown(module.text(use)[:200], "it is assigned at many places")
+    options: list[Option] = [] if initial is None else [(None, True, initial)]
+    places = [""] * len(options)
+    for one in found:
+        here = use if one.scope is module.scope_of(use) else None
+        condition = condition_of(one, here, one.module)
+        value = bindings.of_binding(one)
+        if condition is None:
+            if one.scope.module is not module or here is not None or len(found) == 1:
+                options, places = [], []
+            options.append((None, True, value))
+            places.append(f"set in {one.scope.qualname or 'the module'}")
+            continue
+        decided = certain_truth(condition[0], one.module)
+        if decided is None:
+            options.append((condition[0], condition[1], value))
+            places.append("")
+        elif decided == condition[1]:
+            options, places = [(None, True, value)], [""]
+    if not options:
+        return Unknown(module.text(use)[:200], "no condition lets it be assigned")
+    value = choice(options, module, places)
+    if constant and isinstance(value, Known) and value.origin == "literal":
+        return Known(value.value, "constant", value.flag)
+    return value

@@ -1,0 +1,1 @@
+"""What is known of libraries: public names, signatures, versions."""

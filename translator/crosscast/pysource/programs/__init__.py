@@ -1,0 +1,1 @@
+"""What a program consists of, and the questions that it answers."""

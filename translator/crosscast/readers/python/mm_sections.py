@@ -1,0 +1,78 @@
+"""Sections that configurations of MMEngine and of MMCV share."""
+
+from __future__ import annotations
+
+from crosscast.readers.config.settings import Said
+from crosscast.readers.config.tree import Tree
+from crosscast.readers.words import tell_betas, tell_optimizer
+
+
+def tell_checkpointing(said: Said, tree: Tree) -> None:
+    """Say whether the backbone computes activations again."""
+    switch = tree.setting("model", "backbone", "with_cp")
+    if switch is not None and switch.switch is not None:
+        said.tell("activation_checkpointing.mode", "yes" if switch.switch else "none", switch)
+
+
+def tell_scale(said: Said, scale: Tree | None, without: str, brain: bool = False) -> None:
+    """Say what `loss_scale` means: a number, `dynamic`, or arguments of a GradScaler."""
+    if scale is None:
+        said.tell("loss_scaling.mode", "none" if brain else without, origin="presence")
+    elif scale.keys is not None:
+        said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
+        for name, field in (
+            ("init_scale", "init"),
+            ("growth_interval", "growth_interval"),
+            ("growth_factor", "growth_factor"),
+            ("backoff_factor", "backoff_factor"),
+        ):
+            said.number(f"loss_scaling.{field}", scale.setting(name))
+    elif scale.value == "dynamic":
+        said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
+    else:
+        setting = scale.as_setting("loss_scale")
+        said.tell("loss_scaling.mode", "static", setting)
+        said.number("loss_scaling.scale", setting)
+
+
+def tell_clip_grad(said: Said, clip: Tree | None) -> None:
+    """Say what a dictionary with `max_norm` or `clip_value` means."""
+    if clip is None:
+        return
+    setting = clip.as_setting("clip_grad")
+    if clip.keys is None:
+        if clip.value is None:
+            said.tell("clip.kind", "none", setting)
+        return
+    norm, value = clip.setting("max_norm"), clip.setting("clip_value")
+    limit = norm or value
+    said.tell("clip.kind", "value" if norm is None and value is not None else "global_norm", limit)
+    said.number("clip.value", limit)
+    said.by_library("clip.unscaled_first", "clip.per")
+
+
+def tell_typed_optimizer(said: Said, optimizer: Tree) -> None:
+    """Say what a dictionary with the type and the arguments of an optimizer means."""
+    family = tell_optimizer(said, optimizer.setting("type"))
+    coupled = family in ("sgd", "adam", "rmsprop", "adagrad")
+    for name, field in (
+        ("lr", "lr"),
+        ("eps", "eps"),
+        ("momentum", "momentum"),
+        ("weight_decay", "l2" if coupled else "weight_decay"),
+    ):
+        said.number(f"optimizer.{field}", optimizer.setting(name))
+    tell_betas(said, optimizer)
+
+
+def tell_groups(said: Said, groups: Tree | None) -> None:
+    """Say that some parameters are spared from decay."""
+    if groups is None:
+        return
+    spared = ("decay_mult", "norm_decay_mult", "bias_decay_mult")
+    for part in groups.walk():
+        for name in spared:
+            one = part.get(name) if part.keys is not None else None
+            if one is not None and one.value == 0 and not isinstance(one.value, bool):
+                said.tell("optimizer.no_decay", "yes", one.as_setting(name))
+                return

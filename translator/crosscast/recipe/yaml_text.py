@@ -1,0 +1,33 @@
+"""A recipe as YAML."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+
+def recipe_text(recipe: Any) -> str:
+    """Return a loaded recipe as YAML with every value written out."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedSeq
+    from ruamel.yaml.scalarstring import SingleQuotedScalarString as quoted
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items() if v is not None}
+        if isinstance(value, list | tuple):
+            items = CommentedSeq(
+                # In brackets some patterns would be read as something else.
+                quoted(item) if isinstance(item, str) and not item.isidentifier() else plain(item)
+                for item in value
+            )
+            items.fa.set_flow_style()
+            return items
+        return value
+
+    data = plain(recipe.model_dump())
+    if not data["overrides"]:
+        del data["overrides"]
+    stream = io.StringIO()
+    YAML().dump(data, stream)
+    return stream.getvalue()

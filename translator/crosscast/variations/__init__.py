@@ -1,0 +1,1 @@
+"""What else a recipe could say."""
