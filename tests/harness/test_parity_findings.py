@@ -156,8 +156,16 @@ def test_the_worst_figure_of_a_level_is_quoted() -> None:
     assert "L0c" not in EARLY
 
 
-def test_findings_are_lines_without_what_steers_a_terminal() -> None:
-    stream = io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["file", "terminal"])
+def test_findings_are_lines_without_what_steers_a_terminal(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     with progress_on(stream) as on_progress:
-        on_progress(Progress("finding", "L1a pass\x1b[2J of a\nb", None, 1.0, 2.0))
-    assert stream.getvalue() == "L1a pass?[2J of a b\n"
+        on_progress(Progress("finding", "[red]L1a pass\x1b[2J of a\nb", None, 1.0, 2.0))
+    assert "[red]L1a pass?[2J of a b\n" in stream.getvalue()
