@@ -150,6 +150,7 @@ def test_programs_that_were_not_compiled_here_have_processes_of_their_own() -> N
 def test_processes_begin_first_that_the_first_finding_waits_for() -> None:
     wanted = [
         asked("a", "tensorflow", "float32-bert", record=4),
+        asked("d", "none", "float32-bert", record=4, cost=9.0),
         asked("a", "tensorflow", cost=40.0),
         asked("b", "torch", "gate", repeat=1),
         asked("b", "torch", cost=50.0),
@@ -157,7 +158,7 @@ def test_processes_begin_first_that_the_first_finding_waits_for() -> None:
         asked("b", "torch", "twin-1"),
     ]
     ranks = {one.name.partition("-native")[0]: one.rank for one in dealt(wanted[:-1])}
-    assert ranks == {"tensorflow": 1, "torch": 0, "paddle": 2}
+    assert ranks == {"tensorflow": 1, "torch": 0, "paddle": 2, "d": 2}
     assert [one.rank for one in dealt(wanted) if "twins" in one.name] == [2]
 
 

@@ -17,6 +17,8 @@ SECONDS_OF_A_SESSION = 60.0
 """Work is dealt to more processes beyond this, so that one core does not wait for the other."""
 SECONDS_OF_TWINS = 20.0
 """The same for perturbed runs: in small pieces they fill what the long runs leave."""
+LATER = 2
+"""Rank of a process that the first finding does not wait for."""
 
 
 @dataclass(slots=True)
@@ -39,7 +41,7 @@ def deal(
     """Deal the runs to processes: of one interpreter each, twins apart, none too long.
 
     Those begin first that the first finding waits for: the recorded runs of `reference`, then those
-    of the others.
+    of the program that makes them fastest.
 
     Programs that were not compiled here have processes of their own: they may import anything, and
     change what runs beside them.
@@ -52,7 +54,7 @@ def deal(
         key = (program.framework, program.python, execution[program.name], alone, kind)
         groups.setdefault(key, []).append(one)
     kinds = len({key[:4] for key in groups})
-    first = asked[0].spec.stage if asked else ""
+    first = _first(asked, reference)
     found = []
     for (framework, _, how, alone, kind), mine in groups.items():
         costs = [one.run.cost for one in mine]
@@ -66,18 +68,23 @@ def deal(
                     f"{alone or framework}-{how}-{kind}-{number}",
                     [runs[spec.id].run for spec in chosen],
                     emulate=how == "emulated",
-                    rank=_rank(chosen, first, reference),
+                    rank=min(first.get(spec.id, LATER) for spec in chosen),
                 )
             )
     return found
 
 
-def _rank(specs: Sequence[RunSpec], first: str, reference: str) -> int:
-    """Return 0 for runs of the reference that are judged first, 1 for those of others, else 2.
+def _first(asked: Sequence[Asked], reference: str) -> dict[tuple[str, str, str], int]:
+    """Return the runs of the first stage that are judged first, by whose turn it is.
 
-    Only in the first stage: what follows is packed by its length.
+    0: those of the reference. 1: those of the program that makes them fastest. What follows is
+    packed by its length.
     """
-    programs = {s.contestant for s in specs if s.stage == first and is_judged_first(s)}
-    if reference in programs:
-        return 0
-    return 1 if programs else 2
+    mine: dict[str, list[Asked]] = {}
+    for one in asked:
+        if one.spec.stage == asked[0].spec.stage and is_judged_first(one.spec):
+            mine.setdefault(one.spec.contestant, []).append(one)
+    costs = {name: sum(one.run.cost for one in runs) for name, runs in mine.items()}
+    fastest = min((n for n in costs if n != reference), key=lambda n: costs[n], default="")
+    turns = {reference: 0, fastest: 1}
+    return {o.spec.id: turns[n] for n in mine if n in turns for o in mine[n]}
