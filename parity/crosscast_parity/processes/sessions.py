@@ -40,7 +40,7 @@ class SessionRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionJob:
-    """A process and the runs it makes, in order."""
+    """A process and the runs it makes, in order. `rank`: those with a lower one begin first."""
 
     name: str
     python: str
@@ -48,6 +48,7 @@ class SessionJob:
     emulate: bool
     environment: Mapping[str, str]
     runs: tuple[SessionRun, ...]
+    rank: int = 0
 
     @property
     def cost(self) -> float:
@@ -115,7 +116,7 @@ class _Active:
 
 
 class SessionPool:
-    """Runs sessions, at most `jobs` at a time; the most work first.
+    """Runs sessions, at most `jobs` at a time; by rank, and among equals the most work first.
 
     A process that dies takes only the run with it that it was making: another process makes those
     that were still to come.
@@ -142,7 +143,7 @@ class SessionPool:
 
     def run(self, jobs: Sequence[SessionJob]) -> dict[str, Finished]:
         """Make all runs; return them by key. Ctrl-C ends all: the rest is `interrupted`."""
-        waiting = deque(sorted(jobs, key=lambda job: -job.cost))
+        waiting = deque(sorted(jobs, key=lambda job: (job.rank, -job.cost)))
         active: list[_Active] = []
         try:
             while waiting or active:

@@ -16,7 +16,8 @@ from crosscast_parity.inputs.shared import Inputs, write_inputs
 from crosscast_parity.judge.judgement_store import Judgements
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
-from crosscast_parity.planning.runs import RunSpec, Stage, cost
+from crosscast_parity.planning.pace import cost
+from crosscast_parity.planning.runs import RunSpec, Stage
 from crosscast_parity.processes.process import child_environment
 from crosscast_parity.processes.run_cache import (
     Store,
@@ -136,7 +137,7 @@ class Workspace:
         return SessionRun(
             key=key,
             title=f"{spec.contestant} {spec.stage}/{spec.name}",
-            cost=cost(spec, weights_of(spec.recipe)),
+            cost=cost(spec, weights_of(spec.recipe), contestant.framework),
             spec={
                 "script": str(script),
                 "arguments": arguments,
@@ -168,7 +169,13 @@ class Workspace:
         )
 
     def session(
-        self, contestant: Contestant, name: str, runs: Sequence[SessionRun], *, emulate: bool
+        self,
+        contestant: Contestant,
+        name: str,
+        runs: Sequence[SessionRun],
+        *,
+        emulate: bool,
+        rank: int = 0,
     ) -> SessionJob:
         """Return the process that makes some runs of a contestant."""
         found = self._environment({}).get("PYTHONPATH")
@@ -181,6 +188,7 @@ class Workspace:
             emulate=emulate,
             environment=self._environment(extra),
             runs=tuple(runs),
+            rank=rank,
         )
 
 
