@@ -74,7 +74,7 @@ def best(text: str) -> dict[str, Any]:
                 "precision.default_dtype": "fp16",
                 "loss_scaling.mode": "dynamic",
                 "loss_scaling.growth_interval": 500,
-                "loss_scaling.init": 2.0**32,
+                "loss_scaling.init_scale": 2.0**32,
                 "accumulation.steps": 4,
                 "clip.value": 0.5,
                 "parallel.kind": "megatron",
@@ -92,7 +92,7 @@ def best(text: str) -> dict[str, Any]:
             {
                 "precision.default_dtype": "fp16",
                 "loss_scaling.mode": "dynamic",
-                "loss_scaling.init": 4,
+                "loss_scaling.init_scale": 4,
                 "accumulation.steps": 16,
                 "accumulation.loss_divided": "token_normalised",
                 "clip.kind": "none",
@@ -156,7 +156,7 @@ def best(text: str) -> dict[str, Any]:
             "--init_loss_scaling 1024 --incr_every_n_steps 100 --decr_ratio 0.8",
             {
                 "loss_scaling.mode": "dynamic",
-                "loss_scaling.init": 1024,
+                "loss_scaling.init_scale": 1024,
                 "loss_scaling.growth_interval": 100,
                 "loss_scaling.backoff_factor": 0.8,
             },
@@ -281,6 +281,6 @@ def test_the_engines_own_file_says_how_losses_are_scaled() -> None:
     command = f"torchrun --nproc_per_node 8 t.py {MEGATRON} --fp16 --loss-scale 12 --deepspeed"
     found = best(f"{HEREDOC}{command} --deepspeed_config ds.json")
     assert found["loss_scaling.mode"] == "dynamic"
-    assert found["loss_scaling.init"] == 4096.0
+    assert found["loss_scaling.init_scale"] == 4096.0
     assert "loss_scaling.scale" not in found
     assert best(command)["loss_scaling.mode"] == "static"

@@ -358,4 +358,4 @@ def test_a_paddle_launch_with_dashes() -> None:
     text = "python -m paddle.distributed.launch --gpus=0,1 t.py --amp --scale-loss 128 "
     found = {f.field: shown(f) for f in shell(text + "--use-dynamic-loss-scaling").facts}
     assert found["precision.enabled"] == "always"
-    assert (found["loss_scaling.mode"], found["loss_scaling.init"]) == ("dynamic", 128)
+    assert (found["loss_scaling.mode"], found["loss_scaling.init_scale"]) == ("dynamic", 128)

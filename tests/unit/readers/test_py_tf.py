@@ -108,7 +108,7 @@ WRAPPERS = [
         "opt, tf.train.experimental.DynamicLossScale(initial_loss_scale=64, increment_period=9)",
         {
             "loss_scaling.mode": "dynamic",
-            "loss_scaling.init": 64,
+            "loss_scaling.init_scale": 64,
             "loss_scaling.growth_interval": 9,
         },
     ),
@@ -133,7 +133,7 @@ def test_managers_of_contrib() -> None:
     )
     found = told(text)
     assert found["api"] == ("tf_contrib_mp",)
-    assert found["loss_scaling.init"] == 2**15
+    assert found["loss_scaling.init_scale"] == 2**15
     assert found["loss_scaling.hysteresis"] == 3
 
 

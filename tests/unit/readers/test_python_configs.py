@@ -73,7 +73,7 @@ def best(text: str) -> dict[str, Any]:
                 "api": "mmengine",
                 "precision.default_dtype": "fp16",
                 "loss_scaling.mode": "dynamic",
-                "loss_scaling.init": 1024.0,
+                "loss_scaling.init_scale": 1024.0,
                 "loss_scaling.growth_interval": 500,
                 "accumulation.steps": 4,
                 "clip.value": 1.0,

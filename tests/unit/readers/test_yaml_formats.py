@@ -179,7 +179,7 @@ def test_a_schedule_inside_a_warm_up(clip: str, kind: str, rate: str, decay: str
     assert told(found, "optimizer.lr") == 0.003
     assert told(found, "clip.kind") == kind
     assert told(found, "clip.value") == 7
-    assert told(found, "loss_scaling.init") == 256.0
+    assert told(found, "loss_scaling.init_scale") == 256.0
     assert told(found, "precision.level") == "O1"
 
 

@@ -376,7 +376,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
             "precision.default_dtype": "fp16",
             "precision.level": "O2",
             "loss_scaling.mode": "dynamic",
-            "loss_scaling.init": 128.0,
+            "loss_scaling.init_scale": 128.0,
             "optimizer.family": "adamw",
             "optimizer.weight_decay": 0.05,
             "schedule.decay": "cosine",

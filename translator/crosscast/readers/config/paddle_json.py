@@ -11,13 +11,7 @@ from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
 from crosscast.readers.words import tell_warmup
-
-_SCALING = {
-    "incr_every_n_steps": "growth_interval",
-    "decr_every_n_nan_or_inf": "hysteresis",
-    "incr_ratio": "growth_factor",
-    "decr_ratio": "backoff_factor",
-}
+from crosscast.targets.parameter_words import scaling_words
 
 
 @dataclass(slots=True)
@@ -113,9 +107,8 @@ def _scaling(said: Said, optimization: Tree, on: bool, dygraph: bool) -> None:
         said.number("loss_scaling.scale", scale)
     else:
         said.tell("loss_scaling.mode", "dynamic", dynamic, scale)
-    said.number("loss_scaling.init", scale)
-    for name, field in _SCALING.items():
-        said.number(f"loss_scaling.{field}", optimization.setting(name))
+    for name, field in scaling_words("paddle").items():
+        said.number(field, optimization.setting(name))
     said.by_library("scaler_update.status")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import tell_clip, tell_optimizer, tell_window
+from crosscast.targets.parameter_words import scaling_words
 
 _ONLY_THERE = frozenset(
     (
@@ -75,10 +76,10 @@ def _precision(said: Said, settings: Settings) -> None:
     if dtype == "bf16":
         said.tell("loss_scaling.mode", "none", setting, origin="presence")
         return
-    first, window = settings.get("fp16_init_scale"), settings.get("fp16_scale_window")
-    given = tuple(one for one in (first, window) if one is not None)
+    stated = {path: settings.get(name) for name, path in scaling_words("fairseq").items()}
+    given = tuple(number for number in stated.values() if number is not None)
     mode = "dynamic" if given else "framework_default"
     said.tell("loss_scaling.mode", mode, *(given or (setting,)))
-    said.number("loss_scaling.init", first)
-    said.number("loss_scaling.growth_interval", window)
+    for path, number in stated.items():
+        said.number(path, number)
     said.by_library("scaler_update.status")
