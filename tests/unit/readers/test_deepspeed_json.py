@@ -49,7 +49,7 @@ def test_a_whole_configuration() -> None:
         "clip.kind": "global_norm",
         "clip.value": 0.5,
         "optimizer.family": "adamw",
-        "optimizer.lr": 3e-4,
+        "optimizer.learning_rate": 3e-4,
         "optimizer.beta1": 0.8,
         "optimizer.beta2": 0.99,
         "optimizer.eps": 1e-7,

@@ -42,7 +42,7 @@ def best(text: str) -> dict[str, Any]:
                 "batch.micro_batch_size": 4,
                 "clip.value": 0.3,
                 "optimizer.family": "adamw",
-                "optimizer.lr": 3e-5,
+                "optimizer.learning_rate": 3e-5,
                 "schedule.decay": "cosine",
                 "schedule.warmup": "10 steps",
             },
@@ -53,7 +53,7 @@ def best(text: str) -> dict[str, Any]:
                 "precision.enabled": "never",
                 "clip.value": 1.0,
                 "schedule.decay": "linear",
-                "optimizer.lr": 5e-5,
+                "optimizer.learning_rate": 5e-5,
                 "accumulation.present": None,
             },
         ),
@@ -98,7 +98,7 @@ def best(text: str) -> dict[str, Any]:
                 "clip.kind": "none",
                 "schedule.decay": "rsqrt",
                 "schedule.warmup": "4000 steps",
-                "optimizer.lr": 5e-4,
+                "optimizer.learning_rate": 5e-4,
             },
         ),
         (
@@ -140,7 +140,7 @@ def best(text: str) -> dict[str, Any]:
                 "precision.default_dtype": "fp16",
                 "loss_scaling.mode": "static",
                 "loss_scaling.scale": 128.0,
-                "optimizer.lr": 5e-5,
+                "optimizer.learning_rate": 5e-5,
             },
         ),
         (
@@ -259,7 +259,7 @@ def test_flags_that_only_look_like_lightnings() -> None:
     )
     assert found.get("api") != "lightning"
     assert found["precision.default_dtype"] == "bf16"
-    assert found["optimizer.lr"] == 1e-3
+    assert found["optimizer.learning_rate"] == 1e-3
     assert found["optimizer.weight_decay"] == 0.2
     assert found["activation_checkpointing.mode"] == "yes"
 

@@ -43,7 +43,7 @@ def test_ernie() -> None:
         "loss_scaling.init_scale": 256,
         "loss_scaling.growth_interval": 50,
         "parallel.kind": "fleet",
-        "optimizer.lr": 5e-5,
+        "optimizer.learning_rate": 5e-5,
         "schedule.decay": "linear",
         "schedule.warmup": "0.1 of all",
     }

@@ -85,7 +85,7 @@ def test_a_configuration_in_the_program() -> None:
     assert found["loss_scaling.init_scale"] == 4096.0
     assert found["accumulation.steps"] == 4
     assert found["clip.value"] == 1.0
-    assert found["optimizer.lr"] == 1e-4
+    assert found["optimizer.learning_rate"] == 1e-4
     assert found["optimizer.beta2"] == 0.95
     assert found["parallel.kind"] == ("deepspeed_zero2",)
 

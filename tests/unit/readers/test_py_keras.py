@@ -260,7 +260,7 @@ def test_a_package_that_hands_keras_on() -> None:
     """
     found = told(text)
     assert found["precision.dtypes"] == ("fp16",)
-    assert found["optimizer.lr"] == 1e-3
+    assert found["optimizer.learning_rate"] == 1e-3
 
 
 POLICY = 'tf.keras.mixed_precision.set_global_policy("mixed_float16")'

@@ -329,7 +329,7 @@ OPTIMIZERS = [
         "lamb",
         {"optimizer.weight_decay": 0.02},
     ),
-    ("paddle.fluid.optimizer.SGD(learning_rate=0.1)", "sgd", {"optimizer.lr": 0.1}),
+    ("paddle.fluid.optimizer.SGD(learning_rate=0.1)", "sgd", {"optimizer.learning_rate": 0.1}),
     (
         "paddle.optimizer.AdamW(0.1, apply_decay_param_fun=lambda n: n in names)",
         "adamw",

@@ -158,7 +158,7 @@ VOCABULARY: dict[str, Field] = {
                 "sgd includes momentum",
             ),
             ("name", "", TEXT, "as the source calls it"),
-            ("lr", "learning_rate", NUMBER, "highest rate"),
+            ("learning_rate", "learning_rate", NUMBER, "highest rate"),
             ("beta1", "betas", NUMBER, "decay of the first moment"),
             ("beta2", "betas", NUMBER, "decay of the second moment"),
             ("eps", "eps", NUMBER, "epsilon"),
@@ -224,8 +224,8 @@ VOCABULARY: dict[str, Field] = {
         values=NUMBER, meaning="rows of one update", recipe="batch.global_batch_size"
     ),
     "run.epochs": Field(values=NUMBER, meaning="epochs of the run"),
-    "run.seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
-    "run.sequence_length": Field(
+    "seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
+    "data.sequence_length": Field(
         values=NUMBER, meaning="tokens of a row", recipe="data.sequence_length"
     ),
 }
@@ -234,6 +234,9 @@ _PRINTED = {
     "loss_scaling.init_scale": "loss_scaling.init",
     "loss_scaling.min_scale": "loss_scaling.min",
     "loss_scaling.max_scale": "loss_scaling.max",
+    "optimizer.learning_rate": "optimizer.lr",
+    "seed": "run.seed",
+    "data.sequence_length": "run.sequence_length",
 }
 """Fields that version 1 of what `lift --json` prints has under another name."""
 

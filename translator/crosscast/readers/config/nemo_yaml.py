@@ -64,9 +64,9 @@ def _tell(said: Said, tree: Tree) -> None:
     if recompute is not None:
         word = "none" if recompute.value in (None, False) else "yes"
         said.tell("activation_checkpointing.mode", word, recompute)
-    said.number("run.seed", model.setting("seed") or tree.setting("seed"))
+    said.number("seed", model.setting("seed") or tree.setting("seed"))
     said.number("schedule.total_steps", _positive(settings.get("max_steps")))
-    said.number("run.sequence_length", model.setting("encoder_seq_length"))
+    said.number("data.sequence_length", model.setting("encoder_seq_length"))
     if any(f.field == "precision.default_dtype" and f.value == "fp16" for f in said.facts):
         for name, field in scaling_words("nemo").items():
             said.number(field, model.setting(name))
@@ -122,7 +122,7 @@ def _optimizer(said: Said, model: Tree) -> None:
     fused = kind is not None and "fused" in kind.text
     coupled = family in ("sgd", "rmsprop", "adagrad") or (family == "adam" and not fused)
     for name, field in (
-        ("lr", "lr"),
+        ("lr", "learning_rate"),
         ("eps", "eps"),
         ("weight_decay", "l2" if coupled else "weight_decay"),
     ):

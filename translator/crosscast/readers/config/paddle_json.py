@@ -65,7 +65,7 @@ def _tell(said: Said, tree: Tree) -> None:
     fleet = trainer.setting("PADDLE_IS_FLEET")
     if fleet is not None and fleet.switch:
         said.tell("parallel.kind", "fleet", fleet)
-    said.number("optimizer.lr", optimization.setting("learning_rate"))
+    said.number("optimizer.learning_rate", optimization.setting("learning_rate"))
     said.number("optimizer.weight_decay", optimization.setting("weight_decay"))
     decay = optimization.setting("use_lr_decay")
     scheduler = optimization.setting("lr_scheduler")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import tell_betas, tell_optimizer
+from crosscast.readers.words import tell_constants, tell_optimizer
 from crosscast.targets.parameter_words import scaling_words
 
 
@@ -51,14 +51,7 @@ def tell_typed_optimizer(said: Said, optimizer: Tree) -> None:
     """Say what a dictionary with the type and the arguments of an optimizer means."""
     family = tell_optimizer(said, optimizer.setting("type"))
     coupled = family in ("sgd", "adam", "rmsprop", "adagrad")
-    for name, field in (
-        ("lr", "lr"),
-        ("eps", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", optimizer.setting(name))
-    tell_betas(said, optimizer)
+    tell_constants(said, optimizer, coupled=coupled)
 
 
 def tell_groups(said: Said, groups: Tree | None) -> None:

@@ -43,7 +43,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     family = tell_optimizer(said, get("optimizer"))
     lr = get("lr")
     if lr is not None and "," not in lr.text:
-        said.number("optimizer.lr", lr)
+        said.number("optimizer.learning_rate", lr)
     said.number("optimizer.eps", get("adam_eps"))
     # fairseq's "adam" decouples the decay.
     decay = "weight_decay" if family in ("adam", "adamw", "lamb", "adafactor") else "l2"
@@ -56,7 +56,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
     said.number("schedule.total_steps", get("total_num_update", "max_update"))
-    said.number("run.seed", get("seed"))
+    said.number("seed", get("seed"))
     said.by_library("zero_grad.where")
 
 

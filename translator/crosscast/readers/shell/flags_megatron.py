@@ -52,8 +52,8 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     recompute = recompute or get("activations_checkpoint_method", "recompute_method")
     if recompute is not None:
         said.tell("activation_checkpointing.mode", "yes", recompute)
-    said.number("run.seed", get("seed"))
-    said.number("run.sequence_length", get("seq_length"))
+    said.number("seed", get("seed"))
+    said.number("data.sequence_length", get("seq_length"))
     if get("deepspeed") is not None:
         said.tell("api", "deepspeed", get("deepspeed"), origin="presence")
 
@@ -173,7 +173,7 @@ def _optimizer(said: Said, settings: Settings) -> None:
         if family:
             said.tell("optimizer.family", family, kind)
     for name, field in (
-        ("lr", "lr"),
+        ("lr", "learning_rate"),
         ("adam_beta1", "beta1"),
         ("adam_beta2", "beta2"),
         ("adam_eps", "eps"),

@@ -69,16 +69,16 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     _scaling(said, settings, on)
     if (tokens := get("in_tokens")) is not None and tokens.switch is False:
         said.number("batch.micro_batch_size", get("batch_size"))
-    said.number("optimizer.lr", get("learning_rate", "lr"))
+    said.number("optimizer.learning_rate", get("learning_rate", "lr"))
     said.number("optimizer.weight_decay", get("weight_decay"))
     tell_warmup(said, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
     tell_window(said, get("gradient_accumulation_steps", "accumulate_steps"))
     recompute = get("use_recompute", "recompute")
     if recompute is not None and recompute.switch is not None:
         said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
-    said.number("run.sequence_length", get("max_seq_len", "max_seq_length"))
+    said.number("data.sequence_length", get("max_seq_len", "max_seq_length"))
     said.number("run.epochs", get("epoch", "num_epochs", "epochs", "num_train_epochs"))
-    said.number("run.seed", get("random_seed", "seed"))
+    said.number("seed", get("random_seed", "seed"))
     _parallel(said, settings, launch)
     if len(settings.having(_ERNIE)) >= 3:
         _ernie(said, settings)
