@@ -12,6 +12,7 @@ from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look
 from crosscast.targets.defaults import Defaults, find_defaults
+from crosscast.targets.parameter_words import optimizer_words, scaling_words
 
 _SCALERS = {
     "torch.amp": "torch.amp.GradScaler",
@@ -54,37 +55,7 @@ _CLIPS = {
     "tensorflow": "tensorflow.clip_by_global_norm",
     "paddle": "paddle.nn.ClipGradByGlobalNorm",
 }
-_SCALING_FIELDS = {
-    **dict.fromkeys(
-        ("init_scale", "init_loss_scaling", "initial_scale", "initial_loss_scale"), "init_scale"
-    ),
-    "initial-loss-scale": "init_scale",
-    **dict.fromkeys(("growth_factor", "incr_ratio", "multiplier"), "growth_factor"),
-    **dict.fromkeys(("backoff_factor", "decr_ratio"), "backoff_factor"),
-    **dict.fromkeys(
-        ("growth_interval", "incr_every_n_steps", "dynamic_growth_steps", "increment_period"),
-        "growth_interval",
-    ),
-    **dict.fromkeys(("loss_scale_window", "loss-scale-window"), "growth_interval"),
-    **dict.fromkeys(("decr_every_n_nan_or_inf", "hysteresis"), "hysteresis"),
-    **dict.fromkeys(("min_loss_scale", "min-loss-scale"), "min_scale"),
-    "max_loss_scale": "max_scale",
-    "scale": "init_scale",
-}
-_OPTIMIZER_FIELDS = {
-    "lr": "learning_rate",
-    "learning_rate": "learning_rate",
-    "betas": "betas",
-    "eps": "eps",
-    "epsilon": "eps",
-    "weight_decay": "weight_decay",
-    "lamb_weight_decay": "weight_decay",
-    "momentum": "momentum",
-    "nesterov": "nesterov",
-    "use_nesterov": "nesterov",
-    "always_adapt": "always_adapt",
-    "beta2_decay": "beta2_decay",
-}
+_WHOLE = frozenset({"loss_scaling.growth_interval", "loss_scaling.hysteresis"})
 _DISTRIBUTIONS = {"paddle": "paddlepaddle", "tf_keras": "tf-keras"}
 """Packages whose distribution has another name."""
 _KNOWN = {
@@ -176,11 +147,11 @@ def _scaling(apis: tuple[str, ...], draft: Draft, versions: Mapping[str, str]) -
 
 
 def _scaling_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
+    words = scaling_words(entry.package)
     for name, value in entry.arguments.items():
-        field = _SCALING_FIELDS.get(name)
-        if field and value is not None:
-            whole = field in ("growth_interval", "hysteresis")
-            yield f"loss_scaling.{field}", value if whole else float(value)  # type: ignore[arg-type]
+        path = words.get(name.replace("-", "_"), "loss_scaling.scale")
+        if path != "loss_scaling.scale" and value is not None:
+            yield path, value if path in _WHOLE else float(value)  # type: ignore[arg-type]
     if "initial_scale_power" in entry.arguments:
         yield "loss_scaling.init_scale", 2.0 ** int(entry.arguments["initial_scale_power"])  # type: ignore[arg-type]
     for path, value in entry.fixed.items():
@@ -226,8 +197,9 @@ def _other_beta(defaults: Sequence[float], note: str, draft: Draft) -> None:
 
 
 def _optimizer_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
+    words = optimizer_words(entry.package)
     for name, value in entry.arguments.items():
-        field = _OPTIMIZER_FIELDS.get(name)
+        field = words.get(name, "").removeprefix("optimizer.")
         if field == "weight_decay":
             yield field, float(value or 0.0)  # type: ignore[arg-type]
         elif field in ("nesterov", "always_adapt"):

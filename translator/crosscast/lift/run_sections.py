@@ -175,7 +175,7 @@ def spread(look: Look, draft: Draft) -> None:
 
 def rest(look: Look, draft: Draft) -> None:
     """Fill what a recipe needs besides: seed, average of the weights, model, data."""
-    seed, average = look("run.seed"), look("ema.decay")
+    seed, average = look("seed"), look("ema.decay")
     if (value := number(seed)) is not None and 0 <= value < 2**31:
         draft.put("seed", int(value), seed)
     if (decay := number(average)) is not None and 0 <= decay < 1:
@@ -201,7 +201,7 @@ def rest(look: Look, draft: Draft) -> None:
     if draft.value("data.source") == "npz":
         draft.stand_in("data.train", "data/train.npz", "")
         draft.stand_in("data.eval", "data/eval.npz", "")
-    length = look("run.sequence_length")
+    length = look("data.sequence_length")
     if (tokens := number(length)) is not None and 1 <= tokens <= 2**16:
         draft.put("data.sequence_length", int(tokens), length)
     positions = draft.value("model.max_positions")
