@@ -169,7 +169,7 @@ def session(framework: str, folder: Path, plans: Sequence[Plan], emulate: bool) 
     return output
 
 
-def same_results(one: Path, other: Path) -> None:
+def same_results(path: Path, other: Path) -> None:
     """Check that two runs left the same trace and the same weights, bit by bit."""
     for name in ("trace.jsonl", "model.safetensors"):
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+        assert (path / name).read_bytes() == (other / name).read_bytes(), name

@@ -72,10 +72,10 @@ def test_the_stress_recipe_leaves_nothing_unexercised() -> None:
     ],
 )
 def test_the_level_that_would_see_it_is_named(path: str, level: str) -> None:
-    one = stressed()[path]
-    assert one.status == "exercised"
-    assert one.level == level
-    assert level in one.wording
+    check = stressed()[path]
+    assert check.status == "exercised"
+    assert check.level == level
+    assert level in check.wording
 
 
 def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
@@ -103,7 +103,7 @@ def test_a_usual_recipe_does_not_exercise_everything(path: str, because: str) ->
 
 def test_without_a_skip_the_tick_is_not_exercised() -> None:
     recipe = stress()
-    seen = [one for one in sightings(recipe, ()) if one.run == "main"]
+    seen = [sighting for sighting in sightings(recipe, ()) if sighting.run == "main"]
     found = by_path(recipe, seen)
     assert found["schedule.tick"].wording.startswith("because no window was skipped")
     assert found["loss_scaling.backoff_factor"].status == "not exercised"
@@ -171,7 +171,7 @@ def test_features_that_are_not_there_are_not_used() -> None:
 
 def test_a_run_of_a_derived_recipe_speaks_only_for_what_it_shares() -> None:
     recipe = stress()
-    exact = [one for one in sightings(recipe, ()) if one.run == "float32-bert"]
+    exact = [sighting for sighting in sightings(recipe, ()) if sighting.run == "float32-bert"]
     found = by_path(recipe, exact)
     assert found["precision.compute_dtype"].status == "not exercised"
     assert found["loss_scaling.init_scale"].status == "not exercised"
@@ -188,5 +188,5 @@ def test_a_check_that_fails_anyway_exercises_nothing() -> None:
 
 def test_the_average_is_exercised() -> None:
     recipe = stress(ema__decay=0.999)
-    one = by_path(recipe, sightings(recipe, ()))["ema.decay"]
-    assert (one.status, one.level) == ("exercised", "L1b")
+    check = by_path(recipe, sightings(recipe, ()))["ema.decay"]
+    assert (check.status, check.level) == ("exercised", "L1b")

@@ -189,12 +189,12 @@ def test_moments_that_only_one_side_has_are_far_apart(tmp_path: Path) -> None:
 
 
 def test_distances_are_of_what_weights_have_moved_by(tmp_path: Path) -> None:
-    one = Run(write(tmp_path / "a", Shape(1, 1, 16)).ranks[0], START)
+    run = Run(write(tmp_path / "a", Shape(1, 1, 16)).ranks[0], START)
     far = Run(write(tmp_path / "b", Shape(1, 1, 16), noise=1e-4).ranks[0], START)
-    found = distances(far, one, 0)
+    found = distances(far, run, 0)
     assert found["parameters/b"] == pytest.approx(0.01, rel=1e-3)  # 1e-4 of 0.01
     assert found["exp_avg/w"] == pytest.approx(5e-4, rel=1e-3)
-    assert set(distances(one, one, 0).values()) == {0.0}
+    assert set(distances(run, run, 0).values()) == {0.0}
 
 
 # what is read

@@ -117,7 +117,7 @@ def test_refused_states_leave_nothing(tmp_path: Path) -> None:
     assert codes(run("convert", tmp_path / "nothing", *arguments)) == ["CC001"]
     assert not out.exists()
     found = run("convert", source, *arguments, "--json")
-    assert [one["code"] for one in json.loads(found.stdout)["diagnostics"]] == ["CC960"]
+    assert [load["code"] for load in json.loads(found.stdout)["diagnostics"]] == ["CC960"]
 
 
 def test_targets_and_options_that_make_no_sense(tmp_path: Path) -> None:

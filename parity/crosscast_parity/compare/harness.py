@@ -86,19 +86,21 @@ class _Comparison:
         names = [contestant.name for contestant in contestants]
         self.wanted = choose_reference_name(names, options.reference)
         self.options = options
-        self.contestants = {one.name: one for one in contestants}
+        self.contestants = {contestant.name: contestant for contestant in contestants}
         self.recipe = self.contestants[self.wanted].recipe
         self.work = Workspace(options, compile_to)
         self.inputs = inputs
         self.compile_to = compile_to
         self.tally = Tally(on_progress)
         self.stages = list(stages) if stages is not None else self._stages()
-        self.execution = {one.name: self._execution(one) for one in contestants}
+        self.execution = {
+            contestant.name: self._execution(contestant) for contestant in contestants
+        }
         self.results = [self._result(stage) for stage in self.stages]
 
     def _stages(self) -> list[Stage]:
         options = self.options
-        own = any(one.own for one in self.contestants.values())
+        own = any(contestant.own for contestant in self.contestants.values())
         if options.stress:
             self._refuse_stress(own)
         if own:
@@ -117,7 +119,7 @@ class _Comparison:
             raise refuse("--stress derives a recipe, which a script of one's own cannot follow")
         if self.options.check == "model":
             raise refuse("--stress is for the small model of --check quick, full and nightly")
-        if any(one.recipe != self.recipe for one in self.contestants.values()):
+        if any(contestant.recipe != self.recipe for contestant in self.contestants.values()):
             raise refuse("--stress would make one recipe of two that are to be compared")
 
     def _execution(self, contestant: Contestant) -> Execution:
@@ -128,7 +130,9 @@ class _Comparison:
         return choose_execution(half, contestant.framework, options.half, options.device)
 
     def _result(self, stage: Stage) -> StageResult:
-        recipes = {name: stage.derive(one.recipe) for name, one in self.contestants.items()}
+        recipes = {
+            name: stage.derive(contestant.recipe) for name, contestant in self.contestants.items()
+        }
         recipe = recipes[self.wanted]
         faults: tuple[Fault, ...] = ()
         if "faults" in stage.parts:

@@ -1,4 +1,4 @@
-"""What is printed while runs are made: a bar with the time left in a terminal, else lines."""
+"""Progress of the runs: a progress bar in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crosscast_parity.report.terminal import plain
 
 @contextmanager
 def progress_on(stream: TextIO) -> Iterator[OnProgress]:
-    """Return what tells a terminal, or a log file, how far a comparison is."""
+    """Return a callback that prints the progress of a comparison."""
     console = Console(file=stream)
     if not console.is_terminal:
         yield lambda progress: _print_line(stream, progress)

@@ -1,4 +1,4 @@
-"""The report in a terminal: verdict, levels and what did not pass, within 80 columns."""
+"""The report in a terminal: verdict, levels and failed checks, within 80 columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast_parity.judge.verdict import by_level, place
 
 WIDTH = 80
 SHOWN = 6
-"""Checks that did not pass, per pair; the page has them all."""
+"""Maximum number of failed checks shown per pair; the HTML page has all of them."""
 _MARKS = {"fail": "FAIL", "unclear": "unclear", "pass": "ok", "not tested": "-", "info": "-"}
 _STYLES = (
     (r"\bEQUIVALENT\b", "bold green"),
@@ -23,7 +23,7 @@ _STYLES = (
     (r"\bNOT TESTED\b", "bold"),
     (r"(?<== )ok\b", "green"),
 )
-"""Words that are coloured; they say the same without a colour."""
+"""Words to highlight in color."""
 
 
 def summary_lines(report: ParityReport, *, files: Sequence[Path] = ()) -> list[str]:
@@ -81,7 +81,7 @@ def _alone(report: ParityReport) -> Iterator[str]:
             outcome = ended[0].outcome
             yield from _wrapped(f"{ended[0].title}: {outcome.kind}: {outcome.message}")
         else:
-            yield from _wrapped(f"{entrant.name}: nothing to compare it with")
+            yield from _wrapped(f"{entrant.name}: there is no other program to compare with")
         yield from _levels(entrant.checks)
         yield from _troubles(entrant.checks)
 

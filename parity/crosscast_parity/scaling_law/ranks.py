@@ -64,7 +64,7 @@ def run_ranks(job: RankJob) -> Outcome:
         "emulate": job.emulate,
         "script": str(job.emitted / "train.py"),
         "output": str(job.output),
-        "faults": {str(n): [str(one) for one in faults] for n, faults in job.faults.items()},
+        "faults": {str(n): [str(fault) for fault in faults] for n, faults in job.faults.items()},
         "steps": list(job.steps),
     }
     (folder / "ranks.json").write_text(json.dumps(spec))

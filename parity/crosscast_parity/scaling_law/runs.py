@@ -136,7 +136,7 @@ class Maker:
         )
         done = pool.run([job])
         return {
-            key: Made(one.outcome, (read_steps(one.folder / "steps"),)) for key, one in done.items()
+            key: Made(run.outcome, (read_steps(run.folder / "steps"),)) for key, run in done.items()
         }
 
     def _tell(self, kind: EventKind, title: str, outcome: Outcome | None) -> None:

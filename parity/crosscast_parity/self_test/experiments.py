@@ -170,7 +170,7 @@ def in_words(findings: Sequence[Finding]) -> Iterator[str]:
         outcome = f"seen{more}" if one.caught else f"NOT SEEN ({one.verdict}){more}"
         yield f"{f'{one.program}: {one.title}':{width}}  {one.level:4}  {outcome}"
     caught = sum(one.caught for one in findings)
-    yield f"self-test: {caught} of {len(findings)} planted bugs were seen by their level"
+    yield f"self-test: {caught} of {len(findings)} planted bugs were detected by their level"
 
 
 def _name(program: Contestant, canary: Canary) -> str:

@@ -25,7 +25,7 @@ def overload(key: Any) -> Any:
 
         function = Namespace.get_instance().function_map[FunctionType[key]]
         parameters = inspect.signature(getattr(function, "fn", function)).parameters
-        return {name: one.default for name, one in parameters.items()}
+        return {name: parameter.default for name, parameter in parameters.items()}
 
     return arguments
 
