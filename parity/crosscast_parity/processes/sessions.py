@@ -40,11 +40,11 @@ class SessionRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionJob:
-    """A process and the runs it makes, in order."""
+    """A process and the runs it makes, in order. `inside`: see `inside.session`."""
 
     name: str
     python: str
-    framework: str
+    inside: str
     emulate: bool
     environment: Mapping[str, str]
     runs: tuple[SessionRun, ...]
@@ -186,9 +186,7 @@ class SessionPool:
             for run in job.runs
         ]
         spec = folder / "spec.json"
-        spec.write_text(
-            json.dumps({"framework": job.framework, "emulate": job.emulate, "runs": runs})
-        )
+        spec.write_text(json.dumps({"inside": job.inside, "emulate": job.emulate, "runs": runs}))
         process = Job(
             name=job.name,
             command=(job.python, "-m", SESSION, str(spec)),
@@ -271,7 +269,7 @@ class SessionPool:
         return SessionJob(
             name=session.job.name,
             python=session.job.python,
-            framework=session.job.framework,
+            inside=session.job.inside,
             emulate=session.job.emulate,
             environment=session.job.environment,
             runs=left,
