@@ -59,6 +59,7 @@ class Server:
                 os.killpg(child, signal.SIGKILL)
                 self._answer(process.stdout, 60.0)
                 raise subprocess.TimeoutExpired(command, timeout) from None
+            cpu_seconds[0] += ended["cpu_seconds"]
             return subprocess.CompletedProcess(command, int(ended["code"]), _text(out), _text(err))
 
     def _answer(self, stream: IO[str], timeout: float) -> dict[str, float]:

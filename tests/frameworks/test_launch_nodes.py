@@ -17,7 +17,7 @@ import pytest
 
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.timeout(900)]
 
@@ -118,7 +118,11 @@ def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Nodes:
     return Nodes(tmp_path, request.param)
 
 
-@pytest.mark.parametrize("nodes", TARGETS, indirect=True)
+@pytest.mark.parametrize(
+    "nodes",
+    cases(TARGETS, quick=["torch", "paddle"], reason="two nodes of TensorFlow"),
+    indirect=True,
+)
 def test_two_nodes_train_as_one_process(nodes: Nodes) -> None:
     expected = nodes.alone(10, **NORM)
     launch = nodes.emitted("two", **TWO_NODES, **BATCH, **NORM)

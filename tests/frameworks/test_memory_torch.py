@@ -81,7 +81,7 @@ def error(of: Recipe) -> float:
     return predicted / measure(of, "torch", sys.executable).peak_bytes - 1
 
 
-@exhaustive("the grid of sizes and types; `make test` measures three")
+@exhaustive("the grid of sizes and types; `make test` measures two")
 def test_peaks_of_bert_are_predicted() -> None:
     grid = [
         recipe("tiny", 32, 64),
@@ -110,7 +110,7 @@ OTHERS = [
 
 @pytest.mark.parametrize(
     "of",
-    cases(OTHERS, quick=[OTHERS[0], OTHERS[1], OTHERS[5]], reason="peaks of more recipes"),
+    cases(OTHERS, quick=[OTHERS[0], OTHERS[5]], reason="peaks of more recipes"),
     ids=["full", "ops", "lamb", "momentum", "nesterov", "adafactor", "one-row", "unfused"],
 )
 def test_peaks_of_other_recipes_are_predicted(of: Recipe) -> None:
@@ -204,14 +204,17 @@ SQUARE = "self.embed(input_ids).repeat(len(input_ids), 1, 1)[: len(input_ids)]"
 BY_ROW = "torch.stack([self.embed(row) for row in input_ids])"
 
 
+UNTRACEABLE = [
+    (LOOKS, "DataDependentOutputException"),
+    ("self.embed(input_ids.float())", "RuntimeError: "),
+    (SQUARE, "does not grow linearly"),
+    (BY_ROW, "operations for 2 rows and"),
+]
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
-    [
-        (LOOKS, "DataDependentOutputException"),
-        ("self.embed(input_ids.float())", "RuntimeError: "),
-        (SQUARE, "does not grow linearly"),
-        (BY_ROW, "operations for 2 rows and"),
-    ],
+    cases(UNTRACEABLE, quick=UNTRACEABLE[:1], reason="more models that cannot be traced"),
     ids=["values", "types", "square", "row by row"],
 )
 def test_a_model_that_cannot_be_traced(tmp_path: Path, made: str, words: str) -> None:

@@ -18,6 +18,7 @@ from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
+from tiers import exhaustive
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -128,6 +129,7 @@ def test_a_script_that_forgets_to_clip_is_different_and_the_replay_says_so(tmp_p
     assert "L1b" in failed(found)
 
 
+@exhaustive("scripts without the named functions")
 @pytest.mark.torch
 def test_without_the_named_functions_the_trace_alone_is_compared(tmp_path: Path) -> None:
     found = only_pair(compared("torch", tmp_path, ("micro_batch_loss", "my_loss")))

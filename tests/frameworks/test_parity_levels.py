@@ -14,7 +14,7 @@ from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import of_targets
 from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
-from tiers import cases
+from tiers import exhaustive
 
 TARGETS = ("torch", "tensorflow", "paddle")
 pytestmark = [*(getattr(pytest.mark, name) for name in TARGETS)]
@@ -75,9 +75,10 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
+@exhaustive("every level in three types; `make test` has test_three_frameworks")
 @pytest.mark.parametrize(
     "changes",
-    cases(CHANGES, quick=CHANGES[:1], reason="every level in the other types"),
+    CHANGES,
     ids=["mixed-float16", "full-float16", "mixed-bfloat16"],
 )
 def test_emitted_scripts_pass_every_level(tmp_path: Path, changes: dict[str, Any]) -> None:

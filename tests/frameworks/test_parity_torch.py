@@ -15,6 +15,7 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
 from parity_fakes import make_recipe
+from tiers import exhaustive
 
 ADAMW = {"name": "adamw", "learning_rate": 1e-3}
 HALF = {"mode": "mixed", "compute_dtype": "float16"}
@@ -63,6 +64,7 @@ def test_the_same_script_twice_is_bit_equal_and_survives_faults(tmp_path: Path) 
         assert [row.scale for row in rows[:7]] == [1024.0] * 3 + [512.0] * 3 + [256.0]
 
 
+@exhaustive("a planted bug on a real framework; with stand-ins in `make test`")
 @pytest.mark.torch
 def test_a_wrong_epsilon_is_different(tmp_path: Path) -> None:
     recipe = make_recipe(scaled=False, optimizer=ADAMW)

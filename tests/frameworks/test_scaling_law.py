@@ -140,30 +140,22 @@ def found(bench: Bench, framework: str, name: str) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    "name",
-    cases(
-        BUGS["torch"],
-        quick=["rows given twice", "each process looks by itself"],
-        reason="more planted bugs",
-    ),
-)
+@exhaustive("planted bugs of the scaling law")
+@pytest.mark.parametrize("name", BUGS["torch"])
 def test_a_bug_in_a_script_of_torch_is_found(torch_bench: Bench, name: str) -> None:
     found(torch_bench, "torch", name)
 
 
 @pytest.mark.paddle
-@pytest.mark.parametrize(
-    "name", cases(BUGS["paddle"], quick=["rows given twice"], reason="more planted bugs")
-)
+@exhaustive("planted bugs of the scaling law")
+@pytest.mark.parametrize("name", BUGS["paddle"])
 def test_a_bug_in_a_script_of_paddle_is_found(paddle_bench: Bench, name: str) -> None:
     found(paddle_bench, "paddle", name)
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize(
-    "name", cases(BUGS["tensorflow"], quick=["rows given twice"], reason="more planted bugs")
-)
+@exhaustive("planted bugs of the scaling law")
+@pytest.mark.parametrize("name", BUGS["tensorflow"])
 def test_a_bug_in_a_script_of_tensorflow_is_found(tensorflow_bench: Bench, name: str) -> None:
     found(tensorflow_bench, "tensorflow", name)
 

@@ -15,6 +15,7 @@ import pytest
 
 from frameworks.subprocesses import require
 from sweep_fakes import small
+from tiers import exhaustive
 
 pytestmark = pytest.mark.torch
 
@@ -54,6 +55,7 @@ def test_a_sweep_over_seeds_and_rates(recipe: Path) -> None:
     assert again == cells
 
 
+@exhaustive("kills of a sweep on a real framework")
 def test_a_killed_sweep_with_a_killed_training_comes_to_the_same(recipe: Path) -> None:
     _, expected = run(sweep(recipe, "plain", "--seeds", "0-1", "--json"))
     flags = ("--seeds", "0-1", "--checkpoint-every", "3", "--json")

@@ -157,6 +157,7 @@ def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
         assert array.tobytes() == last.weights[name].tobytes(), name
 
 
+@exhaustive("what wrong starts of two processes say")
 def test_a_script_for_two_processes_wants_two(lab: Lab) -> None:
     script = lab.script("run", **PARALLEL)
     output = script.parent / "out"
@@ -224,6 +225,7 @@ def test_launch_sh_ends_a_process_that_hears_no_signal(lab: Lab) -> None:
     assert time.monotonic() - since < 240
 
 
+@exhaustive("what wrong data of two processes says")
 def test_wrong_data_ends_all_processes(lab: Lab) -> None:
     run = lab.launch(lab.script("run", **PARALLEL), "out", "--train", lab.folder / "none 1.npz")
     assert run.code == 2

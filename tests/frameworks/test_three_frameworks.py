@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tiers import exhaustive
+
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
 TARGETS = ("torch", "tensorflow", "paddle")
@@ -99,6 +101,7 @@ def test_float16_with_overflows_agrees_and_says_what_was_emulated(tmp_path: Path
         assert scales == [1024.0] * 3 + [512.0] + [256.0] * 5 + [512.0] + [256.0] * 2
 
 
+@exhaustive("native half precision where Paddle has none")
 def test_native_half_is_not_tested_where_there_is_none(tmp_path: Path) -> None:
     options = ("--windows", "2", "--twins", "0", "--half", "native", "--fault", "none")
     code, report = parity(tmp_path, FLOAT16, *options)

@@ -12,6 +12,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from tiers import cases
+
 DRIVER = """
 import sys
 from pathlib import Path
@@ -51,13 +55,14 @@ def result(folder: Path) -> object:
     return json.loads(re.sub(r'"cached": (true|false)', '"cached": null', text))
 
 
-def test_a_comparison_killed_ten_times_comes_to_the_same_result(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", cases([2, 10], quick=[2], reason="ten kills"))
+def test_a_killed_comparison_comes_to_the_same_result(tmp_path: Path, kills: int) -> None:
     whole = tmp_path / "whole"
     begun = time.monotonic()
     calm = start(whole)
     assert calm.wait(120) == 0
     seconds = time.monotonic() - begun
-    for number in range(10):
+    for number in range(kills):
         folder = tmp_path / f"killed-{number}"
         killed = start(folder)
         time.sleep(random.Random(number).uniform(0.05, 0.95) * seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
@@ -12,7 +12,6 @@ import pytest
 
 from crosscast.recipe.document import Recipe
 from crosscast.variations.table import shown_path, vary
-from crosscast_parity.bisect.delta_debugging import minimal
 from crosscast_parity.bisect.judgement import Court
 from crosscast_parity.bisect.recipes import bisect_recipes, differences
 from crosscast_parity.bisect.script import bisect_script
@@ -113,13 +112,14 @@ QUICK_PAIRS = [
     ("loss_scaling.init_scale", "schedule.tick"),
     ("optimizer.bias_correction", "optimizer.eps"),
 ]
-
-
-@pytest.mark.parametrize(
+EACH_PAIR = pytest.mark.parametrize(
     "pair",
     cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="six more drawn pairs"),
     ids=" and ".join,
 )
+
+
+@EACH_PAIR
 def test_a_script_with_two_wrong_fields_has_both_named(pair: tuple[str, str]) -> None:
     script = mutant(*((path, SINGLES[path][0]) for path in pair))
     found = bisect_script(court(script))
@@ -287,19 +287,7 @@ def test_only_the_field_that_matters_is_blamed() -> None:
     assert "3 fields more that differ make no difference that a check sees" in found.sentence
 
 
-QUICK_PAIRS = [
-    ("clipping.max_norm", "loss_scaling.min_scale"),
-    ("loss_scaling.growth_interval", "precision.ops.reductions"),
-    ("loss_scaling.init_scale", "schedule.tick"),
-    ("optimizer.bias_correction", "optimizer.eps"),
-]
-
-
-@pytest.mark.parametrize(
-    "pair",
-    cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="six more drawn pairs"),
-    ids=" and ".join,
-)
+@EACH_PAIR
 def test_of_two_recipes_both_fields_are_blamed(pair: tuple[str, str]) -> None:
     theirs = mutant(*((path, SINGLES[path][0]) for path in pair))
     theirs = changed(theirs, {"model.init_std": 0.5, "precision.tf32": True})
@@ -328,32 +316,6 @@ def test_two_recipes_that_differ_in_the_model_are_trained() -> None:
     found = bisect_recipes(replace(own_court(), run=gradients(BASE)), theirs)
     assert found.fields == ("model.layer_norm_eps",)
     assert {trial.by for trial in found.trials} == {"run"}
-
-
-# Sets
-
-
-@pytest.mark.parametrize("needed", [(3,), (0, 7), (1, 4, 6), tuple(range(8)), (7,), (0,)])
-def test_the_smallest_part_is_found(needed: Sequence[int]) -> None:
-    tried = []
-
-    def does(part: tuple[int, ...]) -> bool:
-        tried.append(part)
-        return set(needed) <= set(part)
-
-    assert minimal(range(8), does) == tuple(needed)
-    assert len(tried) == len(set(tried))
-
-
-def test_parts_that_cannot_be_tried_stay_together() -> None:
-    def does(part: tuple[int, ...]) -> bool:
-        return {2, 5} <= set(part) and ({0, 1} <= set(part) or not {0, 1} & set(part))
-
-    assert minimal(range(6), does) == (2, 5)
-
-
-def test_one_item_is_its_own_smallest_part() -> None:
-    assert minimal(["a"], lambda part: True) == ("a",)
 
 
 @pytest.mark.parametrize(
