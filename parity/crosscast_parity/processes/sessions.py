@@ -40,11 +40,14 @@ class SessionRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionJob:
-    """A process and the runs it makes, in order. `rank`: those with a lower one begin first."""
+    """A process and the runs it makes, in order.
+
+    `rank`: those with a lower one begin first. `inside`: see `inside.session`.
+    """
 
     name: str
     python: str
-    framework: str
+    inside: str
     emulate: bool
     environment: Mapping[str, str]
     runs: tuple[SessionRun, ...]
@@ -187,9 +190,7 @@ class SessionPool:
             for run in job.runs
         ]
         spec = folder / "spec.json"
-        spec.write_text(
-            json.dumps({"framework": job.framework, "emulate": job.emulate, "runs": runs})
-        )
+        spec.write_text(json.dumps({"inside": job.inside, "emulate": job.emulate, "runs": runs}))
         process = Job(
             name=job.name,
             command=(job.python, "-m", SESSION, str(spec)),
@@ -272,7 +273,7 @@ class SessionPool:
         return SessionJob(
             name=session.job.name,
             python=session.job.python,
-            framework=session.job.framework,
+            inside=session.job.inside,
             emulate=session.job.emulate,
             environment=session.job.environment,
             runs=left,
