@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.targets.harness import Bugs, Edit, Harness
+from crosscast.targets.harness import Bugs, Edit, Harness, Pace
 
 _ENTROPY = "    return F.cross_entropy(logits, labels, reduction="
 
@@ -10,6 +10,7 @@ HARNESS = Harness(
     inside="crosscast_paddle.inside",
     numeric_variables=("FLAGS_",),
     rank_variable="PADDLE_TRAINER_ID",
+    pace=Pace(factor=1.6),
     float32_betas=True,
     float32_powers=True,
     bugs=Bugs(

@@ -15,6 +15,7 @@ import pytest
 from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe, SyntheticData
+from crosscast.targets.backend import harness_of
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.session import Session
 from crosscast_parity.planning.contestants import (
@@ -23,7 +24,7 @@ from crosscast_parity.planning.contestants import (
     of_targets,
     parse_contestant,
 )
-from crosscast_parity.planning.pace import PACES, cost
+from crosscast_parity.planning.pace import cost
 from crosscast_parity.planning.runs import in_sessions, plain_runs, twin_runs
 from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.processes import run_cache
@@ -238,7 +239,9 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     main, start, weights = specs["main"], specs["float32-bert"], 14_000_000
     seconds = {name: cost(main, weights, name) for name in ("torch", "tensorflow", "paddle", "jax")}
     assert seconds["torch"] == seconds["jax"] < seconds["paddle"]
-    slow = PACES["paddle"]
+    harness = harness_of("paddle")
+    assert harness is not None
+    slow = harness.pace
     trained = (seconds["paddle"] - slow.start) / (seconds["torch"] - 0.5)
     assert trained == pytest.approx(slow.factor)
     assert cost(twin, weights, "torch") < seconds["torch"]  # it evaluates a few rows

@@ -89,7 +89,7 @@ PARITY = {
     "toy": "checks recipes processes planning",
     "compare": "inside checks recipes processes levels planning judge report runs exercise bisect"
     " toy",
-    "self_test": "checks levels planning judge report runs compare",
+    "self_test": "checks processes levels planning judge report runs compare",
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs",
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",

@@ -1,30 +1,11 @@
-"""How long a run takes about: for the order of runs, for packing, and for the time that is left."""
+"""About how long a run takes: for the order of runs, for packing, and for the time left."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from crosscast.recipe.document import SyntheticData
+from crosscast.targets.backend import harness_of
+from crosscast.targets.harness import Pace
 from crosscast_parity.planning.runs import RunSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """A framework on a CPU beside PyTorch.
-
-    `factor`: how much longer its windows take. `start`: seconds of a run before its first window.
-    """
-
-    factor: float = 1.0
-    start: float = 0.5
-
-
-PACES: Mapping[str, Pace] = {
-    "tensorflow": Pace(factor=1.3, start=5.0),  # every run traces its graphs anew
-    "paddle": Pace(factor=1.6),
-}
-"""CPU time of BERT-small in float32, rounded; a framework that is missing is taken as PyTorch."""
 
 SECONDS_OF_A_TOKEN = 4e-11
 """Forward and backward, for each weight."""
@@ -39,7 +20,8 @@ FORWARD = 1 / 3
 
 def cost(spec: RunSpec, weights: int, framework: str) -> float:
     """Return about how many seconds of a CPU core a run takes, its process apart."""
-    recipe, pace = spec.recipe, PACES.get(framework, Pace())
+    harness, recipe = harness_of(framework), spec.recipe
+    pace = harness.pace if harness else Pace()
     micro_batches = spec.windows * recipe.accumulation.steps
     rows: float = micro_batches * recipe.batch.micro_batch_size
     if spec.name == "main" and isinstance(recipe.data, SyntheticData):

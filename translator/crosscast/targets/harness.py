@@ -76,6 +76,19 @@ class Updates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long runs of a framework take on a CPU, compared with PyTorch's.
+
+    Measured with BERT-small in float32, and rounded; runs are ordered and packed by it.
+    """
+
+    factor: float = 1.0
+    """CPU time of a window, by PyTorch's."""
+    start: float = 0.5
+    """Seconds of CPU time of a run before its first window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Harness:
     """What the harness must know of a framework."""
 
@@ -93,6 +106,7 @@ class Harness:
     """Whether optimizers hold the betas in float32."""
     float32_powers: bool = False
     """Whether they multiply the powers of the betas up in float32, too."""
+    pace: Pace = Pace()
     bugs: Bugs | None = None
     """None keeps the scripts out of `parity --self-test`."""
     updates: Updates | None = None
