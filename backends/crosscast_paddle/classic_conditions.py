@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     Adam,
     AdamW,
@@ -12,18 +13,12 @@ from crosscast.recipe.document import (
     Schedule,
     StaticLossScaling,
 )
-from crosscast_paddle.classic_values import half
 
 CLIP_NORM = 1.0
 LARGEST_HALF = 65504.0
 MODELS_RULE = (1000, 2, 2.0, 0.8)
 """Interval, overflows, growth and back-off that PaddlePaddle/models cannot change."""
 NEGLIGIBLE_EPS = 1e-6
-
-
-def not_bert(recipe: Recipe) -> bool:
-    """A model of the user's own."""
-    return not isinstance(recipe.model, BertModel)
 
 
 def narrow(recipe: Recipe) -> bool:
@@ -52,11 +47,6 @@ def fixed_order(recipe: Recipe) -> bool:
     return not recipe.data.shuffle
 
 
-def accumulates(recipe: Recipe) -> bool:
-    """More than one micro-batch a window."""
-    return recipe.accumulation.steps > 1
-
-
 def not_carried(recipe: Recipe) -> bool:
     """A short last window that is not filled from the next epoch."""
     return recipe.accumulation.tail != "carry"
@@ -67,36 +57,11 @@ def not_flushed(recipe: Recipe) -> bool:
     return recipe.accumulation.tail != "flush_renormalized" or recipe.processes > 1
 
 
-def counts_labels(recipe: Recipe) -> bool:
-    """A mean over the labels that are not -100."""
-    return recipe.accumulation.normalize_by == "token"
-
-
 def counts_micro_batches(recipe: Recipe) -> bool:
     """A mean of the processes' means, whose batches may be of different sizes."""
     accumulation = recipe.accumulation
     full = recipe.processes == 1 or accumulation.tail in ("carry", "drop")
     return accumulation.normalize_by == "microbatch" and not full
-
-
-def sums_in_half(recipe: Recipe) -> bool:
-    """Gradients that are summed in the half type."""
-    return recipe.accumulation.dtype == "compute"
-
-
-def bfloat16(recipe: Recipe) -> bool:
-    """The other half type."""
-    return recipe.precision.compute_dtype == "bfloat16"
-
-
-def dynamic(recipe: Recipe) -> bool:
-    """A loss scale that moves."""
-    return isinstance(recipe.loss_scaling, DynamicLossScaling)
-
-
-def static(recipe: Recipe) -> bool:
-    """A constant loss scale."""
-    return isinstance(recipe.loss_scaling, StaticLossScaling)
 
 
 def scaled_by_one(recipe: Recipe) -> bool:
@@ -143,7 +108,7 @@ def other_clipping(recipe: Recipe) -> bool:
 def other_lark_clipping(recipe: Recipe) -> bool:
     """Anything but the global norm clipped to 1, or in float16 to the constant scale."""
     scaling = recipe.loss_scaling
-    if half(recipe) and isinstance(scaling, StaticLossScaling):
+    if predicates.float16(recipe) and isinstance(scaling, StaticLossScaling):
         return _clips_otherwise(recipe, max(CLIP_NORM, scaling.scale))
     return _clips_otherwise(recipe, CLIP_NORM)
 
@@ -153,11 +118,6 @@ def _clips_otherwise(recipe: Recipe, norm: float) -> bool:
     if not isinstance(clipping, GlobalNormClipping) or clipping.exempt:
         return True
     return clipping.max_norm != norm or clipping.eps > NEGLIGIBLE_EPS
-
-
-def clip_eps(recipe: Recipe) -> bool:
-    """A norm with an epsilon, which is at most 1e-6."""
-    return isinstance(recipe.clipping, GlobalNormClipping) and recipe.clipping.eps > 0
 
 
 def other_optimizer(recipe: Recipe) -> bool:
@@ -182,17 +142,6 @@ def other_decay(recipe: Recipe) -> bool:
     """Weight decay on other parameters than the scripts' filter leaves."""
     optimizer = recipe.optimizer
     return optimizer.weight_decay > 0 and set(optimizer.no_decay) != {"bias", "layer_norm"}
-
-
-def grouped(recipe: Recipe) -> bool:
-    """Parameters with a decay or rate of their own."""
-    return bool(recipe.optimizer.groups)
-
-
-def uncorrected(recipe: Recipe) -> bool:
-    """Adam without bias correction."""
-    optimizer = recipe.optimizer
-    return isinstance(optimizer, Adam | AdamW) and not optimizer.bias_correction
 
 
 def eps_after_correction(recipe: Recipe) -> bool:
@@ -223,24 +172,9 @@ def noam(recipe: Recipe) -> bool:
 
 def counts_updates(recipe: Recipe) -> bool:
     """A schedule that overflowed steps do not advance."""
-    return dynamic(recipe) and recipe.schedule.tick == "update"
+    return predicates.dynamic(recipe) and recipe.schedule.tick == "update"
 
 
 def skips_nothing(recipe: Recipe) -> bool:
     """A schedule that overflowed steps do not advance, where no overflow is looked for."""
-    return static(recipe) and recipe.schedule.tick == "update"
-
-
-def averages(recipe: Recipe) -> bool:
-    """A moving average of the weights."""
-    return recipe.ema.decay is not None
-
-
-def recomputes(recipe: Recipe) -> bool:
-    """Activation checkpointing."""
-    return recipe.activation_checkpointing
-
-
-def several_nodes(recipe: Recipe) -> bool:
-    """Whether it runs on more than one machine."""
-    return recipe.distributed.nodes > 1
+    return predicates.static(recipe) and recipe.schedule.tick == "update"

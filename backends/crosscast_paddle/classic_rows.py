@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import partial
 
 import crosscast_paddle.classic_conditions as no
+from crosscast.recipe import predicates
 from crosscast.targets.capability import Evidence, Row, Verdict
-from crosscast_paddle.classic_values import half
+from crosscast_paddle.conditions import clip_eps
 
 ALL = frozenset({"lark", "ernie", "models-bert"})
 LARK = frozenset({"lark"})
@@ -29,7 +30,7 @@ MODEL_ROWS = (
         path="model",
         how="the script builds BERT, no model of yours",
         code="CC388",
-        when=no.not_bert,
+        when=predicates.own_model,
     ),
     _not(
         path="model.intermediate_size",
@@ -88,7 +89,12 @@ DATA_ROWS = (
     ),
     _row(path="data.shuffle", how="--shuffle"),
     _row(path="batch", how="--batch_size is that of one GPU"),
-    _not(path="accumulation.steps", how="one batch is one step", code="CC386", when=no.accumulates),
+    _not(
+        path="accumulation.steps",
+        how="one batch is one step",
+        code="CC386",
+        when=predicates.accumulates,
+    ),
     _near(
         path="accumulation.tail",
         how="batches are cut across the end of an epoch, as with tail: carry",
@@ -107,7 +113,7 @@ DATA_ROWS = (
         path="accumulation.normalize_by",
         how="the loss is the mean of all rows: none is without a label",
         code="CC386",
-        when=no.counts_labels,
+        when=predicates.by_tokens,
     ),
     _near(
         path="accumulation.normalize_by",
@@ -119,43 +125,48 @@ DATA_ROWS = (
         path="accumulation.dtype",
         how="one batch is one step: which gradients are float16 is the script's choice",
         code="CC389",
-        when=no.sums_in_half,
+        when=predicates.half_sums,
     ),
     _row(path="accumulation", how="one batch is one step"),
-    _not(path="distributed.nodes", how="one machine", code="CC386", when=no.several_nodes),
+    _not(path="distributed.nodes", how="one machine", code="CC386", when=predicates.several_nodes),
     _row(path="distributed", how="one process for all GPUs, mean of their gradients"),
     _near(path="launch", how="run.sh starts the script, and no scheduler does", code="CC386"),
     _not(
         path="activation_checkpointing",
         how="activations are kept",
         code="CC386",
-        when=no.recomputes,
+        when=predicates.recomputes,
     ),
     _row(path="activation_checkpointing", how="activations are kept"),
-    _not(path="ema", how="weights are not averaged", code="CC386", when=no.averages),
+    _not(path="ema", how="weights are not averaged", code="CC386", when=predicates.averages),
 )
 PRECISION_ROWS = (
     _row(path="precision.tf32", how="NVIDIA_TF32_OVERRIDE"),
-    _not(path="precision", how="float16 is the only half type", code="CC389", when=no.bfloat16),
+    _not(
+        path="precision",
+        how="float16 is the only half type",
+        code="CC389",
+        when=predicates.bfloat16,
+    ),
     _near(
         path="precision",
         how="all but LayerNorm is float16, weights and loss too, with float32 masters",
         code="CC389",
-        when=half,
+        when=predicates.float16,
         dialects=LARK,
     ),
     _near(
         path="precision",
         how="the encoder but its LayerNorm is float16, weights too, with float32 masters",
         code="CC389",
-        when=half,
+        when=predicates.float16,
         dialects=ERNIE,
     ),
     _near(
         path="precision",
         how="Paddle's lists of static graphs decide, word embeddings are float32",
         code="CC389",
-        when=half,
+        when=predicates.float16,
         dialects=MODELS,
     ),
     _row(path="precision", how="float32"),
@@ -165,7 +176,7 @@ SCALING_ROWS = (
         path="loss_scaling",
         how="the scale is constant",
         code="CC393",
-        when=no.dynamic,
+        when=predicates.dynamic,
         dialects=LARK,
     ),
     _not(
@@ -193,14 +204,14 @@ SCALING_ROWS = (
         path="loss_scaling.mode",
         how="on overflow Adam steps with zero gradients: moments fade, weights coast and decay",
         code="CC390",
-        when=no.dynamic,
+        when=predicates.dynamic,
         dialects=ERNIE | MODELS,
     ),
     _near(
         path="loss_scaling.mode",
         how="nothing is looked for: an overflow ruins the weights",
         code="CC390",
-        when=no.static,
+        when=predicates.static,
     ),
     _near(
         path="loss_scaling.scale",
@@ -246,7 +257,7 @@ STEP_ROWS = (
         when=no.other_clipping,
         dialects=ERNIE | MODELS,
     ),
-    _near(path="clipping.eps", how="nothing is added to the norm", code="CC394", when=no.clip_eps),
+    _near(path="clipping.eps", how="nothing is added to the norm", code="CC394", when=clip_eps),
     _row(path="clipping", how="fixed in the script"),
     _not(
         path="optimizer",
@@ -263,13 +274,16 @@ STEP_ROWS = (
         when=no.other_decay,
     ),
     _not(
-        path="optimizer.groups", how="one rate and one decay for all", code="CC395", when=no.grouped
+        path="optimizer.groups",
+        how="one rate and one decay for all",
+        code="CC395",
+        when=predicates.grouped,
     ),
     _not(
         path="optimizer.bias_correction",
         how="the bias correction is on",
         code="CC395",
-        when=no.uncorrected,
+        when=predicates.uncorrected_adam,
     ),
     _near(
         path="optimizer.eps_placement",

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
+from crosscast.recipe import predicates
 from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe, StaticLossScaling
 from crosscast_paddle.classic_scripts import LARK, MODELS_BERT, Flag, Script, Value
-
-HALF = "float16"
-
-
-def half(recipe: Recipe) -> bool:
-    """Whether the script computes in float16."""
-    return recipe.precision.compute_dtype == HALF
 
 
 def flag_values(recipe: Recipe, script: Script) -> dict[str, Value]:
@@ -31,7 +25,7 @@ def flag_values(recipe: Recipe, script: Script) -> dict[str, Value]:
         "weight_decay": recipe.optimizer.weight_decay,
         "lr_scheduler": "linear_warmup_decay" if decays else "noam_decay",
         "warmup_proportion": warmup_proportion(recipe),
-        "use_fp16": half(recipe),
+        "use_fp16": predicates.float16(recipe),
         **_scaling_values(recipe, script),
     }
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from crosscast.messages.codes import Code
+from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     Adam,
     AdamW,
-    BertModel,
-    DynamicLossScaling,
-    GlobalNormClipping,
     OpTypes,
     PerParamNormClipping,
     Recipe,
     Sgd,
 )
 from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast_paddle.conditions import clip_eps, wide_norm_eps
 
 FLEET_CODES = (
     Code(
@@ -28,34 +27,10 @@ FLEET_CODES = (
 )
 
 
-def _not_bert(recipe: Recipe) -> bool:
-    return not isinstance(recipe.model, BertModel)
-
-
-def _wide_norm_eps(recipe: Recipe) -> bool:
-    return isinstance(recipe.model, BertModel) and recipe.model.layer_norm_eps > 1e-3
-
-
 def _other_types(recipe: Recipe) -> bool:
     precision = recipe.precision
     mixed = precision.mode == "mixed" and precision.compute_dtype == "float16"
     return precision.mode != "none" and (not mixed or precision.ops != OpTypes())
-
-
-def _mixed(recipe: Recipe) -> bool:
-    return recipe.precision.mode == "mixed"
-
-
-def _dynamic(recipe: Recipe) -> bool:
-    return isinstance(recipe.loss_scaling, DynamicLossScaling)
-
-
-def _static(recipe: Recipe) -> bool:
-    return recipe.loss_scaling.mode == "static"
-
-
-def _merges(recipe: Recipe) -> bool:
-    return recipe.accumulation.steps > 1
 
 
 def _exempts(recipe: Recipe) -> bool:
@@ -63,10 +38,6 @@ def _exempts(recipe: Recipe) -> bool:
     return clipping.kind != "none" and (
         isinstance(clipping, PerParamNormClipping) or bool(clipping.exempt)
     )
-
-
-def _clip_eps(recipe: Recipe) -> bool:
-    return isinstance(recipe.clipping, GlobalNormClipping) and recipe.clipping.eps > 0
 
 
 def _other_optimizer(recipe: Recipe) -> bool:
@@ -78,10 +49,6 @@ def _other_form(recipe: Recipe) -> bool:
     if isinstance(optimizer, Adam | AdamW):
         return optimizer.eps_placement != "after_correction" or not optimizer.bias_correction
     return isinstance(optimizer, Sgd) and optimizer.rate_in_momentum
-
-
-def _grouped(recipe: Recipe) -> bool:
-    return bool(recipe.optimizer.groups)
 
 
 def _coupled_roles(recipe: Recipe) -> bool:
@@ -96,18 +63,6 @@ def _coasts(recipe: Recipe) -> bool:
     return recipe.scaling_on and moves
 
 
-def _averages(recipe: Recipe) -> bool:
-    return recipe.ema.decay is not None
-
-
-def _recomputes(recipe: Recipe) -> bool:
-    return recipe.activation_checkpointing
-
-
-def _several(recipe: Recipe) -> bool:
-    return recipe.processes > 1
-
-
 PROBES = "paddle/test_fleet.py::"
 HERE = "none: a limit of the script, not of the framework"
 _row = partial(Row, dialects=frozenset({"fleet"}))
@@ -116,13 +71,13 @@ _own = partial(_row, verdict=Verdict.ADAPTED)
 
 FLEET_ROWS = (
     _row(path="seed", how="paddle.seed; NumPy orders the rows and draws fresh weights"),
-    _not(path="model", how="only the shipped BERT", code="CC388", when=_not_bert),
+    _not(path="model", how="only the shipped BERT", code="CC388", when=predicates.own_model),
     _not(
         path="model.layer_norm_eps",
         how="layer_norm refuses an epsilon above 1e-3",
         code="CC346",
         probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
-        when=_wide_norm_eps,
+        when=wide_norm_eps,
     ),
     _row(path="model", how="the same nn.Layer, built into a program"),
     _row(path="data", how="npz read with NumPy, the same row order on every framework"),
@@ -138,7 +93,7 @@ FLEET_ROWS = (
         how="AMP computes in float32 on CPU: there the script ends with exit code 3",
         code="CC345",
         probe=f"{PROBES}test_amp_computes_in_float32_on_cpu",
-        when=_mixed,
+        when=predicates.mixed,
     ),
     _row(
         path="precision.tf32",
@@ -151,14 +106,14 @@ FLEET_ROWS = (
         how="AMP's scaler has the floor 1 and no ceiling: it only tells of overflows",
         code="CC340",
         probe=f"{PROBES}test_the_scaler_has_a_floor_of_one",
-        when=_dynamic,
+        when=predicates.dynamic,
     ),
     _own(
         path="loss_scaling",
         how="a dynamic scaler that never adjusts, because a static one tells of no skips",
         code="CC342",
         probe=f"{PROBES}test_a_constant_scale_tells_of_no_skip",
-        when=_static,
+        when=predicates.static,
     ),
     _row(path="loss_scaling", how="none"),
     _own(
@@ -166,7 +121,7 @@ FLEET_ROWS = (
         how="losses are divided in the program, short windows filled with what weighs nothing",
         code="CC397",
         probe=f"{PROBES}test_gradient_merge_waits_for_a_full_window",
-        when=_merges,
+        when=predicates.accumulates,
     ),
     _row(path="accumulation", how="one micro-batch a window"),
     _not(
@@ -180,7 +135,7 @@ FLEET_ROWS = (
         how="ClipGradByGlobalNorm adds nothing to the norm: the script clips by itself",
         code="CC343",
         probe=f"{PROBES}test_the_stock_clip_adds_nothing_to_the_norm",
-        when=_clip_eps,
+        when=clip_eps,
     ),
     _row(path="clipping", how="in the program, behind the check for overflows"),
     _not(path="optimizer", how="SGD, Adam or AdamW", code="CC395", when=_other_optimizer),
@@ -192,7 +147,12 @@ FLEET_ROWS = (
         when=_coasts,
     ),
     _not(path="optimizer", how="Paddle's own form of it", code="CC395", when=_other_form),
-    _not(path="optimizer.groups", how="one rate and decay for all", code="CC395", when=_grouped),
+    _not(
+        path="optimizer.groups",
+        how="one rate and decay for all",
+        code="CC395",
+        when=predicates.grouped,
+    ),
     _not(
         path="optimizer.no_decay",
         how="coupled decay has no exceptions in a static graph",
@@ -201,15 +161,15 @@ FLEET_ROWS = (
     ),
     _row(path="optimizer", how="paddle.optimizer, skipped by the program on overflow"),
     _row(path="schedule", how="a formula in the script, set through LambdaDecay"),
-    _not(path="ema", how="weights are not averaged", code="CC386", when=_averages),
+    _not(path="ema", how="weights are not averaged", code="CC386", when=predicates.averages),
     _not(
         path="activation_checkpointing",
         how="activations are kept",
         code="CC386",
-        when=_recomputes,
+        when=predicates.recomputes,
     ),
     _row(path="activation_checkpointing", how="activations are kept"),
-    _not(path="distributed", how="one process", code="CC386", when=_several),
+    _not(path="distributed", how="one process", code="CC386", when=predicates.parallel),
     _row(path="distributed", how="one process"),
     _row(path="launch", how="launch.sh, and job.sbatch where SLURM is to start it"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     Adafactor,
     Adam,
@@ -9,33 +10,9 @@ from crosscast.recipe.document import (
     BertModel,
     Lamb,
     Lion,
-    NoClipping,
-    OpTypes,
-    PerParamNormClipping,
     Recipe,
-    Sgd,
 )
 from crosscast.targets.capability import Evidence, Row, Verdict
-
-
-def _full(recipe: Recipe) -> bool:
-    return recipe.precision.mode == "full"
-
-
-def _sum_in_half(recipe: Recipe) -> bool:
-    return recipe.accumulation.dtype == "compute"
-
-
-def _own_types(recipe: Recipe) -> bool:
-    return recipe.precision.ops != OpTypes()
-
-
-def _each_norm(recipe: Recipe) -> bool:
-    return isinstance(recipe.clipping, PerParamNormClipping)
-
-
-def _exempt(recipe: Recipe) -> bool:
-    return not isinstance(recipe.clipping, NoClipping) and bool(recipe.clipping.exempt)
 
 
 def recomputes_dropout(recipe: Recipe) -> bool:
@@ -46,10 +23,6 @@ def recomputes_dropout(recipe: Recipe) -> bool:
 
 def _not_in_paddle(recipe: Recipe) -> bool:
     return isinstance(recipe.optimizer, Lion | Adafactor)
-
-
-def _rate_inside(recipe: Recipe) -> bool:
-    return isinstance(recipe.optimizer, Sgd) and recipe.optimizer.rate_in_momentum
 
 
 def _uncorrected(recipe: Recipe) -> bool:
@@ -69,7 +42,7 @@ KNOB_ROWS = (
         how="a half copy of the model computes gradients; the optimizer has the float32 weights",
         code="CC353",
         probe="paddle/test_half_weights.py::test_gradients_of_half_weights_are_summed_in_half",
-        when=_full,
+        when=predicates.half_weights,
     ),
     Row(
         path="accumulation.dtype",
@@ -77,7 +50,7 @@ KNOB_ROWS = (
         how="Paddle sums gradients of half weights in half; cast behind the last micro-batch",
         code="CC354",
         probe="paddle/test_half_weights.py::test_gradients_of_half_weights_are_summed_in_half",
-        when=_sum_in_half,
+        when=predicates.half_sums,
     ),
     Row(
         path="precision.ops",
@@ -86,7 +59,7 @@ KNOB_ROWS = (
         code="CC357",
         evidence=Evidence.DOCUMENTED,
         probe="paddle/test_amp.py::test_auto_cast_knows_names_of_operations_only",
-        when=_own_types,
+        when=predicates.own_types,
     ),
     Row(path="ema", how="averaged in float32 behind every update"),
     Row(
@@ -108,7 +81,7 @@ KNOB_ROWS = (
         how="the script clips each gradient itself: ClipGradByNorm knows no epsilon",
         code="CC355",
         probe="paddle/test_clip.py::test_clipping_by_each_norm_has_no_epsilon",
-        when=_each_norm,
+        when=predicates.clips_each,
     ),
     Row(
         path="clipping.exempt",
@@ -116,7 +89,7 @@ KNOB_ROWS = (
         how="the functions that clip get the other parameters only: they ignore need_clip",
         code="CC356",
         probe="paddle/test_clip.py::test_need_clip_is_ignored",
-        when=_exempt,
+        when=predicates.clips_some,
     ),
     Row(
         path="optimizer.name",
@@ -132,7 +105,7 @@ KNOB_ROWS = (
         how="a class of the script: Paddle's Momentum multiplies by the rate outside",
         code="CC350",
         probe="paddle/test_optimizer.py::test_the_rate_is_outside_the_momentum",
-        when=_rate_inside,
+        when=predicates.rate_in_momentum,
     ),
     Row(
         path="optimizer.bias_correction",

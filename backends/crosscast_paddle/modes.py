@@ -8,14 +8,8 @@ from crosscast.emit.lowering import MACHINE_RULE
 from crosscast.emit.render import py_literal
 from crosscast.recipe.document import DynamicLossScaling, OpTypes, Recipe, StaticLossScaling
 from crosscast.targets.backend import Form
+from crosscast.targets.parameter_words import scaling_words
 from crosscast_paddle.overrides import PaddleOverrides
-
-_RULE_FLAGS = (
-    ("--incr_every_n_steps", "growth_interval"),
-    ("--decr_every_n_nan_or_inf", "hysteresis"),
-    ("--incr_ratio", "growth_factor"),
-    ("--decr_ratio", "backoff_factor"),
-)
 
 
 def modes(recipe: Recipe, overrides: PaddleOverrides, form: Form) -> dict[str, Any]:
@@ -108,8 +102,10 @@ def launch_flags(recipe: Recipe) -> tuple[str, ...]:
         return (
             "--use_fp16=true",
             "--use_dynamic_loss_scaling=true",
-            f"--init_loss_scaling={scaling.init_scale!r}",
-            *(f"{flag}={getattr(scaling, name)!r}" for flag, name in _RULE_FLAGS),
+            *(
+                f"--{flag}={getattr(scaling, path.removeprefix('loss_scaling.'))!r}"
+                for flag, path in scaling_words("paddle").items()
+            ),
         )
     # Also float16 without loss scaling.
     return (f"--use_fp16={py_literal(bool(recipe.half)).lower()}",)

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe
+from crosscast.recipe import predicates
+from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
+from crosscast_paddle.conditions import wide_norm_eps
 from crosscast_paddle.knob_rows import KNOB_ROWS
-
-
-def _dynamic(recipe: Recipe) -> bool:
-    return isinstance(recipe.loss_scaling, DynamicLossScaling)
-
-
-def _static(recipe: Recipe) -> bool:
-    return recipe.loss_scaling.mode == "static"
 
 
 def _scaled(recipe: Recipe) -> bool:
     return recipe.scaling_on
-
-
-def _half(recipe: Recipe) -> bool:
-    return bool(recipe.half)
-
-
-def _wide_norm_eps(recipe: Recipe) -> bool:
-    return isinstance(recipe.model, BertModel) and recipe.model.layer_norm_eps > 1e-3
 
 
 def _by_norm(recipe: Recipe) -> bool:
@@ -42,7 +28,7 @@ ROWS = (
         how="layer_norm refuses an epsilon above 1e-3",
         code="CC346",
         probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
-        when=_wide_norm_eps,
+        when=wide_norm_eps,
     ),
     Row(path="data", how="npz read with NumPy, the same row order on every framework"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
@@ -53,7 +39,7 @@ ROWS = (
         how="auto_cast computes in float32 on CPU: there the script ends with exit code 3",
         code="CC345",
         probe="paddle/test_amp.py::test_auto_cast_computes_in_float32_on_cpu",
-        when=_half,
+        when=predicates.half,
     ),
     Row(
         path="precision.tf32",
@@ -67,7 +53,7 @@ ROWS = (
         how="a dynamic GradScaler that never adjusts, because a static one tells of no skips",
         code="CC342",
         probe="paddle/test_scaler.py::test_static_scaler_tells_of_no_skip",
-        when=_static,
+        when=predicates.static,
     ),
     Row(
         path="loss_scaling.mode",
@@ -75,7 +61,7 @@ ROWS = (
         how="GradScaler disables itself unless float16 auto_cast comes first, as in the script",
         code="CC341",
         probe="paddle/test_scaler.py::test_scaler_switches_itself_off",
-        when=_dynamic,
+        when=predicates.dynamic,
     ),
     Row(
         path="loss_scaling.min_scale",
@@ -83,7 +69,7 @@ ROWS = (
         how="GradScaler knows no floor: it only tells of overflows, the script's LossScale decides",
         code="CC340",
         probe="paddle/test_scaler.py::test_scale_falls_to_zero",
-        when=_dynamic,
+        when=predicates.dynamic,
     ),
     Row(
         path="loss_scaling.max_scale",
@@ -91,7 +77,7 @@ ROWS = (
         how="GradScaler knows no ceiling: the script's LossScale decides about the scale",
         code="CC340",
         probe="paddle/test_scaler.py::test_scale_grows_to_infinity",
-        when=_dynamic,
+        when=predicates.dynamic,
     ),
     Row(
         path="loss_scaling.init_scale",
@@ -117,7 +103,7 @@ ROWS = (
         how="a back-off of GradScaler itself crashes with NumPy 2.4: LossScale backs off instead",
         code="CC348",
         probe="paddle/test_hazards.py::test_a_back_off_converts_as_numpy_2_4_forbids",
-        when=_dynamic,
+        when=predicates.dynamic,
     ),
     Row(path="accumulation", how="loss divided before backward, which sums until clear_grad"),
     Row(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import crosscast_tensorflow.conditions as when
+from crosscast.recipe import predicates
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 
@@ -23,7 +24,7 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="none: the rewrite does nothing without a GPU",
-        when=when.bfloat16,
+        when=predicates.bfloat16,
         dialects=REWRITE,
     ),
     Row(
@@ -33,7 +34,7 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="none: the rewrite does nothing without a GPU",
-        when=when.full,
+        when=predicates.half_weights,
         dialects=REWRITE,
     ),
     Row(
@@ -44,7 +45,7 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="tensorflow/test_keras2.py::test_the_graph_rewrite_does_nothing_on_a_cpu",
-        when=when.mixed,
+        when=predicates.mixed,
         dialects=REWRITE,
     ),
     Row(
@@ -75,7 +76,7 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="none: the rewrite does nothing without a GPU",
-        when=when.chooses_types,
+        when=predicates.own_types,
         dialects=REWRITE,
     ),
     Row(path="precision.tf32", how="enable_tensor_float_32_execution"),
@@ -85,7 +86,7 @@ _PRECISION = (
         how="Keras updates half weights: the script's optimizer has float32 copies",
         code="CC377",
         probe="tensorflow/test_half_weights.py::test_small_updates_of_half_weights_are_lost",
-        when=when.full,
+        when=predicates.half_weights,
     ),
     Row(path="precision", how="a mixed dtype policy for the dense layers; float32 variables"),
 )
@@ -97,7 +98,7 @@ _SCALING = (
         how="LossScaleOptimizer has fixed factors and no bounds: the script's LossScale decides",
         code="CC320",
         probe="tensorflow/test_loss_scale.py::test_scale_grows_to_infinity",
-        when=when.dynamic,
+        when=predicates.dynamic,
         dialects=KERAS3,
     ),
     Row(
@@ -106,7 +107,7 @@ _SCALING = (
         how="LossScaleOptimizer counts skipped steps: the script's LossScale decides",
         code="CC370",
         probe="tensorflow/test_keras2.py::test_a_skipped_step_counts",
-        when=when.dynamic,
+        when=predicates.dynamic,
         dialects=KERAS2,
     ),
     Row(
@@ -115,7 +116,7 @@ _SCALING = (
         how="a static scale of Keras checks nothing: the script scales, checks and skips",
         code="CC321",
         probe="tensorflow/test_loss_scale.py::test_static_scale_applies_infinite_gradients",
-        when=when.static,
+        when=predicates.static,
     ),
     Row(path="loss_scaling", how="gradients as they are"),
 )
@@ -128,7 +129,7 @@ _WINDOW = (
         "3.5.0; before, updates): the script sums by itself",
         code="CC326",
         probe="tensorflow/test_accumulation.py::test_keras_drops_the_overflowed_micro_batch",
-        when=when.accumulates,
+        when=predicates.accumulates,
         dialects=KERAS3,
     ),
     Row(path="accumulation", how="gradients summed in variables of the script"),
@@ -156,7 +157,7 @@ _WINDOW = (
         how="use_ema averages micro-batches: the script averages updates",
         code="CC379",
         probe="tensorflow/test_optimizer.py::test_use_ema_averages_every_micro_batch",
-        when=when.averages,
+        when=predicates.averages,
     ),
     Row(
         path="activation_checkpointing",
@@ -185,7 +186,7 @@ _OPTIMIZER = (
         how="Keras adds epsilon to every square: the script's Adafactor has it as a floor",
         code="CC376",
         probe="tensorflow/test_optimizer.py::test_adafactor_adds_epsilon_to_every_square",
-        when=when.adafactor,
+        when=predicates.adafactor,
     ),
     Row(
         path="optimizer.eps_placement",
@@ -193,7 +194,7 @@ _OPTIMIZER = (
         how="Keras computes its bias corrections in float32: the script's Adam in float64",
         code="CC332",
         probe="tensorflow/test_optimizer.py::test_adam_rounds_its_corrections",
-        when=when.adam_before,
+        when=predicates.raw_epsilon,
     ),
     Row(
         path="optimizer.bias_correction",
@@ -201,7 +202,7 @@ _OPTIMIZER = (
         how="Keras always corrects: the script has an Adam without",
         code="CC375",
         probe="tensorflow/test_optimizer.py::test_adam_cannot_leave_its_correction_out",
-        when=when.adam_uncorrected,
+        when=predicates.uncorrected_adam,
     ),
     Row(
         path="optimizer.momentum",
@@ -217,7 +218,7 @@ _OPTIMIZER = (
         how="weight_decay of Keras is decoupled: the script adds the decay to the gradients",
         code="CC323",
         probe="tensorflow/test_optimizer.py::test_weight_decay_of_adam_is_decoupled",
-        when=when.coupled,
+        when=predicates.coupled_decay,
     ),
     Row(
         path="optimizer.weight_decay",
@@ -242,7 +243,7 @@ _OPTIMIZER = (
         how="optimizers of Keras have no groups: the script's own has settings for every weight",
         code="CC378",
         probe="tensorflow/test_optimizer.py::test_optimizers_have_no_groups",
-        when=when.grouped,
+        when=predicates.grouped,
     ),
     Row(path="optimizer", how="the class of that name in Keras", when=when.stock, dialects=KERAS3),
     Row(path="optimizer", how="a small class in the script"),
@@ -256,7 +257,7 @@ ROWS = (
         how="dropout of your model has other masks after a run was resumed",
         code="CC372",
         probe="tensorflow/test_keras2.py::test_dropout_has_no_state_to_restore",
-        when=when.own_model,
+        when=predicates.own_model,
         dialects=KERAS2,
     ),
     Row(
@@ -299,7 +300,7 @@ ROWS = (
         code="CC327",
         probe="tensorflow/test_distributed.py::"
         "test_an_overflow_of_another_replica_destroys_the_weights",
-        when=when.parallel,
+        when=predicates.parallel,
     ),
     Row(path="distributed", how="one process"),
     Row(
@@ -308,7 +309,7 @@ ROWS = (
         how="launch.sh writes TF_CONFIG with the addresses of all nodes, a port for every process",
         code="CC381",
         probe="tensorflow/test_distributed.py::test_a_process_listens_on_all_addresses",
-        when=when.several_nodes,
+        when=predicates.several_nodes,
     ),
     Row(
         path="launch.rendezvous",

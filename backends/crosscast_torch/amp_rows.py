@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
+from crosscast.recipe import predicates
 from crosscast.targets.capability import Condition, Evidence, Row, Verdict
-from crosscast_torch.conditions import (
-    bfloat16,
-    cumulative_hysteresis,
-    dynamic,
-    half_weights,
-    hysteresis,
-    mixed,
-    own_half_model,
-    static,
-)
+from crosscast_torch.conditions import cumulative_hysteresis, own_half_model
 from crosscast_torch.types import explicit_types
 
 NEW = frozenset({"torch.amp"})
@@ -37,7 +29,7 @@ AMP_ROWS = (
     Row(
         path="precision",
         how="half weights: the emitted model casts between operations, autocast does in yours",
-        when=half_weights,
+        when=predicates.half_weights,
     ),
     Row(
         path="precision",
@@ -47,14 +39,14 @@ AMP_ROWS = (
     Row(
         path="precision",
         how="torch.autocast around the forward pass; float32 parameters",
-        when=mixed,
+        when=predicates.mixed,
         dialects=NEW,
     ),
     Row(
         path="precision",
         how="torch.cuda.amp.autocast around the forward pass; float32 parameters",
         evidence=Evidence.DOCUMENTED,
-        when=mixed,
+        when=predicates.mixed,
         dialects=OLD,
     ),
     Row(path="precision", how="float32 parameters, float32 operations"),
@@ -71,13 +63,13 @@ AMP_ROWS = (
     Row(
         path="precision.ops",
         how="autocast, and .float() where it differs between devices",
-        when=mixed,
+        when=predicates.mixed,
     ),
     Row(path="precision.ops", how="all in float32"),
     Row(
         path="precision.param_dtype",
         how="float32 masters: what files hold, beside the half weights of the model",
-        when=half_weights,
+        when=predicates.half_weights,
     ),
     Row(
         path="precision.mode",
@@ -86,7 +78,7 @@ AMP_ROWS = (
         code="CC318",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        when=bfloat16,
+        when=predicates.bfloat16,
         dialects=frozenset({"torch.cuda.amp-1.6"}),
     ),
     Row(
@@ -95,10 +87,10 @@ AMP_ROWS = (
         how="torch.optim would update half weights in half: it is given float32 masters of them",
         code="CC364",
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
-        when=half_weights,
+        when=predicates.half_weights,
     ),
-    _gpu_only("precision.mode", mixed),
-    _gpu_only("precision.compute_dtype", half_weights),
+    _gpu_only("precision.mode", predicates.mixed),
+    _gpu_only("precision.compute_dtype", predicates.half_weights),
     Row(path="precision.tf32", how="set_float32_matmul_precision", dialects=NEW),
     Row(path="precision.tf32", how="torch.backends.cuda.matmul.allow_tf32", dialects=OLD),
     Row(path="loss_scaling", how="torch.amp.GradScaler", dialects=NEW),
@@ -115,7 +107,7 @@ AMP_ROWS = (
         code="CC317",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        when=dynamic,
+        when=predicates.dynamic,
         dialects=OLD,
     ),
     Row(
@@ -124,7 +116,7 @@ AMP_ROWS = (
         how="GradScaler whose scale is set back to the constant after every step",
         code="CC312",
         probe="torch/test_scaler.py::test_scaler_is_always_dynamic",
-        when=static,
+        when=predicates.static,
     ),
     Row(
         path="loss_scaling.min_scale",
@@ -132,7 +124,7 @@ AMP_ROWS = (
         how="GradScaler knows no floor: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_falls_below_any_floor",
-        when=dynamic,
+        when=predicates.dynamic,
     ),
     Row(
         path="loss_scaling.max_scale",
@@ -140,7 +132,7 @@ AMP_ROWS = (
         how="GradScaler knows no ceiling: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_grows_above_any_ceiling",
-        when=dynamic,
+        when=predicates.dynamic,
     ),
     Row(
         path="loss_scaling.hysteresis",
@@ -148,7 +140,7 @@ AMP_ROWS = (
         how="GradScaler only tells of overflows; the script's LossScale decides",
         code="CC311",
         probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
-        when=hysteresis,
+        when=predicates.hysteresis,
     ),
     Row(
         path="loss_scaling.hysteresis_mode",

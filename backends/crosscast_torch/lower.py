@@ -11,7 +11,8 @@ from crosscast.emit.lowering import clip_constants, factory_import, shared_view
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan.canonical import canonical_plan, scale_before_schedule
-from crosscast.recipe.document import DynamicLossScaling, Recipe
+from crosscast.recipe import predicates
+from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
 from crosscast_torch.api import spelling
 from crosscast_torch.launcher import launcher
@@ -50,7 +51,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     if optimizer["requirement"]:
         view["requirements"] = (optimizer["requirement"], *dialect.requirements[1:])
     view |= {
-        "machine": needs_machine(recipe),
+        "machine": predicates.hysteresis(recipe),
         "contextlib": view["distributed"] and not view["full"],
         "compile": overrides.compile,
         "optimizer": optimizer,
@@ -59,7 +60,6 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "module": "state.model.module" if view["distributed"] else "state.model",
         "output": f"runs/{recipe.name}-torch",
         "reseed": _reseed(view),
-        "flags": "",
         "fnmatch": bool(optimizer["groups"]),
         "keeps_averages": view["ema"],
         "rate_lines": rate_lines(optimizer),
@@ -87,12 +87,6 @@ def _overrides(recipe: Recipe, dialect: Dialect, form: Form) -> TorchOverrides:
 def _not_compiled(code: str, message: str, hint: str) -> DiagnosticError:
     path = "overrides.torch.compile"
     return DiagnosticError(Diagnostic(code=code, path=path, message=message, hint=hint))
-
-
-def needs_machine(recipe: Recipe) -> bool:
-    """Whether torch's GradScaler alone cannot follow the recipe: it knows no hysteresis."""
-    scaling = recipe.loss_scaling
-    return isinstance(scaling, DynamicLossScaling) and scaling.hysteresis > 1
 
 
 def _precision(recipe: Recipe, form: Form) -> dict[str, Any]:
@@ -148,7 +142,7 @@ def _scaler(recipe: Recipe) -> dict[str, Any]:
             "doc": "Constant loss scale: it backs off only to tell of a skipped step (CC312).",
             "arguments": ("init_scale=LOSS_SCALE", f"growth_interval={_NEVER}"),
         }
-    if needs_machine(recipe):
+    if predicates.hysteresis(recipe):
         return {
             "doc": "Scales and skips; LossScale decides about the scale (CC311).",
             "arguments": ("init_scale=INIT_SCALE", f"growth_interval={_NEVER}"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosscast.emit.render import py_literal
+from crosscast.recipe import predicates
 from crosscast.recipe.document import Adafactor, Adam, AdamW, Lamb, Lion, Recipe, Sgd
 from crosscast_torch.conditions import raw_moments, scaled_momentum
 from crosscast_torch.literals import assignment
@@ -100,7 +101,7 @@ def optimizer_view(
         "since": "2.5" if family.cls == STOCK_ADAFACTOR else "",
         "title": "PyTorch 2.5 or newer" if family.cls == STOCK_ADAFACTOR else "",
         "requirement": "torch>=2.5" if family.cls == STOCK_ADAFACTOR else "",
-        "decoupled": optimizer.name == "adamw" and _any_decay(recipe),
+        "decoupled": optimizer.name == "adamw" and predicates.decays(recipe),
     }
 
 
@@ -112,11 +113,6 @@ def _needs_math(recipe: Recipe, family: _Family) -> bool:
 
 def _would_fuse(overrides: TorchOverrides, features: frozenset[str]) -> bool:
     return overrides.fused_optimizer and "fused" in features
-
-
-def _any_decay(recipe: Recipe) -> bool:
-    optimizer = recipe.optimizer
-    return optimizer.weight_decay > 0 or any(group.weight_decay for group in optimizer.groups)
 
 
 def _doc(recipe: Recipe, family: _Family, decays: tuple[str, ...], *, unfused: bool) -> str:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from crosscast.recipe import predicates
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
-    adafactor,
-    averaged,
-    each_norm,
     half_weights_float32_sums,
     lamb_or_lion,
-    no_correction,
     own_clip,
-    rate_in_momentum,
-    raw_epsilon,
-    recomputed,
     scaled_momentum,
 )
 
@@ -50,7 +44,7 @@ ROWS = (
         how="clip_grad_norm_ called for each gradient by itself",
         code="CC360",
         probe="torch/test_clip.py::test_clip_takes_the_norm_of_all",
-        when=each_norm,
+        when=predicates.clips_each,
     ),
     Row(path="clipping.exempt", how="clip functions called with the other parameters only"),
     Row(path="optimizer", how="torch.optim, the neutral formulas"),
@@ -68,7 +62,7 @@ ROWS = (
         how="torch.optim has Adafactor since 2.5: a class of the script's own",
         code="CC365",
         probe="torch/test_optimizer.py::test_adafactor_is_the_stock_one",
-        when=adafactor,
+        when=predicates.adafactor,
         dialects=OLD,
     ),
     Row(
@@ -77,7 +71,7 @@ ROWS = (
         how="torch.optim.SGD has the rate outside: a class of the script's own",
         code="CC361",
         probe="torch/test_optimizer.py::test_sgd_has_the_rate_outside_the_momentum",
-        when=rate_in_momentum,
+        when=predicates.rate_in_momentum,
     ),
     Row(
         path="optimizer.eps_placement",
@@ -85,7 +79,7 @@ ROWS = (
         how="Adam adds epsilon behind the correction: the script divides it by that before",
         code="CC362",
         probe="torch/test_optimizer.py::test_adam_adds_epsilon_behind_the_correction",
-        when=raw_epsilon,
+        when=predicates.raw_epsilon,
     ),
     Row(
         path="optimizer.bias_correction",
@@ -93,7 +87,7 @@ ROWS = (
         how="Adam always corrects the bias: the script sets rate and epsilon so that it cancels",
         code="CC362",
         probe="torch/test_optimizer.py::test_adam_always_corrects_the_bias",
-        when=no_correction,
+        when=predicates.uncorrected_adam,
     ),
     Row(
         path="optimizer.momentum",
@@ -113,7 +107,7 @@ ROWS = (
         how="AveragedModel copies at its first update: the script averages by itself",
         code="CC363",
         probe="torch/test_optimizer.py::test_the_average_copies_at_first",
-        when=averaged,
+        when=predicates.averages,
     ),
     Row(
         path="activation_checkpointing",
@@ -122,7 +116,7 @@ ROWS = (
         code="CC319",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        when=recomputed,
+        when=predicates.recomputes,
         dialects=frozenset({"torch.cuda.amp-1.6"}),
     ),
     Row(path="activation_checkpointing", how="torch.utils.checkpoint of every layer"),

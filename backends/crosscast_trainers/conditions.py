@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     AdamW,
     DynamicLossScaling,
     GlobalNormClipping,
-    Lamb,
     Recipe,
     SyntheticData,
 )
@@ -28,61 +28,22 @@ def either(*conditions: Condition) -> Condition:
     return any_of_them
 
 
-def half(recipe: Recipe) -> bool:
-    """Whether anything is computed in half precision."""
-    return bool(recipe.half)
-
-
-def float16(recipe: Recipe) -> bool:
-    """Whether that is float16."""
-    return recipe.half == "float16"
-
-
-def bfloat16(recipe: Recipe) -> bool:
-    """Whether that is bfloat16."""
-    return recipe.half == "bfloat16"
-
-
-def half_weights(recipe: Recipe) -> bool:
-    """Whether the model computes with half weights."""
-    return recipe.precision.mode == "full"
-
-
-def half_sums(recipe: Recipe) -> bool:
-    """Whether gradients are summed in half."""
-    return recipe.accumulation.dtype == "compute"
-
-
 def tf32(recipe: Recipe) -> bool:
     """Whether TensorFloat-32 is allowed."""
     return recipe.precision.tf32
 
 
-def dynamic(recipe: Recipe) -> bool:
-    """Whether the loss scale changes."""
-    return isinstance(recipe.loss_scaling, DynamicLossScaling)
-
-
-def static(recipe: Recipe) -> bool:
-    """Whether the loss scale is constant."""
-    return recipe.loss_scaling.mode == "static"
-
-
 def unscaled_float16(recipe: Recipe) -> bool:
     """Whether float16 runs without a loss scale."""
-    return float16(recipe) and not recipe.scaling_on
-
-
-def hysteresis(recipe: Recipe) -> bool:
-    """Whether the scale backs off only after several overflows."""
-    scaling = recipe.loss_scaling
-    return isinstance(scaling, DynamicLossScaling) and scaling.hysteresis > 1
+    return predicates.float16(recipe) and not recipe.scaling_on
 
 
 def hysteresis_in_a_row(recipe: Recipe) -> bool:
     """Whether these overflows have to follow each other."""
     scaling = recipe.loss_scaling
-    return hysteresis(recipe) and getattr(scaling, "hysteresis_mode", "") == "consecutive"
+    return (
+        predicates.hysteresis(recipe) and getattr(scaling, "hysteresis_mode", "") == "consecutive"
+    )
 
 
 def bounded_above(recipe: Recipe) -> bool:
@@ -122,14 +83,9 @@ def floor_between_integers(recipe: Recipe) -> bool:
     return floor < 1 or floor != int(floor)
 
 
-def moving_rate(recipe: Recipe) -> bool:
-    """Whether the learning rate moves."""
-    return recipe.schedule.name != "constant" or recipe.schedule.warmup_steps > 0
-
-
 def skips_matter(recipe: Recipe) -> bool:
     """Whether a skipped step is anything to a schedule."""
-    return recipe.scaling_on and moving_rate(recipe)
+    return recipe.scaling_on and predicates.moving_rate(recipe)
 
 
 def counts_updates(recipe: Recipe) -> bool:
@@ -142,25 +98,15 @@ def counts_attempts(recipe: Recipe) -> bool:
     return skips_matter(recipe) and recipe.schedule.tick == "attempt"
 
 
-def by_tokens(recipe: Recipe) -> bool:
-    """Whether losses are divided by the labels of the window."""
-    return recipe.accumulation.normalize_by == "token"
-
-
-def by_rows(recipe: Recipe) -> bool:
-    """Whether losses are divided by the rows of the window."""
-    return recipe.accumulation.normalize_by == "sample"
-
-
 def uneven_micro_batches(recipe: Recipe) -> bool:
     """Whether that is not the mean of the micro-batches, as some may be shorter."""
-    if by_tokens(recipe):
+    if predicates.by_tokens(recipe):
         return True
     data, rows = recipe.data, recipe.batch.micro_batch_size
     even = isinstance(data, SyntheticData) and data.train_rows % rows == 0
     full = recipe.accumulation.tail in ("carry", "drop")
     alone = recipe.accumulation.steps == recipe.processes == 1
-    return by_rows(recipe) and rows > 1 and not (even or full or alone)
+    return predicates.by_rows(recipe) and rows > 1 and not (even or full or alone)
 
 
 def tail_is_not(own: str) -> Condition:
@@ -187,16 +133,6 @@ def clips_values(recipe: Recipe) -> bool:
     return recipe.clipping.kind == "value"
 
 
-def clips_each(recipe: Recipe) -> bool:
-    """Whether each gradient is clipped by a norm of its own."""
-    return recipe.clipping.kind == "per_param_norm"
-
-
-def clips_some(recipe: Recipe) -> bool:
-    """Whether some gradients are not clipped."""
-    return bool(getattr(recipe.clipping, "exempt", ()))
-
-
 def clip_eps_is_not(own: float) -> Condition:
     """Return whether a norm is clipped with another epsilon than a layer's."""
 
@@ -218,18 +154,12 @@ def optimizer_is_not(*names: str) -> Condition:
 
 def coupled_adam(recipe: Recipe) -> bool:
     """Whether it is Adam with decay in the gradient."""
-    return recipe.optimizer.name == "adam" and decays(recipe)
+    return recipe.optimizer.name == "adam" and predicates.decays(recipe)
 
 
 def plain_adam(recipe: Recipe) -> bool:
     """Whether it is Adam without decay."""
-    return recipe.optimizer.name == "adam" and not decays(recipe)
-
-
-def decays(recipe: Recipe) -> bool:
-    """Whether any weight decays."""
-    optimizer = recipe.optimizer
-    return optimizer.weight_decay > 0 or any(group.weight_decay for group in optimizer.groups)
+    return recipe.optimizer.name == "adam" and not predicates.decays(recipe)
 
 
 def spares(recipe: Recipe) -> bool:
@@ -243,35 +173,14 @@ def spares_others(recipe: Recipe) -> bool:
     return recipe.optimizer.weight_decay > 0 and set(recipe.optimizer.no_decay) != own
 
 
-def grouped(recipe: Recipe) -> bool:
-    """Whether there are parameter groups."""
-    return bool(recipe.optimizer.groups)
-
-
-def raw_epsilon(recipe: Recipe) -> bool:
-    """Whether epsilon is added before the bias correction."""
-    placement = getattr(recipe.optimizer, "eps_placement", "after_correction")
-    return placement == "before_correction" and not uncorrected(recipe)
-
-
 def uncorrected(recipe: Recipe) -> bool:
     """Whether moments are not corrected."""
     return getattr(recipe.optimizer, "bias_correction", True) is False
 
 
-def uncorrected_adam(recipe: Recipe) -> bool:
-    """Whether Adam's moments are not corrected."""
-    return uncorrected(recipe) and not isinstance(recipe.optimizer, Lamb)
-
-
 def momentum(recipe: Recipe) -> bool:
     """Whether SGD has a momentum."""
     return getattr(recipe.optimizer, "momentum", 0.0) > 0
-
-
-def rate_in_momentum(recipe: Recipe) -> bool:
-    """Whether gradients meet the rate before they enter the momentum."""
-    return getattr(recipe.optimizer, "rate_in_momentum", False) is True
 
 
 def decoupled(recipe: Recipe) -> bool:
@@ -301,7 +210,7 @@ def shape(recipe: Recipe) -> str:
 
 def warms_up_briefly(recipe: Recipe) -> bool:
     """Whether the rate moves, after a warm-up of less than two steps."""
-    return moving_rate(recipe) and recipe.schedule.warmup_steps < 2
+    return predicates.moving_rate(recipe) and recipe.schedule.warmup_steps < 2
 
 
 def linear(recipe: Recipe) -> bool:
@@ -339,21 +248,6 @@ def never_falls(recipe: Recipe) -> bool:
     )
 
 
-def averaged(recipe: Recipe) -> bool:
-    """Whether weights are averaged."""
-    return recipe.ema.decay is not None
-
-
-def recomputed(recipe: Recipe) -> bool:
-    """Whether activations are computed again in the backward pass."""
-    return recipe.activation_checkpointing
-
-
-def parallel(recipe: Recipe) -> bool:
-    """Whether there are several processes."""
-    return recipe.processes > 1
-
-
 def leaves_out_or_renormalizes(recipe: Recipe) -> bool:
     """Whether a short window is left out, or divided by what it holds."""
     carries = recipe.accumulation.tail == "carry" and recipe.accumulation.steps > 1
@@ -362,4 +256,4 @@ def leaves_out_or_renormalizes(recipe: Recipe) -> bool:
 
 def bfloat16_weights(recipe: Recipe) -> bool:
     """Whether the model computes with bfloat16 weights."""
-    return half_weights(recipe) and bfloat16(recipe)
+    return predicates.half_weights(recipe) and predicates.bfloat16(recipe)

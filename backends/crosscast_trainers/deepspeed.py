@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import crosscast_trainers.conditions as it
+from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     Adam,
     AdamW,
@@ -31,11 +32,14 @@ PRECISION_ROWS = (
         "precision",
         "all weights are half, with float32 masters, and so is what is computed of them",
         "CC334",
-        it.half,
+        predicates.half,
     ),
     FACTS.exact("precision", "float32"),
     FACTS.near(
-        "precision.ops", "operations follow the half weights, also the loss", "CC334", it.half
+        "precision.ops",
+        "operations follow the half weights, also the loss",
+        "CC334",
+        predicates.half,
     ),
     FACTS.exact("precision.compute_dtype", "fp16.enabled or bf16.enabled"),
     FACTS.near("precision.tf32", "a setting of PyTorch: your program sets it", "CC333", it.tf32),
@@ -44,7 +48,7 @@ PRECISION_ROWS = (
         "loss_scaling.mode",
         "bfloat16 has no scale, but a step that overflowed is skipped",
         "CC335",
-        it.bfloat16,
+        predicates.bfloat16,
     ),
     FACTS.near(
         "loss_scaling.mode",
@@ -70,7 +74,7 @@ PRECISION_ROWS = (
         "loss_scaling.growth_interval",
         "after the start and after an overflow the scale grows one clean step later",
         "CC335",
-        it.dynamic,
+        predicates.dynamic,
     ),
     FACTS.near(
         "loss_scaling.hysteresis_mode",
@@ -107,9 +111,9 @@ STEP_ROWS = (
         "clipping.kind",
         "only the norm of all gradients can be clipped",
         "CC338",
-        it.either(it.clips_values, it.clips_each),
+        it.either(it.clips_values, predicates.clips_each),
     ),
-    FACTS.lacks("clipping.exempt", "all gradients are clipped", "CC338", it.clips_some),
+    FACTS.lacks("clipping.exempt", "all gradients are clipped", "CC338", predicates.clips_some),
     FACTS.near(
         "clipping.eps",
         "the norm is clipped with an epsilon of 1e-6",
@@ -127,13 +131,13 @@ STEP_ROWS = (
         "optimizer.rate_in_momentum",
         f"the rate multiplies the momentum: {_OWN}",
         "CC339",
-        it.rate_in_momentum,
+        predicates.rate_in_momentum,
     ),
     FACTS.lacks(
         "optimizer.eps_placement",
         f"epsilon comes after the correction: {_OWN}",
         "CC339",
-        it.raw_epsilon,
+        predicates.raw_epsilon,
     ),
     FACTS.near(
         "optimizer.no_decay",
@@ -145,7 +149,7 @@ STEP_ROWS = (
         "optimizer.groups",
         "there are none: hand parameter_groups(model) to deepspeed.initialize",
         "CC344",
-        it.grouped,
+        predicates.grouped,
     ),
     FACTS.exact("optimizer", "optimizer.type and params"),
     FACTS.lacks(
@@ -161,7 +165,7 @@ STEP_ROWS = (
         "schedule.name",
         "the warm-up comes one step later",
         "CC359",
-        it.moving_rate,
+        predicates.moving_rate,
     ),
     FACTS.lacks(
         "schedule.decay_from", "falls from the end of the warm-up", "CC359", it.falls_from_start
@@ -192,7 +196,7 @@ def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return ds_config.json; parameters.py where parameters differ."""
     text = json.dumps(configuration(recipe), indent=2)
     found = [File(path="ds_config.json", template="trainers/text.j2", view={"text": text})]
-    if it.spares(recipe) or it.grouped(recipe):
+    if it.spares(recipe) or predicates.grouped(recipe):
         view = groups_view(recipe) | heading(recipe, "parameter groups for DeepSpeed")
         template = "trainers/deepspeed/parameters.py.j2"
         found.append(File(path="parameters.py", template=template, view={"view": view}))
@@ -217,7 +221,7 @@ def configuration(recipe: Recipe) -> dict[str, Any]:
             found["zero_allow_untested_optimizer"] = True
         found |= _half(recipe)
     found["optimizer"] = {"type": _TYPES[recipe.optimizer.name], "params": _parameters(recipe)}
-    if it.moving_rate(recipe):
+    if predicates.moving_rate(recipe):
         found["scheduler"] = _scheduler(recipe)
     return found
 

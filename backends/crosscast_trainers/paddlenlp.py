@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import crosscast_trainers.conditions as it
+from crosscast.recipe import predicates
 from crosscast.recipe.document import DynamicLossScaling, GlobalNormClipping, Recipe
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
@@ -25,14 +26,14 @@ PRECISION_ROWS = (
         "CC334",
         it.bfloat16_weights,
     ),
-    FACTS.near("precision.ops", "Paddle's lists of O1 and O2 decide", "CC334", it.half),
+    FACTS.near("precision.ops", "Paddle's lists of O1 and O2 decide", "CC334", predicates.half),
     FACTS.near("precision.tf32", "NVIDIA_TF32_OVERRIDE of the environment decides", "CC333"),
     FACTS.exact("precision", "fp16 or bf16, with fp16_opt_level O1 or O2"),
     FACTS.lacks(
         "loss_scaling.mode",
         "the loss scale is never constant: write mode: dynamic",
         "CC335",
-        it.static,
+        predicates.static,
     ),
     FACTS.lacks(
         "loss_scaling.mode",
@@ -46,10 +47,10 @@ PRECISION_ROWS = (
             ("growth_factor", "the scale doubles and halves", it.other_factors),
             ("backoff_factor", "the scale doubles and halves", it.other_factors),
             ("growth_interval", "the scale grows after 2000 clean steps", it.other_interval),
-            ("min_scale", "the scale has no floor", it.dynamic),
+            ("min_scale", "the scale has no floor", predicates.dynamic),
             ("max_scale", "the scale has no ceiling", it.bounded_above),
-            ("hysteresis", "the scale backs off at the first overflow", it.hysteresis),
-            ("hysteresis_mode", "the scale backs off at the first overflow", it.hysteresis),
+            ("hysteresis", "the scale backs off at the first overflow", predicates.hysteresis),
+            ("hysteresis_mode", "the scale backs off at the first overflow", predicates.hysteresis),
         )
     ),
     FACTS.exact("loss_scaling", "GradScaler with scale_loss as its first scale"),
@@ -73,9 +74,9 @@ STEP_ROWS = (
         "clipping.kind",
         "only the norm of all gradients can be clipped",
         "CC338",
-        it.either(it.clips_values, it.clips_each),
+        it.either(it.clips_values, predicates.clips_each),
     ),
-    FACTS.lacks("clipping.exempt", "all gradients are clipped", "CC338", it.clips_some),
+    FACTS.lacks("clipping.exempt", "all gradients are clipped", "CC338", predicates.clips_some),
     FACTS.near("clipping.eps", "nothing is added to the norm", "CC338", it.clip_eps_is_not(0.0)),
     FACTS.exact("clipping", "max_grad_norm, 0 for none"),
     FACTS.adapted("optimizer.name", "AdamW without decay is the same", "CC367", it.plain_adam),
@@ -89,7 +90,7 @@ STEP_ROWS = (
         "optimizer.eps_placement",
         f"epsilon comes after the correction: {_OPTIMIZERS}",
         "CC339",
-        it.raw_epsilon,
+        predicates.raw_epsilon,
     ),
     FACTS.lacks(
         "optimizer.bias_correction",
@@ -97,7 +98,7 @@ STEP_ROWS = (
         "CC339",
         it.uncorrected,
     ),
-    FACTS.lacks("optimizer.groups", f"there are none: {_OPTIMIZERS}", "CC344", it.grouped),
+    FACTS.lacks("optimizer.groups", f"there are none: {_OPTIMIZERS}", "CC344", predicates.grouped),
     FACTS.lacks(
         "optimizer.no_decay",
         "biases and norms never decay, all else does: write no_decay: [bias, layer_norm]",
@@ -143,7 +144,7 @@ STEP_ROWS = (
         "activation_checkpointing",
         "recompute: models of PaddleNLP have it, your own has to",
         "CC333",
-        it.recomputed,
+        predicates.recomputes,
     ),
 )
 
@@ -165,11 +166,11 @@ def _given(recipe: Recipe) -> dict[str, Any]:
     if schedule.name == "polynomial" or it.line_above_zero(recipe):
         found["lr_scheduler_type"] = "polynomial"
         found |= {"lr_end": schedule.end_lr, "power": schedule.power}
-    found |= {"fp16": it.float16(recipe), "bf16": it.bfloat16(recipe)}
+    found |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
     if recipe.half:
-        found["fp16_opt_level"] = "O2" if it.half_weights(recipe) else "O1"
-    if it.half_weights(recipe):
-        found["amp_master_grad"] = not it.half_sums(recipe)
+        found["fp16_opt_level"] = "O2" if predicates.half_weights(recipe) else "O1"
+    if predicates.half_weights(recipe):
+        found["amp_master_grad"] = not predicates.half_sums(recipe)
     if isinstance(scaling, DynamicLossScaling):
         found["scale_loss"] = scaling.init_scale
     found["recompute"] = recipe.activation_checkpointing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import crosscast_trainers.conditions as it
+from crosscast.recipe import predicates
 from crosscast.targets.capability import Condition, Evidence, Row, Verdict, always
 
 PROBES = "trainers/test_configurations.py::"
@@ -58,17 +59,20 @@ def common(facts: Facts) -> tuple[Row, ...]:
     return (
         facts.near("model", "your program builds the model", "CC333"),
         facts.near("data", "your program reads the data and feeds it", "CC333"),
-        facts.lacks("ema", "weights are not averaged", "CC339", it.averaged),
+        facts.lacks("ema", "weights are not averaged", "CC339", predicates.averages),
         facts.exact("ema", "no average of the weights"),
         facts.near(
             "activation_checkpointing",
             "your model computes activations again, no setting does",
             "CC333",
-            it.recomputed,
+            predicates.recomputes,
         ),
         facts.exact("activation_checkpointing", "activations are kept"),
         facts.near(
-            "distributed", "the launcher says how many processes there are", "CC333", it.parallel
+            "distributed",
+            "the launcher says how many processes there are",
+            "CC333",
+            predicates.parallel,
         ),
         facts.exact("distributed", "one process"),
         facts.near("launch", "you start your program, and no file does", "CC333"),
@@ -86,7 +90,7 @@ def launched(facts: Facts) -> Row:
         "batch.global_batch_size",
         "times the processes that the launcher starts",
         "CC333",
-        it.parallel,
+        predicates.parallel,
     )
 
 
@@ -97,19 +101,19 @@ def torch_precision(facts: Facts) -> tuple[Row, ...]:
             "precision.mode",
             "half weights come without float32 masters: write mode: mixed",
             "CC334",
-            it.half_weights,
+            predicates.half_weights,
         ),
         facts.near(
             "precision.ops",
             "which operations run in half is the choice of torch.autocast",
             "CC334",
-            it.half,
+            predicates.half,
         ),
         facts.lacks(
             "loss_scaling.mode",
             "the loss scale is never constant: write mode: dynamic",
             "CC335",
-            it.static,
+            predicates.static,
         ),
         facts.lacks(
             "loss_scaling.mode",
@@ -121,7 +125,7 @@ def torch_precision(facts: Facts) -> tuple[Row, ...]:
             "loss_scaling.min_scale",
             "GradScaler has no floor",
             "CC335",
-            it.dynamic,
+            predicates.dynamic,
             "torch/test_scaler.py::test_scale_falls_below_any_floor",
         ),
         facts.near(
@@ -136,7 +140,7 @@ def torch_precision(facts: Facts) -> tuple[Row, ...]:
                 f"loss_scaling.{name}",
                 "GradScaler backs off at the first overflow",
                 "CC335",
-                it.hysteresis,
+                predicates.hysteresis,
                 "torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
             )
             for name in ("hysteresis", "hysteresis_mode")
@@ -146,11 +150,11 @@ def torch_precision(facts: Facts) -> tuple[Row, ...]:
 
 def clips_by_torch(facts: Facts, *, values: bool) -> tuple[Row, ...]:
     """Return the clipping of layers that call PyTorch's functions on all gradients."""
-    kinds = it.clips_each if values else it.either(it.clips_values, it.clips_each)
+    kinds = predicates.clips_each if values else it.either(it.clips_values, predicates.clips_each)
     offered = "the norm of all gradients or their values" if values else "the norm of all gradients"
     return (
         facts.lacks("clipping.kind", f"only {offered} can be clipped", "CC338", kinds),
-        facts.lacks("clipping.exempt", "all gradients are clipped", "CC338", it.clips_some),
+        facts.lacks("clipping.exempt", "all gradients are clipped", "CC338", predicates.clips_some),
         facts.near(
             "clipping.eps",
             "the norm is clipped with an epsilon of 1e-6",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import crosscast_trainers.conditions as it
+from crosscast.recipe import predicates
 from crosscast.targets.capability import Row
 from crosscast_trainers.rows import Facts
 
@@ -28,19 +29,19 @@ def torch_rows(facts: Facts) -> tuple[Row, ...]:
             "optimizer.rate_in_momentum",
             "torch.optim.SGD has the rate outside: a class of the emitted file's own",
             "CC367",
-            it.rate_in_momentum,
+            predicates.rate_in_momentum,
         ),
         facts.lacks(
             "optimizer.eps_placement",
             "torch.optim adds epsilon behind the correction",
             "CC339",
-            it.raw_epsilon,
+            predicates.raw_epsilon,
         ),
         facts.lacks(
             "optimizer.bias_correction",
             "torch.optim always corrects the moments",
             "CC339",
-            it.uncorrected_adam,
+            predicates.uncorrected_adam,
         ),
         facts.exact("optimizer", "make_optimizer, parameter groups by type and name"),
         facts.exact("schedule", "make_schedule: LambdaLR of the formula"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import crosscast_trainers.conditions as it
 from crosscast.emit.render import py_literal
+from crosscast.recipe import predicates
 from crosscast.recipe.document import GlobalNormClipping, Recipe, Sgd
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
@@ -49,7 +50,7 @@ ROWS = (
         )
     ),
     FACTS.exact("loss_scaling", "GradScaler as it comes"),
-    FACTS.near("accumulation.normalize_by", _COMPUTE_LOSS, "CC333", it.by_tokens),
+    FACTS.near("accumulation.normalize_by", _COMPUTE_LOSS, "CC333", predicates.by_tokens),
     FACTS.near("accumulation.normalize_by", _COMPUTE_LOSS, "CC333", it.uneven_micro_batches),
     FACTS.near(
         "accumulation.tail",
@@ -71,13 +72,13 @@ ROWS = (
         "optimizer.rate_in_momentum",
         f"the rate multiplies the momentum: {_OPTIMIZERS}",
         "CC339",
-        it.rate_in_momentum,
+        predicates.rate_in_momentum,
     ),
     FACTS.lacks(
         "optimizer.eps_placement",
         f"epsilon comes after the correction: {_OPTIMIZERS}",
         "CC339",
-        it.raw_epsilon,
+        predicates.raw_epsilon,
     ),
     FACTS.lacks(
         "optimizer.bias_correction",
@@ -85,7 +86,7 @@ ROWS = (
         "CC339",
         it.uncorrected,
     ),
-    FACTS.lacks("optimizer.groups", f"there are none: {_OPTIMIZERS}", "CC344", it.grouped),
+    FACTS.lacks("optimizer.groups", f"there are none: {_OPTIMIZERS}", "CC344", predicates.grouped),
     FACTS.lacks(
         "optimizer.no_decay",
         "biases and LayerNorm never decay, all else does: write no_decay: [bias, layer_norm]",
@@ -118,7 +119,7 @@ ROWS = (
         "activation_checkpointing",
         "models of the library have it, your own has to",
         "CC333",
-        it.recomputed,
+        predicates.recomputes,
     ),
     launched(FACTS),
     *common(FACTS),
@@ -134,7 +135,7 @@ OLD_ROWS = (
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the arguments for HfArgumentParser, and the function that makes them."""
     view = {
-        "by_count": it.by_tokens(recipe) or it.by_rows(recipe),
+        "by_count": predicates.by_tokens(recipe) or predicates.by_rows(recipe),
     }
     title = "Hugging Face's Trainer"
     return arguments_files(recipe, "transformers", title, _given(recipe, dialect), view)
@@ -158,7 +159,7 @@ def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
     if kwargs:
         found["lr_scheduler_kwargs"] = kwargs
     found |= _optimizer(recipe, dialect)
-    found |= {"fp16": it.float16(recipe), "bf16": it.bfloat16(recipe)}
+    found |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
     if recipe.precision.tf32:
         found["tf32"] = True
     if recipe.activation_checkpointing:

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import Profile, profile_of
+from crosscast.facts.vocabulary import printed_name
 from crosscast.lift.precedence import Settled, settle, words
 
 SOURCES = {
@@ -124,7 +125,8 @@ def own_view(profile: Profile, path: str) -> dict[tuple[str, str], Settled]:
     own = profile.of_file(path)
     fields = {_group(fact.field) for fact in own if fact.places}
     others = (f for f in profile if _group(f.field) not in fields and f not in own.facts)
-    return settle(profile_of((*own, *others)))
+    settled = settle(profile_of((*own, *others)))
+    return {(printed_name(name), who): found for (name, who), found in settled.items()}
 
 
 def _group(name: str) -> str:

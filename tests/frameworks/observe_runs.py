@@ -151,7 +151,8 @@ def session(framework: str, folder: Path, plans: Sequence[Plan], emulate: bool) 
             }
         )
     spec = output / "spec.json"
-    spec.write_text(json.dumps({"framework": framework, "emulate": emulate, "runs": runs}))
+    inside = f"crosscast_{framework}.inside"
+    spec.write_text(json.dumps({"inside": inside, "emulate": emulate, "runs": runs}))
     done = subprocess.run(
         [sys.executable, "-m", "crosscast_parity.inside.session", str(spec)],
         env=environment(),

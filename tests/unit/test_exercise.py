@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
 from crosscast.recipe.document import Recipe
+from crosscast_parity.evidence import replay
 from crosscast_parity.evidence.recorded_run import Sighting
 from crosscast_parity.exercise.fields import Exercise, exercise
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.replay import UPDATE_LIMIT
+from crosscast_parity.levels.updates import measure_updates
 from crosscast_parity.recipes.derived import changed, tiny
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import stress_faults
@@ -116,6 +119,29 @@ def test_a_clipping_that_never_clips_is_not_exercised() -> None:
     found = by_path(recipe, sightings(recipe, ()))
     assert found["clipping.max_norm"].status == "not exercised"
     assert found["clipping.kind"].status == "not exercised"
+
+
+def test_updates_are_measured_once_for_recipes_that_say_the_same_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = changed(stress(), {"schedule.warmup_steps": 8})
+    seen = sight(recipe, "float32-bert", 4, record=4)
+    assert seen.observation is not None
+    measured: list[object] = []
+
+    def measure(*arguments: Any) -> Any:
+        measured.append(arguments)
+        return measure_updates(*arguments)
+
+    monkeypatch.setattr(replay, "measure_updates", measure)
+    replayed = replay.Replayed(recipe, seen.observation)
+    own = replayed.update(recipe)
+    first = len(measured)
+    assert replayed.update(changed(recipe, {"schedule.name": "constant"})) == own
+    assert len(measured) == first  # the run ends with the warm-up
+    for path, value in (("schedule.warmup_steps", 4), ("optimizer.eps", 1e-3)):
+        assert replayed.update(changed(recipe, {path: value})) != own
+    assert len(measured) == first + 2
 
 
 def test_without_a_short_window_tail_and_normalization_are_not_exercised() -> None:

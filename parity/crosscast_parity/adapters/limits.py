@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.recipe import predicates
 from crosscast.recipe.document import Recipe
 from crosscast_parity.adapters import when
 
@@ -105,7 +106,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(
         "optimizer.weight_decay",
         _only("keras"),
-        when.coupled_decay,
+        predicates.coupled_decay,
         "decay is decoupled from the gradient, for every optimizer",
         True,
     ),
@@ -162,25 +163,29 @@ LIMITS: tuple[Limit, ...] = (
     Limit(
         "loss_scaling.growth_interval",
         _only("keras"),
-        lambda r: when.dynamic(r) and when.accumulates(r),
+        lambda r: predicates.dynamic(r) and predicates.accumulates(r),
         "counts micro-batches; an overflow drops one of them and moves the windows",
     ),
     Limit(
         "schedule.tick",
         _only("lightning"),
-        lambda r: when.dynamic(r) and when.moving_rate(r) and r.schedule.tick == "update",
+        lambda r: (
+            predicates.dynamic(r) and predicates.moving_rate(r) and r.schedule.tick == "update"
+        ),
         "a skipped step moves the schedule",
     ),
     Limit(
         "schedule.tick",
         EVERY - {"lightning"},
-        lambda r: when.dynamic(r) and when.moving_rate(r) and r.schedule.tick == "attempt",
+        lambda r: (
+            predicates.dynamic(r) and predicates.moving_rate(r) and r.schedule.tick == "attempt"
+        ),
         "a skipped step does not move the schedule",
     ),
     Limit(
         "schedule",
         _only("keras"),
-        lambda r: when.accumulates(r) and when.moving_rate(r),
+        lambda r: predicates.accumulates(r) and predicates.moving_rate(r),
         "is asked with the number of micro-batches: it ends so many times too early",
     ),
     Limit(

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from crosscast.recipe import predicates
 from crosscast.recipe.document import Recipe
-
-
-def dynamic(recipe: Recipe) -> bool:
-    """Whether the loss has a dynamic scale."""
-    return recipe.loss_scaling.mode == "dynamic"
 
 
 def short_windows(recipe: Recipe) -> bool:
@@ -55,21 +51,10 @@ def not_torch_scale(recipe: Recipe) -> bool:
     )
 
 
-def moving_rate(recipe: Recipe) -> bool:
-    """Whether the learning rate moves."""
-    return recipe.schedule.name != "constant" or bool(recipe.schedule.warmup_steps)
-
-
-def coupled_decay(recipe: Recipe) -> bool:
-    """Whether decay goes through the gradient."""
-    optimizer = recipe.optimizer
-    return optimizer.name in ("sgd", "adam") and optimizer.weight_decay > 0
-
-
 def rate_outside(recipe: Recipe) -> bool:
     """Whether momentum holds gradients without the rate, and the rate moves."""
     optimizer = recipe.optimizer
-    if optimizer.name != "sgd" or not optimizer.momentum or not moving_rate(recipe):
+    if optimizer.name != "sgd" or not optimizer.momentum or not predicates.moving_rate(recipe):
         return False
     return not optimizer.rate_in_momentum
 
@@ -80,8 +65,3 @@ def corrected_epsilon(recipe: Recipe) -> bool:
     if optimizer.name not in ("adam", "adamw"):
         return False
     return optimizer.eps_placement == "after_correction"
-
-
-def accumulates(recipe: Recipe) -> bool:
-    """Whether a window has several micro-batches."""
-    return recipe.accumulation.steps > 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast_parity.compare.bisection import bisect_pairs
+from crosscast_parity.compare.findings import Findings
 from crosscast_parity.compare.reporting import Outcomes, report_of
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
@@ -18,7 +19,13 @@ from crosscast_parity.planning.options import Options, choose_reference_name
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.planning.stages import make_stages, own_stage
-from crosscast_parity.processes.work_done import OnProgress, Progress, Tally, ignore
+from crosscast_parity.processes.work_done import (
+    OnProgress,
+    Progress,
+    Tally,
+    ignore,
+    without_findings,
+)
 from crosscast_parity.recipes.derived import is_half
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import stress_faults
@@ -46,7 +53,8 @@ def compare(
             reference.
         options: folder, depth of the check, numbers of windows, twins, threads and jobs.
         compile_to: the compiler, passed in so that the harness does not depend on it.
-        on_progress: called whenever a run begins or ends.
+        on_progress: called whenever a run begins or ends, and when the first windows of two
+            programs were judged.
         stages: instead of those of `options.check`.
         inputs: recipe that rows and weights are made for, instead of the reference's.
 
@@ -146,9 +154,12 @@ class _Comparison:
             self.work.release()
 
     def _compare(self) -> ParityReport:
-        maker = self._maker()
+        findings = Findings(self.results, self.wanted, self.tally.tell)
+        maker = self._maker(findings)
+        plain = maker.plain()
+        findings.expect(one.spec for one in plain)
         # Cores that wait for the slowest may as well make the twins of the likely reference.
-        maker.make([*maker.plain(), *maker.twins(self.wanted)])
+        maker.make([*plain, *maker.twins(self.wanted)])
         reference = self._reference()
         if reference and reference != self.wanted:
             maker.make(maker.twins(reference))
@@ -169,7 +180,7 @@ class _Comparison:
             self._save(report.entrant(reference), self.options.save_reference)
         return report
 
-    def _maker(self) -> Maker:
+    def _maker(self, findings: Findings) -> Maker:
         return Maker(
             options=self.options,
             contestants=self.contestants,
@@ -179,6 +190,7 @@ class _Comparison:
             work=self.work,
             inputs=self.inputs,
             tally=self.tally,
+            on_made=findings,
         )
 
     def _again(self, ours: Contestant, changed: Contestant, result: StageResult) -> ParityReport:
@@ -198,7 +210,7 @@ class _Comparison:
             [ours, changed],
             options=options,
             compile_to=self.compile_to,
-            on_progress=self.tally.on_progress,
+            on_progress=without_findings(self.tally.on_progress),
             stages=[stage],
             inputs=result.recipes[self.wanted],
         )

@@ -20,6 +20,7 @@ from rich.progress import (
 )
 
 from crosscast_parity.processes.work_done import OnProgress, Progress
+from crosscast_parity.report.terminal import plain
 
 
 @contextmanager
@@ -49,6 +50,9 @@ class _Display:
 
     def __call__(self, progress: Progress) -> None:
         title = progress.title
+        if progress.kind == "finding":
+            self._bar.console.print(plain(title), markup=False, highlight=False, soft_wrap=True)
+            return
         if progress.kind == "started":
             self._running.append(title)
         elif title in self._running:
@@ -66,7 +70,9 @@ class _Display:
 
 def _print_line(stream: TextIO, progress: Progress) -> None:
     outcome = progress.outcome
-    if outcome is not None:
+    if progress.kind == "finding":
+        print(plain(progress.title), file=stream, flush=True)
+    elif outcome is not None:
         share = progress.done / progress.total if progress.total else 1.0
         words = "" if outcome.complete else f": {outcome.message}"
         print(

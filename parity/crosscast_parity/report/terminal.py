@@ -67,7 +67,7 @@ def print_summary(report: ParityReport, *, files: Sequence[Path] = ()) -> None:
 
 
 def _pair(pair: Pair) -> Iterator[str]:
-    yield _plain(f"{pair.contestant} against {pair.reference}: {pair.verdict}")
+    yield plain(f"{pair.contestant} against {pair.reference}: {pair.verdict}")
     yield from _wrapped(pair.wording, indent="  ")
     yield from _levels(pair.checks)
     yield from _troubles(pair.checks)
@@ -109,7 +109,7 @@ def _troubles(checks: Sequence[Check]) -> Iterator[str]:
 
 def _wrapped(text: str, *, indent: str = "", keep: bool = False) -> list[str]:
     """Wrap at words; `keep` leaves `level = result` whole."""
-    text = _plain(text)
+    text = plain(text)
     if keep:
         text = text.replace(" = ", "\0=\0")
     lines = textwrap.wrap(
@@ -122,7 +122,7 @@ def _wrapped(text: str, *, indent: str = "", keep: bool = False) -> list[str]:
     return [line.replace("\0=\0", " = ") for line in lines]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return the text in one line without what could steer a terminal."""
     text = " ".join(text.split()) if "\n" in text or "\t" in text else text
     return "".join(letter if letter.isprintable() else "?" for letter in text)

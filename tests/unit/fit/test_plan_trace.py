@@ -180,7 +180,7 @@ SAID: dict[str, Any] = {"kind": "raised", "type": "ValueError", "words": "no", "
 STAND_IN = """#!{python}
 import json, os, sys, time
 options = json.loads(sys.argv[4])
-assert sys.argv[1:3] == ["-m", "crosscast_parity.inside.trace_torch"], sys.argv
+assert sys.argv[1:3] == ["-m", "crosscast_torch.inside.trace"], sys.argv
 assert os.getcwd() == options["folder"]
 def answer(**said):
     with open(options["answer"], "w") as file:

@@ -38,7 +38,7 @@ def test_what_a_source_says_is_in_the_recipe_with_its_place() -> None:
         fact("schedule.total_steps", 5000, 52),
         fact("schedule.on_skip", "steps", 53),
         fact("batch.micro_batch_size", 16, 60),
-        fact("run.seed", 7, 61),
+        fact("seed", 7, 61),
         fact("ema.decay", 0.999, 62),
     )
     recipe = found.recipe
@@ -87,7 +87,7 @@ def test_a_value_that_could_not_be_read_is_marked_with_its_text() -> None:
     found = lifted(
         fact("framework", "pytorch"),
         fact("optimizer.family", "adamw", 4, subject="o"),
-        open_fact("optimizer.lr", "cfg.lr", 5, subject="o"),
+        open_fact("optimizer.learning_rate", "cfg.lr", 5, subject="o"),
         fact("accumulation.present", "yes", 6),
         open_fact("accumulation.steps", "total // micro", 6),
     )
@@ -253,7 +253,7 @@ def test_names_of_recipes(name: str, expected: str) -> None:
 
 
 def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
-    alone = analysis((fact("optimizer.lr", 1e-3),), "run.sh")
+    alone = analysis((fact("optimizer.learning_rate", 1e-3),), "run.sh")
     launch = replace(alone.subject, commands=(Command(program="train.py"),))
     found = lift(replace(alone, subject=launch))
     one = found.fields["accumulation.steps"]
@@ -313,7 +313,7 @@ KERAS_ADAM = (
     fact("framework", "tensorflow"),
     fact("optimizer.family", "adam", 40, subject="opt"),
     fact("optimizer.name", "tensorflow.keras.optimizers.Adam", 40, subject="opt"),
-    fact("optimizer.lr", 2e-5, 41, subject="opt"),
+    fact("optimizer.learning_rate", 2e-5, 41, subject="opt"),
 )
 
 

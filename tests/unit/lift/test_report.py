@@ -74,7 +74,7 @@ def test_every_file_has_only_what_it_says_itself() -> None:
         fact("clip.value", 2.0, 4, expression="args.clip"),
         replace(fact("clip.kind", "global_norm"), places=(), file="run.sh"),
     ]
-    shared = fact("optimizer.lr", 0.1, 9, subject="opt", file="helper.py")
+    shared = fact("optimizer.learning_rate", 0.1, 9, subject="opt", file="helper.py")
     shared = replace(shared, places=(Span("run.sh", 3, 1), *shared.places))
     found = report(lift(analysis([*facts, shared], "train.py", "helper.py", "run.sh", "other.py")))
     by_file = found.data["by_file"]

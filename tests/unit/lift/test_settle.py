@@ -80,12 +80,16 @@ def test_nothing_alone_stays_nothing() -> None:
 
 def test_optimizers_are_kept_apart_and_other_fields_are_not() -> None:
     facts = [
-        fact("optimizer.lr", 1.0, subject="a"),
-        fact("optimizer.lr", 2.0, subject="b"),
+        fact("optimizer.learning_rate", 1.0, subject="a"),
+        fact("optimizer.learning_rate", 2.0, subject="b"),
         fact("clip.kind", "value", subject="a"),
     ]
     found = settle(profile_of(facts))
-    assert set(found) == {("optimizer.lr", "a"), ("optimizer.lr", "b"), ("clip.kind", "")}
+    assert set(found) == {
+        ("optimizer.learning_rate", "a"),
+        ("optimizer.learning_rate", "b"),
+        ("clip.kind", ""),
+    }
 
 
 def test_fields_that_nobody_knows_are_left_out() -> None:

@@ -38,10 +38,10 @@ def test_a_whole_configuration() -> None:
         "precision.enabled": "always",
         "precision.default_dtype": "fp16",
         "loss_scaling.mode": "dynamic",
-        "loss_scaling.init": 4096.0,
+        "loss_scaling.init_scale": 4096.0,
         "loss_scaling.growth_interval": 500,
         "loss_scaling.hysteresis": 3,
-        "loss_scaling.min": 2,
+        "loss_scaling.min_scale": 2,
         "accumulation.steps": 4,
         "accumulation.present": "yes",
         "batch.micro_batch_size": 8,
@@ -49,7 +49,7 @@ def test_a_whole_configuration() -> None:
         "clip.kind": "global_norm",
         "clip.value": 0.5,
         "optimizer.family": "adamw",
-        "optimizer.lr": 3e-4,
+        "optimizer.learning_rate": 3e-4,
         "optimizer.beta1": 0.8,
         "optimizer.beta2": 0.99,
         "optimizer.eps": 1e-7,
@@ -68,9 +68,9 @@ def test_a_whole_configuration() -> None:
 def test_defaults_come_from_the_library() -> None:
     found = ds(fp16={"enabled": True})
     assert told(found, "loss_scaling.mode") == "framework_default"
-    assert told(found, "loss_scaling.init") == 65536.0
+    assert told(found, "loss_scaling.init_scale") == 65536.0
     assert told(found, "loss_scaling.growth_interval") == 1000
-    layers = {f.layer.value for f in found.facts if f.field == "loss_scaling.init"}
+    layers = {f.layer.value for f in found.facts if f.field == "loss_scaling.init_scale"}
     assert layers == {"library"}
     assert told(found, "clip.kind") == "none"
 

@@ -42,7 +42,7 @@ def best(text: str) -> dict[str, Any]:
                 "batch.micro_batch_size": 4,
                 "clip.value": 0.3,
                 "optimizer.family": "adamw",
-                "optimizer.lr": 3e-5,
+                "optimizer.learning_rate": 3e-5,
                 "schedule.decay": "cosine",
                 "schedule.warmup": "10 steps",
             },
@@ -53,7 +53,7 @@ def best(text: str) -> dict[str, Any]:
                 "precision.enabled": "never",
                 "clip.value": 1.0,
                 "schedule.decay": "linear",
-                "optimizer.lr": 5e-5,
+                "optimizer.learning_rate": 5e-5,
                 "accumulation.present": None,
             },
         ),
@@ -74,7 +74,7 @@ def best(text: str) -> dict[str, Any]:
                 "precision.default_dtype": "fp16",
                 "loss_scaling.mode": "dynamic",
                 "loss_scaling.growth_interval": 500,
-                "loss_scaling.init": 2.0**32,
+                "loss_scaling.init_scale": 2.0**32,
                 "accumulation.steps": 4,
                 "clip.value": 0.5,
                 "parallel.kind": "megatron",
@@ -92,13 +92,13 @@ def best(text: str) -> dict[str, Any]:
             {
                 "precision.default_dtype": "fp16",
                 "loss_scaling.mode": "dynamic",
-                "loss_scaling.init": 4,
+                "loss_scaling.init_scale": 4,
                 "accumulation.steps": 16,
                 "accumulation.loss_divided": "token_normalised",
                 "clip.kind": "none",
                 "schedule.decay": "rsqrt",
                 "schedule.warmup": "4000 steps",
-                "optimizer.lr": 5e-4,
+                "optimizer.learning_rate": 5e-4,
             },
         ),
         (
@@ -140,7 +140,7 @@ def best(text: str) -> dict[str, Any]:
                 "precision.default_dtype": "fp16",
                 "loss_scaling.mode": "static",
                 "loss_scaling.scale": 128.0,
-                "optimizer.lr": 5e-5,
+                "optimizer.learning_rate": 5e-5,
             },
         ),
         (
@@ -156,7 +156,7 @@ def best(text: str) -> dict[str, Any]:
             "--init_loss_scaling 1024 --incr_every_n_steps 100 --decr_ratio 0.8",
             {
                 "loss_scaling.mode": "dynamic",
-                "loss_scaling.init": 1024,
+                "loss_scaling.init_scale": 1024,
                 "loss_scaling.growth_interval": 100,
                 "loss_scaling.backoff_factor": 0.8,
             },
@@ -259,7 +259,7 @@ def test_flags_that_only_look_like_lightnings() -> None:
     )
     assert found.get("api") != "lightning"
     assert found["precision.default_dtype"] == "bf16"
-    assert found["optimizer.lr"] == 1e-3
+    assert found["optimizer.learning_rate"] == 1e-3
     assert found["optimizer.weight_decay"] == 0.2
     assert found["activation_checkpointing.mode"] == "yes"
 
@@ -281,6 +281,6 @@ def test_the_engines_own_file_says_how_losses_are_scaled() -> None:
     command = f"torchrun --nproc_per_node 8 t.py {MEGATRON} --fp16 --loss-scale 12 --deepspeed"
     found = best(f"{HEREDOC}{command} --deepspeed_config ds.json")
     assert found["loss_scaling.mode"] == "dynamic"
-    assert found["loss_scaling.init"] == 4096.0
+    assert found["loss_scaling.init_scale"] == 4096.0
     assert "loss_scaling.scale" not in found
     assert best(command)["loss_scaling.mode"] == "static"

@@ -330,8 +330,8 @@ def test_optimizers_of_several_parts() -> None:
     lr_config = dict(policy='Linear', by_epoch=False, target_lr=0)
     total_iters = 100
     """)
-    assert found["optimizer.lr generator"] == 0.0002
-    assert found["optimizer.lr discriminator"] == 0.0004
+    assert found["optimizer.learning_rate generator"] == 0.0002
+    assert found["optimizer.learning_rate discriminator"] == 0.0004
     assert found["optimizer.role generator"] == "generator"
     assert found["schedule.decay"] == "linear"
 
@@ -348,14 +348,14 @@ def test_the_usual_flags_of_a_script_that_is_not_read() -> None:
     flags = "--learning_rate 3e-4 --gradient_accumulation_steps 3 --train_steps 9 --seed 4"
     found = {f.field: shown(f) for f in shell(f"torchrun t.py {flags} --weight_decay 0.1").facts}
     assert found["accumulation.steps"] == 3
-    assert (found["optimizer.lr"], found["optimizer.weight_decay"]) == (3e-4, 0.1)
+    assert (found["optimizer.learning_rate"], found["optimizer.weight_decay"]) == (3e-4, 0.1)
     assert "precision.enabled" not in found
     few = {f.field for f in shell("torchrun t.py --learning_rate 3e-4").facts}
-    assert "optimizer.lr" not in few
+    assert "optimizer.learning_rate" not in few
 
 
 def test_a_paddle_launch_with_dashes() -> None:
     text = "python -m paddle.distributed.launch --gpus=0,1 t.py --amp --scale-loss 128 "
     found = {f.field: shown(f) for f in shell(text + "--use-dynamic-loss-scaling").facts}
     assert found["precision.enabled"] == "always"
-    assert (found["loss_scaling.mode"], found["loss_scaling.init"]) == ("dynamic", 128)
+    assert (found["loss_scaling.mode"], found["loss_scaling.init_scale"]) == ("dynamic", 128)

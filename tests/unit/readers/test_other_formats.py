@@ -40,10 +40,10 @@ def test_ernie() -> None:
         "framework": "paddle",
         "precision.default_dtype": "fp16",
         "loss_scaling.mode": "dynamic",
-        "loss_scaling.init": 256,
+        "loss_scaling.init_scale": 256,
         "loss_scaling.growth_interval": 50,
         "parallel.kind": "fleet",
-        "optimizer.lr": 5e-5,
+        "optimizer.learning_rate": 5e-5,
         "schedule.decay": "linear",
         "schedule.warmup": "0.1 of all",
     }

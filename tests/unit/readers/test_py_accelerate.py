@@ -56,7 +56,7 @@ def test_parameters_of_the_scaler() -> None:
     )
     found = said(READER, text)
     assert found["loss_scaling.mode"] == "dynamic"
-    assert found["loss_scaling.init"] == 512.0
+    assert found["loss_scaling.init_scale"] == 512.0
     assert found["loss_scaling.growth_interval"] == 100
 
 
@@ -82,10 +82,10 @@ def test_a_configuration_in_the_program() -> None:
     """
     found = said(DEEPSPEED, text)
     assert found["precision.default_dtype"] == "fp16"
-    assert found["loss_scaling.init"] == 4096.0
+    assert found["loss_scaling.init_scale"] == 4096.0
     assert found["accumulation.steps"] == 4
     assert found["clip.value"] == 1.0
-    assert found["optimizer.lr"] == 1e-4
+    assert found["optimizer.learning_rate"] == 1e-4
     assert found["optimizer.beta2"] == 0.95
     assert found["parallel.kind"] == ("deepspeed_zero2",)
 

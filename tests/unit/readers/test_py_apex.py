@@ -92,7 +92,7 @@ def test_master_weights_of_apex() -> None:
     found = said(READER, text)
     assert found["precision.mode"] == "full"
     assert found["loss_scaling.mode"] == "dynamic"
-    assert found["loss_scaling.init"] == 4096
+    assert found["loss_scaling.init_scale"] == 4096
 
 
 def test_what_is_no_apex() -> None:

@@ -13,7 +13,7 @@ HEAD = "import jax\nimport jax.numpy as jnp\nimport optax\n"
 OPTIMIZERS = [
     ("optax.sgd(0.1, momentum=0.9)", "sgd", {"optimizer.momentum": 0.9}),
     ("optax.adamw(1e-3, b1=0.8, weight_decay=0.1)", "adamw", {"optimizer.beta1": 0.8}),
-    ("optax.lamb(1e-3)", "lamb", {"optimizer.lr": 1e-3}),
+    ("optax.lamb(1e-3)", "lamb", {"optimizer.learning_rate": 1e-3}),
     ("optax.chain(optax.clip(1.0), optax.adam(1e-3))", "adam", {"clip.kind": "value"}),
     (
         "optax.chain(optax.clip_by_global_norm(2.0), optax.adamw(1e-3))",
@@ -58,7 +58,7 @@ def test_schedules(rate: str, decay: str, warm: str) -> None:
     assert found["schedule.decay"] == decay
     assert found["schedule.has_warmup"] == warm
     assert found["schedule.stepped_per"] == "step"
-    assert found["optimizer.lr"] == 1e-3
+    assert found["optimizer.learning_rate"] == 1e-3
 
 
 @pytest.mark.parametrize(

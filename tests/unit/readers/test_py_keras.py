@@ -132,7 +132,7 @@ SCALERS = [
     (
         "tf.keras.mixed_precision.LossScaleOptimizer(opt, initial_scale=2**10)",
         "dynamic",
-        {"loss_scaling.init": 1024},
+        {"loss_scaling.init_scale": 1024},
     ),
     ("tf.keras.mixed_precision.experimental.LossScaleOptimizer(opt, 'dynamic')", "dynamic", {}),
     (
@@ -143,7 +143,7 @@ SCALERS = [
     (
         "tf.keras.optimizers.LossScaleOptimizer(opt, initial_scale=8, dynamic_growth_steps=50)",
         "dynamic",
-        {"loss_scaling.init": 8, "loss_scaling.growth_interval": 50},
+        {"loss_scaling.init_scale": 8, "loss_scaling.growth_interval": 50},
     ),
 ]
 
@@ -260,7 +260,7 @@ def test_a_package_that_hands_keras_on() -> None:
     """
     found = told(text)
     assert found["precision.dtypes"] == ("fp16",)
-    assert found["optimizer.lr"] == 1e-3
+    assert found["optimizer.learning_rate"] == 1e-3
 
 
 POLICY = 'tf.keras.mixed_precision.set_global_policy("mixed_float16")'

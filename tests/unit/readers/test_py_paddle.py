@@ -82,7 +82,7 @@ def test_regions_with_the_names_of_pytorch_that_are_off(region: str) -> None:
 
 
 SCALERS = [
-    ("init_loss_scaling=1024", {"loss_scaling.mode": "dynamic", "loss_scaling.init": 1024}),
+    ("init_loss_scaling=1024", {"loss_scaling.mode": "dynamic", "loss_scaling.init_scale": 1024}),
     (
         "init_loss_scaling=128, use_dynamic_loss_scaling=False",
         {"loss_scaling.mode": "static", "loss_scaling.scale": 128},
@@ -118,7 +118,7 @@ def test_the_scaler_of_fluid() -> None:
                 loss = model(x)
     """
     found = told(text)
-    assert found["loss_scaling.init"] == 1024
+    assert found["loss_scaling.init_scale"] == 1024
     assert found["loss_scaling.api"] == "paddle.amp.AmpScaler"
     assert found["precision.dtypes"] == ("fp16",)
     assert "zero_grad.where" not in found
@@ -145,7 +145,7 @@ DECORATED = [
     (
         "optimizer = paddle.static.amp.decorate(optimizer, init_loss_scaling=64.0, "
         "use_dynamic_loss_scaling=True)",
-        {"loss_scaling.mode": "dynamic", "loss_scaling.init": 64.0},
+        {"loss_scaling.mode": "dynamic", "loss_scaling.init_scale": 64.0},
     ),
     (
         "optimizer = fluid.contrib.mixed_precision.decorate(optimizer, init_loss_scaling=8.0, "
@@ -211,9 +211,9 @@ def test_masters_of_a_programs_own() -> None:
     assert found["precision.default_dtype"] == "fp32"
     assert found["precision.mode"] == "full"
     assert found["loss_scaling.mode"] == "selectable"
-    assert found["loss_scaling.init"] == 1.0
+    assert found["loss_scaling.init_scale"] == 1.0
     assert found["loss_scaling.growth_interval"] == 1000
-    assert found["loss_scaling.min"] == 1.0
+    assert found["loss_scaling.min_scale"] == 1.0
     assert found["scaler_update.status"] == "custom"
     assert found["clip.unscaled_first"] == "yes"
 
@@ -263,7 +263,7 @@ SETTINGS = [
         {
             "precision.dtypes": ("fp16",),
             "loss_scaling.mode": "dynamic",
-            "loss_scaling.init": 256,
+            "loss_scaling.init_scale": 256,
             "loss_scaling.backoff_factor": 0.5,
         },
     ),
@@ -329,7 +329,7 @@ OPTIMIZERS = [
         "lamb",
         {"optimizer.weight_decay": 0.02},
     ),
-    ("paddle.fluid.optimizer.SGD(learning_rate=0.1)", "sgd", {"optimizer.lr": 0.1}),
+    ("paddle.fluid.optimizer.SGD(learning_rate=0.1)", "sgd", {"optimizer.learning_rate": 0.1}),
     (
         "paddle.optimizer.AdamW(0.1, apply_decay_param_fun=lambda n: n in names)",
         "adamw",

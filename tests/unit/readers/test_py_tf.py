@@ -108,7 +108,7 @@ WRAPPERS = [
         "opt, tf.train.experimental.DynamicLossScale(initial_loss_scale=64, increment_period=9)",
         {
             "loss_scaling.mode": "dynamic",
-            "loss_scaling.init": 64,
+            "loss_scaling.init_scale": 64,
             "loss_scaling.growth_interval": 9,
         },
     ),
@@ -133,13 +133,13 @@ def test_managers_of_contrib() -> None:
     )
     found = told(text)
     assert found["api"] == ("tf_contrib_mp",)
-    assert found["loss_scaling.init"] == 2**15
+    assert found["loss_scaling.init_scale"] == 2**15
     assert found["loss_scaling.hysteresis"] == 3
 
 
 OPTIMIZERS = [
     ("tf.train.MomentumOptimizer(0.1, 0.9)", "sgd", {"optimizer.momentum": 0.9}),
-    ("tf.train.RMSPropOptimizer(learning_rate=0.1)", "rmsprop", {"optimizer.lr": 0.1}),
+    ("tf.train.RMSPropOptimizer(learning_rate=0.1)", "rmsprop", {"optimizer.learning_rate": 0.1}),
     ("tf.keras.optimizers.legacy.Adam(0.1, beta_2=0.98)", "adam", {"optimizer.beta2": 0.98}),
     (
         "tf.keras.optimizers.AdamW(0.1, weight_decay=0.02)",
@@ -152,9 +152,9 @@ OPTIMIZERS = [
         {"optimizer.nesterov": "yes"},
     ),
     ("tfa.optimizers.LAMB(0.1, epsilon=1e-6)", "lamb", {"optimizer.eps": 1e-6}),
-    ("tfa.optimizers.LazyAdam(0.1)", "adam", {"optimizer.lr": 0.1}),
-    ("tf.train.FtrlOptimizer(learning_rate=0.1)", "ftrl", {"optimizer.lr": 0.1}),
-    ("AdamWeightDecayOptimizer(learning_rate=0.1)", "adamw", {"optimizer.lr": 0.1}),
+    ("tfa.optimizers.LazyAdam(0.1)", "adam", {"optimizer.learning_rate": 0.1}),
+    ("tf.train.FtrlOptimizer(learning_rate=0.1)", "ftrl", {"optimizer.learning_rate": 0.1}),
+    ("AdamWeightDecayOptimizer(learning_rate=0.1)", "adamw", {"optimizer.learning_rate": 0.1}),
 ]
 
 
@@ -229,7 +229,7 @@ def test_the_highest_rate_is_that_of_the_schedule() -> None:
         rate = tf.keras.optimizers.schedules.CosineDecay(3e-4, 100)
         opt = tf.keras.optimizers.Adam(rate)
     """
-    assert told(text)["optimizer.lr"] == 3e-4
+    assert told(text)["optimizer.learning_rate"] == 3e-4
 
 
 def test_a_warm_up_written_out_in_a_graph() -> None:
@@ -251,7 +251,7 @@ def test_a_warm_up_written_out_in_a_graph() -> None:
     assert found["schedule.decay"] == "linear"
     assert found["schedule.has_warmup"] == "yes"
     assert found["schedule.warmup"] == "num_warmup_steps"
-    assert found["optimizer.lr"] == 2e-5
+    assert found["optimizer.learning_rate"] == 2e-5
 
 
 def test_no_schedule() -> None:

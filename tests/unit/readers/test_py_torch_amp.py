@@ -49,7 +49,7 @@ def test_without_any_switch_it_is_always_on() -> None:
     assert found["precision.enabled"] == "always"
     assert found["precision.default_dtype"] == "fp16"
     assert found["loss_scaling.mode"] == "dynamic"
-    assert found["loss_scaling.init"] == 1024.0
+    assert found["loss_scaling.init_scale"] == 1024.0
     assert found["api"] == ("torch.amp",)
 
 

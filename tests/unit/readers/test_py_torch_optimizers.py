@@ -26,12 +26,12 @@ def test_arguments_by_place_and_by_name() -> None:
     found = said(READER, text + STEP)
     assert found["optimizer.family of optimizer"] == "adamw"
     assert found["optimizer.name of optimizer"] == "AdamW"
-    assert found["optimizer.lr of optimizer"] == 3e-4
+    assert found["optimizer.learning_rate of optimizer"] == 3e-4
     assert found["optimizer.beta1 of optimizer"] == 0.9
     assert found["optimizer.beta2 of optimizer"] == 0.95
     assert found["optimizer.eps of optimizer"] == 1e-6
     assert found["optimizer.weight_decay of optimizer"] == 0.1
-    assert 9 in lines(facts_of(READER, text + STEP), "optimizer.lr")
+    assert 9 in lines(facts_of(READER, text + STEP), "optimizer.learning_rate")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_groups_without_decay() -> None:
     found = said(READER, text)
     assert found["optimizer.no_decay of build"] == "yes"
     assert found["optimizer.weight_decay of build"] == 0.05
-    assert found["optimizer.lr of build"] == 1e-3
+    assert found["optimizer.learning_rate of build"] == 1e-3
 
 
 def test_branches_are_two_optimizers() -> None:
@@ -112,7 +112,7 @@ def test_two_parts_of_a_model() -> None:
     found = said(READER, text)
     assert found["optimizer.role of self.opt_g"] == "generator"
     assert found["optimizer.role of self.opt_d"] == "discriminator"
-    assert found["optimizer.lr of self.opt_d"] == 4e-4
+    assert found["optimizer.learning_rate of self.opt_d"] == 4e-4
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_wrapped_classes() -> None:
     )
     found = said(READER, text + STEP)
     assert found["optimizer.family of optimizer"] == "adamw"
-    assert found["optimizer.lr of optimizer"] == 1e-3
+    assert found["optimizer.learning_rate of optimizer"] == 1e-3
 
 
 def test_a_keyword_dictionary() -> None:
@@ -171,7 +171,7 @@ def test_a_keyword_dictionary() -> None:
         "optimizer = torch.optim.Adam(model.parameters(), **settings)\n"
     )
     found = said(READER, text + STEP)
-    assert found["optimizer.lr of optimizer"] == 3e-4
+    assert found["optimizer.learning_rate of optimizer"] == 3e-4
     assert found["optimizer.beta2 of optimizer"] == 0.98
 
 
@@ -216,10 +216,10 @@ def test_the_same_optimizer_in_two_branches_is_one() -> None:
     assert [name for name in found if name.startswith("optimizer.family")] == [
         "optimizer.family of optimizer"
     ]
-    assert found["optimizer.lr of optimizer"] == 0.2
+    assert found["optimizer.learning_rate of optimizer"] == 0.2
 
 
 def test_a_rate_of_another_file_is_not_known() -> None:
     text = "import torch\nfrom settings import base\n"
     text += "optimizer = torch.optim.SGD(model.parameters(), lr=base.lr)\n"
-    assert said(READER, text + STEP)["optimizer.lr of optimizer"] == "?"
+    assert said(READER, text + STEP)["optimizer.learning_rate of optimizer"] == "?"

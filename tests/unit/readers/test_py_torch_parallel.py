@@ -121,9 +121,9 @@ def test_the_rest_of_a_run() -> None:
     assert found == {
         "framework": "pytorch",
         "batch.micro_batch_size": 8,
-        "run.seed": 7,
+        "seed": 7,
         "run.epochs": 3,
-        "run.sequence_length": 128,
+        "data.sequence_length": 128,
         "precision.tf32": "yes",
     }
 

@@ -33,7 +33,7 @@ def test_arguments_of_a_call() -> None:
     assert found["api"] == ("hf_trainer",)
     assert found["accumulation.steps"] == 4
     assert found["accumulation.present"] == "yes"
-    assert found["optimizer.lr"] == 2e-5
+    assert found["optimizer.learning_rate"] == 2e-5
     assert found["optimizer.family"] == "adafactor"
     assert found["clip.value"] == 0.5
     assert found["schedule.decay"] == "cosine"
@@ -85,7 +85,7 @@ def test_arguments_of_the_command_line() -> None:
     """
     found = said(READER, text)
     assert found["accumulation.steps"] == 16
-    assert found["optimizer.lr"] == 2e-4
+    assert found["optimizer.learning_rate"] == 2e-4
     assert found["clip.value"] == 0.3
     assert found["precision.enabled"] == "flag"
     assert found["precision.default_dtype"] == "fp32"

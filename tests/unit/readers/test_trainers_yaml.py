@@ -52,10 +52,10 @@ def test_arguments_of_the_trainer_in_yaml() -> None:
     assert told(reading, "api") == "hf_trainer"
     assert told(reading, "precision.default_dtype") == "bf16"
     assert told(reading, "accumulation.steps") == 4
-    assert told(reading, "optimizer.lr") == 3e-4
+    assert told(reading, "optimizer.learning_rate") == 3e-4
     assert told(reading, "schedule.decay") == "cosine"
     assert told(reading, "activation_checkpointing.mode") == "yes"
-    assert told(reading, "run.sequence_length") == 1024
+    assert told(reading, "data.sequence_length") == 1024
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_the_wrapped_optimizer_is_no_rate() -> None:
                 super().__init__(name)
     """)
     assert found["optimizer.family"] == "elsewhere"
-    assert "optimizer.lr" not in found
+    assert "optimizer.learning_rate" not in found
 
 
 @pytest.mark.parametrize(

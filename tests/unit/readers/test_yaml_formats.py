@@ -176,10 +176,10 @@ def test_a_schedule_inside_a_warm_up(clip: str, kind: str, rate: str, decay: str
     found = read(paddle_yaml.READER, WARMED.format(on=True, clip=clip, rate=rate), "c.yaml")
     assert told(found, "schedule.decay") == decay
     assert told(found, "schedule.warmup") == "40 steps"
-    assert told(found, "optimizer.lr") == 0.003
+    assert told(found, "optimizer.learning_rate") == 0.003
     assert told(found, "clip.kind") == kind
     assert told(found, "clip.value") == 7
-    assert told(found, "loss_scaling.init") == 256.0
+    assert told(found, "loss_scaling.init_scale") == 256.0
     assert told(found, "precision.level") == "O1"
 
 

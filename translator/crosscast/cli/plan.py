@@ -198,13 +198,13 @@ def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: b
     if not trace:
         return Estimates(None)
     try:
-        from crosscast_parity.memory.processes import trace_model
+        from crosscast_parity.memory.processes import trace_model, tracer
         from crosscast_parity.planning.options import read_interpreters
     except ModuleNotFoundError as error:
         from crosscast.messages.extras import parity_missing
 
         raise parity_missing("--trace needs", error) from None
-    interpreter = read_interpreters(python, asked.targets).get("torch", sys.executable)
+    interpreter = read_interpreters(python, asked.targets).get(tracer().name, sys.executable)
     return Estimates(
         lambda recipe: trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
     )

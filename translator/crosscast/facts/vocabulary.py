@@ -76,16 +76,16 @@ VOCABULARY: dict[str, Field] = {
         recipe="loss_scaling.mode",
     ),
     **{
-        f"loss_scaling.{name}": Field(values=NUMBER, meaning=meaning, recipe=f"loss_scaling.{path}")
-        for name, path, meaning in (
-            ("init", "init_scale", "first scale of a dynamic one"),
-            ("scale", "scale", "the scale of a static one"),
-            ("min", "min_scale", "lowest scale"),
-            ("max", "max_scale", "highest scale"),
-            ("growth_interval", "growth_interval", "clean steps before it grows"),
-            ("growth_factor", "growth_factor", "factor of growth"),
-            ("backoff_factor", "backoff_factor", "factor of the back-off"),
-            ("hysteresis", "hysteresis", "overflows before the back-off"),
+        f"loss_scaling.{name}": Field(values=NUMBER, meaning=meaning, recipe=f"loss_scaling.{name}")
+        for name, meaning in (
+            ("init_scale", "first scale of a dynamic one"),
+            ("scale", "the scale of a static one"),
+            ("min_scale", "lowest scale"),
+            ("max_scale", "highest scale"),
+            ("growth_interval", "clean steps before it grows"),
+            ("growth_factor", "factor of growth"),
+            ("backoff_factor", "factor of the back-off"),
+            ("hysteresis", "overflows before the back-off"),
         )
     },
     "loss_scaling.api": Field(
@@ -158,7 +158,7 @@ VOCABULARY: dict[str, Field] = {
                 "sgd includes momentum",
             ),
             ("name", "", TEXT, "as the source calls it"),
-            ("lr", "learning_rate", NUMBER, "highest rate"),
+            ("learning_rate", "learning_rate", NUMBER, "highest rate"),
             ("beta1", "betas", NUMBER, "decay of the first moment"),
             ("beta2", "betas", NUMBER, "decay of the second moment"),
             ("eps", "eps", NUMBER, "epsilon"),
@@ -224,8 +224,23 @@ VOCABULARY: dict[str, Field] = {
         values=NUMBER, meaning="rows of one update", recipe="batch.global_batch_size"
     ),
     "run.epochs": Field(values=NUMBER, meaning="epochs of the run"),
-    "run.seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
-    "run.sequence_length": Field(
+    "seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
+    "data.sequence_length": Field(
         values=NUMBER, meaning="tokens of a row", recipe="data.sequence_length"
     ),
 }
+
+_PRINTED = {
+    "loss_scaling.init_scale": "loss_scaling.init",
+    "loss_scaling.min_scale": "loss_scaling.min",
+    "loss_scaling.max_scale": "loss_scaling.max",
+    "optimizer.learning_rate": "optimizer.lr",
+    "seed": "run.seed",
+    "data.sequence_length": "run.sequence_length",
+}
+"""Fields that version 1 of what `lift --json` prints has under another name."""
+
+
+def printed_name(field: str) -> str:
+    """Return what reports call a field of the vocabulary."""
+    return _PRINTED.get(field, field)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact
-from crosscast.facts.vocabulary import NUMBER, VOCABULARY
+from crosscast.facts.vocabulary import NUMBER, VOCABULARY, printed_name
 from crosscast.lift.analysis import Analysis
 from crosscast.messages.diagnostics import Diagnostic, Severity
 
@@ -54,7 +54,7 @@ def _diagnostic(name: str, winner: Fact, other: Fact, *, number: bool) -> Diagno
         path=VOCABULARY[name].recipe,
         span=first,
         message=(
-            f"{name} is {winner.value} here ({winner.layer}), but {other.value} at"
+            f"{printed_name(name)} is {winner.value} here ({winner.layer}), but {other.value} at"
             f" {second.file}:{second.line} ({other.layer})"
         ),
         hint=f"the {winner.layer} wins; write the same {noun} in both places",

@@ -7,11 +7,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from crosscast.lift.frameworks import UNSAID, framework_of
 from crosscast.lift.optimizers import BETAS, NOT_IN_SOURCE
 from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look
 from crosscast.targets.defaults import Defaults, find_defaults
+from crosscast.targets.framework import Framework
+from crosscast.targets.parameter_words import optimizer_words, scaling_words
 
 _SCALERS = {
     "torch.amp": "torch.amp.GradScaler",
@@ -44,47 +47,7 @@ _LIBRARIES = {
     "deepspeed": "deepspeed.initialize",
 }
 """Interfaces that run the whole training step."""
-_OPTIMIZERS = {
-    "pytorch": ("torch.optim.{}",),
-    "tensorflow": ("keras.optimizers.{}", "tensorflow.compat.v1.train.{}"),
-    "paddle": ("paddle.optimizer.{}",),
-}
-_CLIPS = {
-    "pytorch": "torch.nn.utils.clip_grad_norm_",
-    "tensorflow": "tensorflow.clip_by_global_norm",
-    "paddle": "paddle.nn.ClipGradByGlobalNorm",
-}
-_SCALING_FIELDS = {
-    **dict.fromkeys(
-        ("init_scale", "init_loss_scaling", "initial_scale", "initial_loss_scale"), "init_scale"
-    ),
-    "initial-loss-scale": "init_scale",
-    **dict.fromkeys(("growth_factor", "incr_ratio", "multiplier"), "growth_factor"),
-    **dict.fromkeys(("backoff_factor", "decr_ratio"), "backoff_factor"),
-    **dict.fromkeys(
-        ("growth_interval", "incr_every_n_steps", "dynamic_growth_steps", "increment_period"),
-        "growth_interval",
-    ),
-    **dict.fromkeys(("loss_scale_window", "loss-scale-window"), "growth_interval"),
-    **dict.fromkeys(("decr_every_n_nan_or_inf", "hysteresis"), "hysteresis"),
-    **dict.fromkeys(("min_loss_scale", "min-loss-scale"), "min_scale"),
-    "max_loss_scale": "max_scale",
-    "scale": "init_scale",
-}
-_OPTIMIZER_FIELDS = {
-    "lr": "learning_rate",
-    "learning_rate": "learning_rate",
-    "betas": "betas",
-    "eps": "eps",
-    "epsilon": "eps",
-    "weight_decay": "weight_decay",
-    "lamb_weight_decay": "weight_decay",
-    "momentum": "momentum",
-    "nesterov": "nesterov",
-    "use_nesterov": "nesterov",
-    "always_adapt": "always_adapt",
-    "beta2_decay": "beta2_decay",
-}
+_WHOLE = frozenset({"loss_scaling.growth_interval", "loss_scaling.hysteresis"})
 _DISTRIBUTIONS = {"paddle": "paddlepaddle", "tf_keras": "tf-keras"}
 """Packages whose distribution has another name."""
 _KNOWN = {
@@ -143,8 +106,8 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         versions: package to version.
     """
     apis = _apis(look)
-    framework = look("framework")
-    library = str(framework.value) if framework is not None else "pytorch"
+    said = look("framework")
+    framework = framework_of(str(said.value) if said is not None else UNSAID)
     for api in apis:
         if api in _LIBRARIES and (found := find(_LIBRARIES[api], versions)):
             _library(*found, draft)
@@ -152,9 +115,9 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         scaler = look("loss_scaling.api")
         named = (str(scaler.value),) if scaler is not None and scaler.known else ()
         _scaling((*named, *(_SCALERS.get(api, "") for api in apis)), draft, versions)
-    _optimizer(library, name, draft, versions)
+    _optimizer(framework, name, draft, versions)
     if draft.value("clipping.kind") in ("global_norm", "per_param_norm"):
-        found = find(_CLIPS.get(library, ""), versions)
+        found = find(framework.clip if framework is not None else "", versions)
         if found and "clipping.eps" in found[0].fixed:
             draft.default("clipping.eps", found[0].fixed["clipping.eps"], found[1])
 
@@ -176,11 +139,11 @@ def _scaling(apis: tuple[str, ...], draft: Draft, versions: Mapping[str, str]) -
 
 
 def _scaling_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
+    words = scaling_words(entry.package)
     for name, value in entry.arguments.items():
-        field = _SCALING_FIELDS.get(name)
-        if field and value is not None:
-            whole = field in ("growth_interval", "hysteresis")
-            yield f"loss_scaling.{field}", value if whole else float(value)  # type: ignore[arg-type]
+        path = words.get(name.replace("-", "_"), "loss_scaling.scale")
+        if path != "loss_scaling.scale" and value is not None:
+            yield path, value if path in _WHOLE else float(value)  # type: ignore[arg-type]
     if "initial_scale_power" in entry.arguments:
         yield "loss_scaling.init_scale", 2.0 ** int(entry.arguments["initial_scale_power"])  # type: ignore[arg-type]
     for path, value in entry.fixed.items():
@@ -188,13 +151,16 @@ def _scaling_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def _optimizer(library: str, name: str, draft: Draft, versions: Mapping[str, str]) -> None:
+def _optimizer(
+    framework: Framework | None, name: str, draft: Draft, versions: Mapping[str, str]
+) -> None:
     if draft.fields["optimizer.name"].how == "stand_in":
         return
     kind = str(draft.value("optimizer.name"))
     last = name.replace(":", ".").rsplit(".", 1)[-1]
+    forms = framework.optimizers if framework is not None else ()
     found = next(
-        (f for form in _OPTIMIZERS.get(library, ()) if (f := find(form.format(last), versions))),
+        (f for form in forms if (f := find(form.format(last), versions))),
         None,
     )
     if found is None:
@@ -226,8 +192,9 @@ def _other_beta(defaults: Sequence[float], note: str, draft: Draft) -> None:
 
 
 def _optimizer_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
+    words = optimizer_words(entry.package)
     for name, value in entry.arguments.items():
-        field = _OPTIMIZER_FIELDS.get(name)
+        field = words.get(name, "").removeprefix("optimizer.")
         if field == "weight_decay":
             yield field, float(value or 0.0)  # type: ignore[arg-type]
         elif field in ("nesterov", "always_adapt"):

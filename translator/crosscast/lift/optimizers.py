@@ -45,7 +45,7 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
         draft.put("optimizer.name", "adamw", family, how="stand_in", note=f"in place of {said}")
     _settings(settled, chosen, draft)
     if "optimizer.learning_rate" not in draft.fields:
-        lr = settled.get(("optimizer.lr", chosen))
+        lr = settled.get(("optimizer.learning_rate", chosen))
         fact = lr.fact if lr else None
         text = fact.expression if fact else ""
         note = f"{text} is not known" if text else "not in the source"
@@ -57,7 +57,7 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
 
 def _only_settings(settled: Settlement) -> str:
     """Return the subject of settings that come without a family: flags of a launch."""
-    return next((who for field, who in settled if field == "optimizer.lr"), "")
+    return next((who for field, who in settled if field == "optimizer.learning_rate"), "")
 
 
 def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
@@ -91,7 +91,7 @@ def _settings(settled: Settlement, who: str, draft: Draft) -> None:
         return found.fact if found else None
 
     name = draft.value("optimizer.name")
-    lr = look("lr")
+    lr = look("learning_rate")
     if (rate := number(lr)) is not None and rate > 0:
         draft.put("optimizer.learning_rate", float(rate), lr)
     if name in ("adam", "adamw", "lamb", "lion"):

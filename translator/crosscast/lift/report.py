@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosscast.facts.fact import Fact
-from crosscast.facts.vocabulary import VOCABULARY
+from crosscast.facts.vocabulary import VOCABULARY, printed_name
 from crosscast.lift.annotated_yaml import comment, scalar
 from crosscast.lift.drafting import Lifted
 from crosscast.lift.precedence import Settled, Settlement, settle
@@ -90,7 +90,11 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
         "fields": {path: _field(one) for path, one in lifted.fields.items()},
         "recipe": lifted.recipe.model_dump(mode="json") if lifted.recipe is not None else None,
         "not_said": list(lifted.unsaid),
-        "not_understood": [{"field": f.field, **_fact(f)} for f in subject.profile if not f.known],
+        "not_understood": [
+            {"field": printed_name(fact.field), **_fact(fact)}
+            for fact in subject.profile
+            if not fact.known
+        ],
         "diagnostics": [one.to_json() for one in lifted.diagnostics],
     }
 
@@ -107,7 +111,7 @@ def profile(settlement: Settlement) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     subjects: dict[str, dict[str, Any]] = {}
     for (name, who), settled in settlement.items():
-        section, _, rest = name.partition(".")
+        section, _, rest = printed_name(name).partition(".")
         if VOCABULARY[name].of_subject:
             subjects.setdefault(who, {"subject": who})[rest] = _leaf(settled)
         elif rest:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from crosscast.facts.fact import Layer
-from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY, Field
+from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY, Field, printed_name
 
 _TEXT = {"type": "string"}
 _HOW = ["source", "default", "absent", "derived", "stand_in"]
@@ -21,7 +21,7 @@ def lift_schema() -> dict[str, Any]:
     sections: dict[str, Any] = {}
     optimizer: dict[str, Any] = {"subject": _TEXT}
     for name, entry in VOCABULARY.items():
-        section, _, rest = name.partition(".")
+        section, _, rest = printed_name(name).partition(".")
         leaf = {"allOf": [{"$ref": "#/$defs/leaf"}], "properties": {"value": _value(entry)}}
         leaf["description"] = entry.meaning
         if entry.of_subject:

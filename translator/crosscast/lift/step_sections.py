@@ -17,8 +17,10 @@ _TAILS = {
     "not_consumed": "drop",
     "stepped": "flush",
 }
-_SCALES = ("min", "max", "growth_interval", "growth_factor", "backoff_factor", "hysteresis")
-_NAMES = {"min": "min_scale", "max": "max_scale", "init": "init_scale"}
+_SCALES = (
+    *("init_scale", "min_scale", "max_scale", "growth_interval", "growth_factor"),
+    *("backoff_factor", "hysteresis"),
+)
 _WHOLE = ("growth_interval", "hysteresis")
 
 
@@ -92,7 +94,7 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         return
     half = draft.value("precision.compute_dtype")
     if said == "static":
-        scale = look("loss_scaling.scale") or look("loss_scaling.init")
+        scale = look("loss_scaling.scale") or look("loss_scaling.init_scale")
         draft.put("loss_scaling.mode", "static", mode)
         if (value := number(scale)) is not None:
             draft.put("loss_scaling.scale", float(value), scale)
@@ -112,11 +114,11 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         return
     else:
         draft.put("loss_scaling.mode", "dynamic", mode)
-    for name in ("init", *_SCALES):
-        fact = look(f"loss_scaling.{name}")
+    for name in _SCALES:
+        path = f"loss_scaling.{name}"
+        fact = look(path)
         value = number(fact)
-        if value is not None and (name != "min" or value > 0):
-            path = f"loss_scaling.{_NAMES.get(name, name)}"
+        if value is not None and (name != "min_scale" or value > 0):
             draft.put(path, int(value) if name in _WHOLE else float(value), fact)
 
 

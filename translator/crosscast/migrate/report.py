@@ -7,6 +7,7 @@ from typing import Any
 
 from crosscast import __version__
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import printed_name
 from crosscast.lift.plan_comparison import COLUMNS, FIELDS_OF_OPERATIONS, beside
 from crosscast.lift.report import place
 from crosscast.messages.diagnostics import Diagnostic, Span
@@ -137,11 +138,12 @@ def lines(across: Across) -> list[dict[str, Any]]:
     told = {(file, line) for operation, _, file, line in events if operation}
     for fact in across.lifted.analysis.subject.profile:
         path = field_of(fact, _known(across))
-        entry = {"says": fact.field, "value": _value(fact), "field": path, "operation": ""}
+        says = printed_name(fact.field)
+        entry = {"says": says, "value": _value(fact), "field": path, "operation": ""}
         for span in fact.places:
             place_ = (span.file, span.line)
             if fact.field not in OF_EVENTS or place_ not in told:
-                said.setdefault(place_, {}).setdefault(path or fact.field, entry)
+                said.setdefault(place_, {}).setdefault(path or says, entry)
     for path, filled in across.fields.items():
         entry = {"says": path, "value": _plain(filled.value), "field": path, "operation": ""}
         for span in filled.places:
@@ -204,7 +206,7 @@ def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
     for fact in subject.profile:
         if not field_of(fact, _known(across)) or (not fact.known and _is_open(across, fact)):
             where = [_place(across, one) for one in fact.places]
-            yield {"what": fact.field, "places": where, "why": reason_for(fact)}
+            yield {"what": printed_name(fact.field), "places": where, "why": reason_for(fact)}
     yield from _lost_flags(across)
     if across.recipe.model.kind == "custom":
         why = "the model stays yours; the emitted loss is the cross-entropy of its logits"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
+from crosscast.targets.parameter_words import optimizer_words
 
+_NUMBERS = ("lr", "eps", "momentum", "weight_decay")
+"""Arguments of an optimizer that are one number."""
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adafactor", "adafactor"),
     ("adamw", "adamw"),
@@ -141,6 +145,22 @@ def tell_window(said: Said, steps: Setting | None, *, divided: str = "library") 
     said.tell("accumulation.present", "yes", steps)
     said.tell("accumulation.loss_divided", divided, steps, origin="presence")
     said.by_library("accumulation.tail", "accumulation.no_sync")
+
+
+def constants_of(section: Tree, *, coupled: bool) -> Iterator[tuple[str, Setting | None]]:
+    """Yield the numbers of an optimizer with PyTorch's arguments: field of the facts, setting."""
+    words = optimizer_words("torch")
+    if coupled:
+        words["weight_decay"] = "optimizer.l2"
+    for name in _NUMBERS:
+        yield words[name], section.setting(name)
+
+
+def tell_constants(said: Said, section: Tree, *, coupled: bool) -> None:
+    """Say the numbers of an optimizer with PyTorch's arguments; `coupled`: how it decays."""
+    for field, setting in constants_of(section, coupled=coupled):
+        said.number(field, setting)
+    tell_betas(said, section)
 
 
 def tell_betas(said: Said, section: Tree) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
+from crosscast.recipe import predicates
 from crosscast.recipe.document import CustomModel, Recipe
 from crosscast.targets.capability import Row, Verdict
 
 
 def _own_types(recipe: Recipe) -> bool:
     return isinstance(recipe.model, CustomModel) and bool(recipe.half)
-
-
-def _own_model(recipe: Recipe) -> bool:
-    return isinstance(recipe.model, CustomModel)
 
 
 def _uneven_tail(recipe: Recipe) -> bool:
@@ -38,7 +35,7 @@ NEUTRAL_ROWS = (
         how="unused weights, extra losses and layers of your model behave as the framework has it",
         code="CC302",
         probe="frameworks/test_own_models.py::test_unused_and_tied_weights_train",
-        when=_own_model,
+        when=predicates.own_model,
     ),
     Row(
         path="precision.ops",

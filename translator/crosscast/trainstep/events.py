@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.messages.diagnostics import Span
+from crosscast.pysource.syntax.truth import is_met
 from crosscast.pysource.values.value import Value
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Guard:
     @property
     def usual(self) -> bool | None:
         """Whether code under it runs with the defaults of the flags, if that is known."""
-        return None if self.value is None else self.value == self.holds
+        return is_met(self.value, self.holds)
 
 
 ContextKind = Literal["autocast", "no_sync", "accumulate", "scale_loss", "tape", "no_grad", "other"]

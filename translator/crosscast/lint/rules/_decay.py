@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.truth import is_met, negated
 from crosscast.pysource.values.value import Known
 
 _EXCLUDED = re.compile(r"no_?_?(weight_)?decay|no_wd|not_decay|skip_(weight_)?decay|exclude", re.I)
@@ -111,8 +112,7 @@ def names_excluded(node: ast.expr, module: Module) -> bool | None:
 def _of_test(node: ast.expr, module: Module) -> bool | None:
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            found = _of_test(inner, module)
-            return None if found is None else not found
+            return negated(_of_test(inner, module))
         case ast.Compare(ops=[ast.In() | ast.NotIn() as op], comparators=[ast.Name() as names]):
             home = module.scope_of(names).lookup(names.id)
             values = [b.value for b in home.bindings.get(names.id, ())] if home else []
@@ -120,7 +120,7 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
                 return None
             tests = [test for part in values[0].generators for test in part.ifs]
             found = _of_test(tests[0], module) if len(tests) == 1 else None
-            return None if found is None else found is isinstance(op, ast.In)
+            return is_met(found, isinstance(op, ast.In))
         case ast.Call(func=ast.Name(id="any")):
             return True if _NORMS.search(_spelled(node, module)) else None
     return None

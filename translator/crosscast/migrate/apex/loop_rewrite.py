@@ -12,7 +12,7 @@ from crosscast.migrate.apex.forward import Region
 from crosscast.migrate.apex.imports import remove_imports
 from crosscast.migrate.apex.scaled_steps import Step, branch_of
 from crosscast.migrate.apex.scaler_creation import Start, as_bool
-from crosscast.migrate.apex.scaler_paths import Reach
+from crosscast.migrate.apex.scaler_paths import ScalerPaths
 from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses
 from crosscast.pysource.syntax.nodes import walk
 
@@ -29,7 +29,7 @@ class Loop:
     start: Start
     regions: Sequence[Region]
     steps: Sequence[Step]
-    reach: Reach
+    paths: ScalerPaths
     stops: Stops
     drafts: dict[Module, Draft] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class Loop:
 
     def scaler(self, module: Module, node: ast.AST) -> str:
         """Return what the scaler is called at a place."""
-        return self.reach.name_in(module, module.function_of(node))
+        return self.paths.name_in(module, module.function_of(node))
 
 
 def write(loop: Loop) -> dict[Module, Draft]:
@@ -84,8 +84,8 @@ def torch_in(draft: Draft) -> str:
 def _start(loop: Loop) -> None:
     for start in loop.start.places:
         _made(loop, start)
-    for edit in loop.reach.edits:
-        module = next(m for m in loop.reach.program.modules if m.source.name == edit.file)
+    for edit in loop.paths.edits:
+        module = next(m for m in loop.paths.program.modules if m.source.name == edit.file)
         loop.draft(module).edits.append(edit)
 
 
@@ -99,7 +99,7 @@ def _made(loop: Loop, start: Start) -> None:
             lines.append(f'if {start.level} == "O3":')
             lines.append(f'{unit}raise ValueError("torch.amp has no level O3")')
         torch = torch_in(draft)
-        lines.append(f'{loop.reach.made} = {torch}.amp.GradScaler("cuda"{start.scaler})')
+        lines.append(f'{loop.paths.made} = {torch}.amp.GradScaler("cuda"{start.scaler})')
         _nothing(loop, draft)
     if lines:
         joint = f"\n{indent_of(start.module, start.statement)}"
@@ -111,8 +111,8 @@ def _made(loop: Loop, start: Start) -> None:
 def _nothing(loop: Loop, draft: Draft) -> None:
     """Make the scaler's name known where it is handed on without being made."""
     start, module = loop.start, loop.start.module
-    handed = [one.node for one in loop.reach.handed if one.module is module]
-    if not loop.reach.handed:
+    handed = [one.node for one in loop.paths.handed if one.module is module]
+    if not loop.paths.handed:
         return
     outermost: ast.If | None = None
     here = module.parent(start.statement)
@@ -123,7 +123,7 @@ def _nothing(loop: Loop, draft: Draft) -> None:
             outermost = here
         here = module.parent(here)
     if outermost is not None:
-        draft.before(outermost, f"{loop.reach.made} = None")
+        draft.before(outermost, f"{loop.paths.made} = None")
 
 
 def _autocast(loop: Loop, region: Region) -> None:

@@ -24,7 +24,7 @@ _CLOSING = re.compile(r"\s*,?\s*(?:#[^\n]*\n\s*)*\)\Z")
 
 
 @dataclass(slots=True)
-class Reach:
+class ScalerPaths:
     """What the scaler is called in each function, and the edits that bring it there."""
 
     program: Program
@@ -135,27 +135,27 @@ class Reach:
         return True
 
 
-def reach_of(
+def scaler_paths(
     program: Program,
     start: Start,
     needs: Iterable[tuple[Module, Function | None, ast.AST]],
     stops: Stops,
-) -> Reach:
+) -> ScalerPaths:
     """Return how the scaler gets to functions that need it."""
     needs = list(needs)
-    reach = Reach(program, start, stops)
+    paths = ScalerPaths(program, start, stops)
     modules = dict.fromkeys((start.module, *(module for module, _, _ in needs)))
-    reach.name = next((n for n in _NAMES if not any(map(_names(n), modules))), "apex_scaler")
+    paths.name = next((n for n in _NAMES if not any(map(_names(n), modules))), "apex_scaler")
     home = start.module.function_of(start.statement)
     own = start.module.class_of(home) if home is not None else None
     if own is not None and home is not None and _has_self(home):
-        reach.method = any(
+        paths.method = any(
             function is not home and function is not None and module.class_of(function) is own
             for module, function, _ in needs
         )
     for module, function, node in needs:
-        reach.bring(module, function, node)
-    return reach
+        paths.bring(module, function, node)
+    return paths
 
 
 def _names(name: str) -> Callable[[Module], bool]:

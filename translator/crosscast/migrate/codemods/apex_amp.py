@@ -15,7 +15,7 @@ from crosscast.migrate.apex.notes import notes_of
 from crosscast.migrate.apex.preconditions import check_calls
 from crosscast.migrate.apex.scaled_steps import steps_of
 from crosscast.migrate.apex.scaler_creation import start_of
-from crosscast.migrate.apex.scaler_paths import reach_of
+from crosscast.migrate.apex.scaler_paths import scaler_paths
 from crosscast.migrate.apex.uses import Stops, uses_of
 from crosscast.migrate.codemod import Change, Codemod, Outcome
 
@@ -44,10 +44,10 @@ def run(subject: Subject) -> Iterable[Outcome]:
     calls = [site.call for site in uses.sites if not start.off]
     calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
     needs = [(one.module, one.module.function_of(one.node), one.node) for one in calls]
-    reach = reach_of(program, start, needs, stops)
+    paths = scaler_paths(program, start, needs, stops)
     if stops.refusals:
         return stops.refusals
-    drafts = write(Loop(uses, start, regions, steps, reach, stops))
+    drafts = write(Loop(uses, start, regions, steps, paths, stops))
     if stops.refusals:
         return stops.refusals
     return [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.syntax.truth import is_combination, of_combination
 from crosscast.pysource.values.combine import operand
 from crosscast.pysource.values.value import Choice, Instance, Symbol, Unknown
 
@@ -16,15 +17,8 @@ if TYPE_CHECKING:
 
 def truth(node: ast.expr, module: Module) -> bool | None:
     """Return what a condition is with the defaults of flags and parameters; None: not known."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = truth(node.operand, module)
-        return None if inner is None else not inner
-    if isinstance(node, ast.BoolOp):
-        decisive = isinstance(node.op, ast.Or)
-        parts = [truth(one, module) for one in node.values]
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
+    if is_combination(node):
+        return of_combination(node, lambda part: truth(part, module))
     value = evaluate(node, module)
     if isinstance(value, Unknown) and value.origin == "flag" and not value.has_default:
         return False if _optional_flag(node, module) else None

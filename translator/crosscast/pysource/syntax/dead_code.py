@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from crosscast.pysource.syntax.truth import is_combination, of_combination
+
 _LEAVE = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _EXITS = frozenset({"sys.exit", "os._exit"})
 
@@ -13,16 +15,7 @@ def constant_truth(test: ast.expr) -> bool | None:
     """Return what a condition is, if its text alone decides that: `False`, `0`, `x and False`."""
     if isinstance(test, ast.Constant):
         return bool(test.value)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = constant_truth(test.operand)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        decisive = isinstance(test.op, ast.Or)
-        parts = [constant_truth(one) for one in test.values]
-        if decisive in parts:
-            return decisive
-        return (not decisive) if None not in parts else None
-    return None
+    return of_combination(test, constant_truth) if is_combination(test) else None
 
 
 def leaves(statement: ast.stmt) -> bool:

@@ -46,7 +46,7 @@ def _tell(said: Said, tree: Tree) -> None:
         said.by_library("clip.unscaled_first", "clip.per")
     tell_optimizer(said, get("optimizer"))
     for field, name in (
-        ("lr", "learning_rate"),
+        ("learning_rate", "learning_rate"),
         ("weight_decay", "weight_decay"),
         ("beta1", "adam_beta1"),
         ("beta2", "adam_beta2"),
@@ -55,8 +55,8 @@ def _tell(said: Said, tree: Tree) -> None:
         said.number(f"optimizer.{field}", get(name))
     _schedule(said, tree)
     said.number("run.epochs", get("num_epochs"))
-    said.number("run.seed", get("seed"))
-    said.number("run.sequence_length", get("sequence_len"))
+    said.number("seed", get("seed"))
+    said.number("data.sequence_length", get("sequence_len"))
     said.by_library("zero_grad.where")
     recompute = get("gradient_checkpointing") or get("activation_checkpointing")
     if recompute is not None and recompute.value is not None:

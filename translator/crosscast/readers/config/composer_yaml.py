@@ -50,8 +50,8 @@ def _tell(said: Said, tree: Tree) -> None:
     _clip(said, tree, trainer)
     _optimizer(said, tree, trainer)
     _schedule(said, tree, trainer)
-    said.number("run.seed", get("seed"))
-    said.number("run.sequence_length", get("max_seq_len"))
+    said.number("seed", get("seed"))
+    said.number("data.sequence_length", get("max_seq_len"))
     _length(said, get("max_duration"))
     sharded = tree.get("fsdp_config") or trainer.get("fsdp_config")
     if sharded is not None and sharded.keys:
@@ -113,7 +113,7 @@ def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:
         section = inner
     family = tell_optimizer(said, named)
     decay = "weight_decay" if family != "adam" and family != "sgd" else "l2"
-    for name, field in (("lr", "lr"), ("eps", "eps"), ("weight_decay", decay)):
+    for name, field in (("lr", "learning_rate"), ("eps", "eps"), ("weight_decay", decay)):
         said.number(f"optimizer.{field}", section.setting(name))
     tell_betas(said, section)
 

@@ -6,7 +6,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import family_of, tell_warmup
+from crosscast.readers.words import constants_of, family_of, tell_warmup
 
 _SCHEDULERS = {
     "WarmupLR": "none",
@@ -139,13 +139,8 @@ def _optimizer(said: Said, tree: Tree) -> None:
     params = tree.get("optimizer", "params")
     if params is None:
         return
-    for name, field in (
-        ("lr", "lr"),
-        ("eps", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        _auto_number(said, f"optimizer.{field}", params.setting(name))
+    for field, setting in constants_of(params, coupled=coupled):
+        _auto_number(said, field, setting)
     nesterov = params.setting("nesterov")
     if nesterov is not None and nesterov.switch is not None:
         said.tell("optimizer.nesterov", "yes" if nesterov.switch else "no", nesterov)

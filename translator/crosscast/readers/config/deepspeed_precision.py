@@ -6,13 +6,10 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
+from crosscast.targets.parameter_words import scaling_words
 
 AUTO = "auto: the program that starts DeepSpeed says it"
-_SCALING = {
-    "loss_scale_window": "growth_interval",
-    "hysteresis": "hysteresis",
-    "min_loss_scale": "min",
-}
+_SCALING = scaling_words("deepspeed")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "deepspeed fp16")
 
 
@@ -107,17 +104,16 @@ def _scaling(said: Said, fp16: Tree, on: Setting | None) -> None:
     said.tell("loss_scaling.mode", "dynamic" if stated else "framework_default", *(stated or (on,)))
     arguments = _DEFAULTS.arguments
     if power is None:
-        said.default("loss_scaling.init", 2.0 ** int(str(arguments["initial_scale_power"])))
+        said.default("loss_scaling.init_scale", 2.0 ** int(str(arguments["initial_scale_power"])))
     elif (exponent := power.number) is None or not 0 <= exponent <= 1000:
-        said.unknown("loss_scaling.init", AUTO if power.text == "auto" else "no power", power)
+        said.unknown("loss_scaling.init_scale", AUTO if power.text == "auto" else "no power", power)
     else:
-        said.tell("loss_scaling.init", 2.0**exponent, power, expression=f"2**{exponent}")
+        said.tell("loss_scaling.init_scale", 2.0**exponent, power, expression=f"2**{exponent}")
     for name, field in _SCALING.items():
         setting = fp16.setting(name)
         if setting is None:
-            said.default(f"loss_scaling.{field}", arguments[name])
+            said.default(field, arguments[name])
         else:
-            said.number(f"loss_scaling.{field}", setting)
-    for field in ("growth_factor", "backoff_factor"):
-        value = _DEFAULTS.fixed[f"loss_scaling.{field}"]
-        said.default(f"loss_scaling.{field}", float(str(value)))
+            said.number(field, setting)
+    for field in ("loss_scaling.growth_factor", "loss_scaling.backoff_factor"):
+        said.default(field, float(str(_DEFAULTS.fixed[field])))

@@ -47,7 +47,7 @@ def tell_trainer(said: Said, settings: Settings, *, api: str = "hf_trainer") -> 
     _optimizer(said, settings)
     _schedule(said, settings)
     said.by_library("zero_grad.where", "scaler_update.status")
-    for name, switch in (("run.seed", "seed"), ("run.epochs", "num_train_epochs")):
+    for name, switch in (("seed", "seed"), ("run.epochs", "num_train_epochs")):
         said.number(name, settings.get(switch))
     recompute = settings.get("gradient_checkpointing", "activation_checkpointing")
     if recompute is not None and recompute.switch is not None:
@@ -126,7 +126,7 @@ def _optimizer(said: Said, settings: Settings) -> None:
     else:
         tell_optimizer(said, name)
     for field, switch in (
-        ("lr", "learning_rate"),
+        ("learning_rate", "learning_rate"),
         ("beta1", "adam_beta1"),
         ("beta2", "adam_beta2"),
         ("eps", "adam_epsilon"),

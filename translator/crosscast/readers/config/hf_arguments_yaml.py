@@ -30,7 +30,7 @@ def _tell(said: Said, tree: Tree) -> None:
         return
     tell_trainer(said, settings)
     length = settings.get("max_seq_length", "max_length", "model_max_length")
-    said.number("run.sequence_length", length)
+    said.number("data.sequence_length", length)
 
 
 FORMAT = YamlFormat("hf_arguments_yaml", _owns, _tell)

@@ -9,7 +9,7 @@ from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
-from crosscast.readers.words import tell_betas, tell_clip, tell_optimizer, tell_precision
+from crosscast.readers.words import tell_clip, tell_constants, tell_optimizer, tell_precision
 
 _TRAIN = re.compile(r"^[ \t]+(global_batch_size|micro_batch_size|lr_warmup_steps)[ \t]*:", re.M)
 _TRAINER = re.compile(
@@ -50,8 +50,8 @@ def _tell_litgpt(said: Said, tree: Tree) -> None:
     _window(said, train, devices, world)
     tell_clip(said, train.setting("max_norm"))
     said.number("run.epochs", train.setting("epochs"))
-    said.number("run.sequence_length", train.setting("max_seq_length"))
-    said.number("run.seed", get("seed"))
+    said.number("data.sequence_length", train.setting("max_seq_length"))
+    said.number("seed", get("seed"))
     said.number("schedule.total_steps", train.setting("max_steps"))
     warmup = train.setting("lr_warmup_steps")
     if warmup is not None and warmup.number is not None:
@@ -100,14 +100,7 @@ def _typed_optimizer(said: Said, section: Tree) -> None:
     family = tell_optimizer(said, section.setting("class_path"))
     arguments = section.get("init_args") or section
     coupled = family in ("adam", "sgd", "rmsprop", "adagrad")
-    for name, field in (
-        ("lr", "lr"),
-        ("eps", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", arguments.setting(name))
-    tell_betas(said, arguments)
+    tell_constants(said, arguments, coupled=coupled)
 
 
 def _owns_lightning(source: Source, keys: frozenset[str]) -> bool:
@@ -123,7 +116,7 @@ def _tell_lightning(said: Said, tree: Tree) -> None:
     said.tell("api", "lightning", trainer.as_setting("trainer"), origin="presence")
     settings = trainer.settings()
     tell_lightning(said, settings.get)
-    said.number("run.seed", tree.setting("seed_everything"))
+    said.number("seed", tree.setting("seed_everything"))
     world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
     if world is not None:
         said.tell("parallel.world_size", world, settings.get("devices", "gpus"))

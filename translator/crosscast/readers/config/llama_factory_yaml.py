@@ -26,7 +26,7 @@ def _tell(said: Said, tree: Tree) -> None:
     said.tell("api", "llama_factory", tree.setting("finetuning_type"), origin="presence")
     settings = tree.settings()
     tell_trainer(said, settings)
-    said.number("run.sequence_length", settings.get("cutoff_len"))
+    said.number("data.sequence_length", settings.get("cutoff_len"))
     if "activation_checkpointing.mode" not in {fact.field for fact in said.facts}:
         off = settings.get("disable_gradient_checkpointing")
         if off is not None and off.switch:

@@ -120,9 +120,9 @@ def _schedule(said: Said, config: Tree) -> None:
             first = section.setting("initial_learning_rate") or section.setting("learning_rate")
             values = section.get("values")
             if first is not None:
-                said.number("optimizer.lr", first)
+                said.number("optimizer.learning_rate", first)
             elif values is not None and values.items:
-                said.number("optimizer.lr", values.items[0].as_setting("values"))
+                said.number("optimizer.learning_rate", values.items[0].as_setting("values"))
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
         said.by_library("schedule.on_skip")
     warmup = config.setting("warmup", "type")

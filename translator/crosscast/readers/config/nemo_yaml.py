@@ -12,6 +12,7 @@ from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
 from crosscast.readers.words import tell_betas, tell_optimizer, tell_warmup
+from crosscast.targets.parameter_words import scaling_words
 
 _MARK = re.compile(
     r"^[ \t]+(megatron_amp_O2|tensor_model_parallel_size|activations_checkpoint_\w+|"
@@ -63,16 +64,12 @@ def _tell(said: Said, tree: Tree) -> None:
     if recompute is not None:
         word = "none" if recompute.value in (None, False) else "yes"
         said.tell("activation_checkpointing.mode", word, recompute)
-    said.number("run.seed", model.setting("seed") or tree.setting("seed"))
+    said.number("seed", model.setting("seed") or tree.setting("seed"))
     said.number("schedule.total_steps", _positive(settings.get("max_steps")))
-    said.number("run.sequence_length", model.setting("encoder_seq_length"))
-    for name, field in (
-        ("native_amp_init_scale", "init"),
-        ("native_amp_growth_interval", "growth_interval"),
-        ("hysteresis", "hysteresis"),
-    ):
-        if any(f.field == "precision.default_dtype" and f.value == "fp16" for f in said.facts):
-            said.number(f"loss_scaling.{field}", model.setting(name))
+    said.number("data.sequence_length", model.setting("encoder_seq_length"))
+    if any(f.field == "precision.default_dtype" and f.value == "fp16" for f in said.facts):
+        for name, field in scaling_words("nemo").items():
+            said.number(field, model.setting(name))
 
 
 def _positive(setting: Setting | None) -> Setting | None:
@@ -125,7 +122,7 @@ def _optimizer(said: Said, model: Tree) -> None:
     fused = kind is not None and "fused" in kind.text
     coupled = family in ("sgd", "rmsprop", "adagrad") or (family == "adam" and not fused)
     for name, field in (
-        ("lr", "lr"),
+        ("lr", "learning_rate"),
         ("eps", "eps"),
         ("weight_decay", "l2" if coupled else "weight_decay"),
     ):

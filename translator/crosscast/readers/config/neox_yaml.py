@@ -59,8 +59,8 @@ def _tell(said: Said, tree: Tree) -> None:
     backend = get("distributed_backend")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
         said.tell("parallel.backend", backend.text, backend)
-    said.number("run.seed", get("seed"))
-    said.number("run.sequence_length", get("seq_length"))
+    said.number("seed", get("seed"))
+    said.number("data.sequence_length", get("seq_length"))
 
 
 def _named_precision(tree: Tree) -> None:

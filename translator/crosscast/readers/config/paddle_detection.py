@@ -43,7 +43,7 @@ def tell_detection(said: Said, tree: Tree) -> None:
         tell_regularizer(said, builder.get("regularizer"), inner or builder, family)
     rate = tree.get("LearningRate")
     if rate is not None:
-        said.number("optimizer.lr", rate.setting("base_lr"))
+        said.number("optimizer.learning_rate", rate.setting("base_lr"))
         _schedulers(said, rate)
 
 

@@ -11,13 +11,7 @@ from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
 from crosscast.readers.words import tell_warmup
-
-_SCALING = {
-    "incr_every_n_steps": "growth_interval",
-    "decr_every_n_nan_or_inf": "hysteresis",
-    "incr_ratio": "growth_factor",
-    "decr_ratio": "backoff_factor",
-}
+from crosscast.targets.parameter_words import scaling_words
 
 
 @dataclass(slots=True)
@@ -71,7 +65,7 @@ def _tell(said: Said, tree: Tree) -> None:
     fleet = trainer.setting("PADDLE_IS_FLEET")
     if fleet is not None and fleet.switch:
         said.tell("parallel.kind", "fleet", fleet)
-    said.number("optimizer.lr", optimization.setting("learning_rate"))
+    said.number("optimizer.learning_rate", optimization.setting("learning_rate"))
     said.number("optimizer.weight_decay", optimization.setting("weight_decay"))
     decay = optimization.setting("use_lr_decay")
     scheduler = optimization.setting("lr_scheduler")
@@ -113,9 +107,8 @@ def _scaling(said: Said, optimization: Tree, on: bool, dygraph: bool) -> None:
         said.number("loss_scaling.scale", scale)
     else:
         said.tell("loss_scaling.mode", "dynamic", dynamic, scale)
-    said.number("loss_scaling.init", scale)
-    for name, field in _SCALING.items():
-        said.number(f"loss_scaling.{field}", optimization.setting(name))
+    for name, field in scaling_words("paddle").items():
+        said.number(field, optimization.setting(name))
     said.by_library("scaler_update.status")
 
 

@@ -51,7 +51,7 @@ def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tr
         said.number("loss_scaling.scale", scale)
     elif dynamic is not None or scale is not None:
         said.tell("loss_scaling.mode", "dynamic", dynamic, scale)
-        said.number("loss_scaling.init", scale)
+        said.number("loss_scaling.init_scale", scale)
     else:
         said.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
     said.by_library("scaler_update.status")

@@ -67,7 +67,7 @@ def _clas(said: Said, tree: Tree) -> None:
     elif (switch := general.setting("use_amp")) is not None:
         tell_amp(said, switch, general.setting("scale_loss"), general)
     said.number("run.epochs", general.setting("epochs") or general.setting("epoch_num"))
-    said.number("run.seed", general.setting("seed"))
+    said.number("seed", general.setting("seed"))
     optimizer = tree.get("Optimizer")
     if optimizer is not None:
         kind = optimizer.setting("name")
@@ -76,7 +76,7 @@ def _clas(said: Said, tree: Tree) -> None:
         rate = optimizer.get("lr")
         tell_regularizer(said, optimizer.get("regularizer"), optimizer, family)
         if rate is not None and rate.keys is not None:
-            said.number("optimizer.lr", rate.setting("learning_rate"))
+            said.number("optimizer.learning_rate", rate.setting("learning_rate"))
             _named_schedule(said, rate)
         tell_limits(said, optimizer)
     said.number(
@@ -117,7 +117,7 @@ def _seg(said: Said, tree: Tree) -> None:
     if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
         _warmed(said, schedule, inner)
     elif schedule is not None and schedule.keys is not None:
-        said.number("optimizer.lr", schedule.setting("learning_rate"))
+        said.number("optimizer.learning_rate", schedule.setting("learning_rate"))
         if (kind := schedule.setting("type")) is not None:
             tell_decay(said, kind)
             said.tell("schedule.stepped_per", "step", kind, origin="presence")
@@ -131,7 +131,7 @@ def _seg(said: Said, tree: Tree) -> None:
 
 def _warmed(said: Said, schedule: Tree, inner: Tree) -> None:
     """Say what a warm-up around another schedule is: `learning_rate` is that schedule."""
-    said.number("optimizer.lr", inner.setting("learning_rate"))
+    said.number("optimizer.learning_rate", inner.setting("learning_rate"))
     if (kind := inner.setting("type")) is not None:
         tell_decay(said, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
@@ -141,7 +141,7 @@ def _warmed(said: Said, schedule: Tree, inner: Tree) -> None:
 def _vit(said: Said, tree: Tree) -> None:
     train = tree.get("TRAIN") or tree
     tell_amp(said, tree.setting("AMP") or train.setting("AMP"), None, None)
-    said.number("optimizer.lr", train.setting("BASE_LR"))
+    said.number("optimizer.learning_rate", train.setting("BASE_LR"))
     kind = train.setting("OPTIMIZER", "NAME")
     family = ""
     if kind is not None:
@@ -170,7 +170,7 @@ def _vit(said: Said, tree: Tree) -> None:
         tell_decay(said, schedule)
     tell_length(said, train.setting("WARMUP_EPOCHS"), "epochs")
     said.number("run.epochs", train.setting("NUM_EPOCHS"))
-    said.number("run.seed", tree.setting("SEED"))
+    said.number("seed", tree.setting("SEED"))
 
 
 READER = YamlFormat("paddle_yaml", _owns, _tell)

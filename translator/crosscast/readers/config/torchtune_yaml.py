@@ -9,8 +9,8 @@ from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import (
-    tell_betas,
     tell_clip,
+    tell_constants,
     tell_optimizer,
     tell_precision,
     tell_warmup,
@@ -51,8 +51,8 @@ def _tell(said: Said, tree: Tree) -> None:
     if recompute is not None and recompute.switch is not None:
         said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
     said.number("run.epochs", get("epochs"))
-    said.number("run.seed", get("seed"))
-    said.number("run.sequence_length", get("tokenizer", "max_seq_len"))
+    said.number("seed", get("seed"))
+    said.number("data.sequence_length", get("tokenizer", "max_seq_len"))
     said.by_library("zero_grad.where", "parallel.kind")
 
 
@@ -62,14 +62,7 @@ def _optimizer(said: Said, tree: Tree) -> None:
         return
     family = tell_optimizer(said, section.setting("_component_"))
     coupled = family in ("adam", "sgd", "rmsprop", "adagrad")
-    for name, field in (
-        ("lr", "lr"),
-        ("eps", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", section.setting(name))
-    tell_betas(said, section)
+    tell_constants(said, section, coupled=coupled)
 
 
 def _schedule(said: Said, tree: Tree) -> None:

@@ -15,6 +15,7 @@ from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import settings_of_flags
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.shell.text import Array, Word, places_of, text_of
+from crosscast.targets.parameter_words import scaling_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +44,7 @@ COMMON = frozenset(
     )
 )
 _BERT = frozenset({"task_name", "data_dir", "bert_config_path"})
-_DYNAMIC = frozenset(
-    (
-        *("use_dynamic_loss_scaling", "init_loss_scaling", "incr_every_n_steps"),
-        *("decr_every_n_nan_or_inf", "incr_ratio", "decr_ratio"),
-    )
-)
+_DYNAMIC = frozenset({"use_dynamic_loss_scaling", *scaling_words("paddle")})
 _ERNIE = frozenset(
     (
         *("is_distributed", "train_set", "dev_set", "test_set", "ernie_config_path"),
@@ -78,13 +74,7 @@ _FIXED = {
     "schedule.tick": "attempt",
 }
 """What no flag of these scripts changes."""
-_RULE = {
-    "growth_interval": "incr_every_n_steps",
-    "hysteresis": "decr_every_n_nan_or_inf",
-    "growth_factor": "incr_ratio",
-    "backoff_factor": "decr_ratio",
-}
-_COUNTS = frozenset({"growth_interval", "hysteresis"})
+_COUNTS = frozenset({"loss_scaling.growth_interval", "loss_scaling.hysteresis"})
 
 
 def classic_of(settings: Settings) -> str:
@@ -190,11 +180,10 @@ class _Telling:
         self.fact("loss_scaling.mode", "dynamic", switch)
         self.fact("loss_scaling.hysteresis_mode", "consecutive")
         self.fact("loss_scaling.min_scale", 1.0)
-        self.number("loss_scaling.init_scale", "init_loss_scaling")
-        for field, flag in _RULE.items():
-            counts = field in _COUNTS
+        for flag, path in scaling_words("paddle").items():
+            counts = path in _COUNTS
             more = self.script.late if counts else 0
-            self.number(f"loss_scaling.{field}", flag, more=more, whole=counts)
+            self.number(path, flag, more=more, whole=counts)
 
     def schedule(self) -> None:
         """Say the rate: without a warm-up the scripts keep it constant."""

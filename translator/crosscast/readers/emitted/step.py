@@ -26,13 +26,8 @@ _CASTS = (
     r"astype\('(float16|bfloat16)'\)",
 )
 """Where a script names its half type, the surest form first."""
-_SCALING = {
-    "INIT_SCALE": "init_scale",
-    "GROWTH_FACTOR": "growth_factor",
-    "BACKOFF_FACTOR": "backoff_factor",
-    "GROWTH_INTERVAL": "growth_interval",
-    "MIN_SCALE": "min_scale",
-}
+_SCALING = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "min_scale")
+"""Fields that are constants of a script, in capitals."""
 
 
 def step(script: Script) -> Iterator[Fact]:
@@ -152,8 +147,8 @@ def _scaling(script: Script) -> Iterator[Fact]:
         yield script.fact("loss_scaling.mode", "none", "train_window")
         return
     yield script.fact("loss_scaling.mode", "dynamic", "INIT_SCALE")
-    for constant, name in _SCALING.items():
-        yield from script.constant(f"loss_scaling.{name}", constant)
+    for name in _SCALING:
+        yield from script.constant(f"loss_scaling.{name}", name.upper())
     yield script.fact("loss_scaling.hysteresis", constants.get("HYSTERESIS", 1), "HYSTERESIS")
     cumulative = "self.good = self.bad = 0" in script.text("LossScale")
     mode = "cumulative" if cumulative else "consecutive"

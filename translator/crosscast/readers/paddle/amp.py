@@ -12,6 +12,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, matching, plain, text_value
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -23,13 +24,7 @@ CAST = re.compile(
 )
 SCALER = re.compile(r"paddle\.(amp\.(GradScaler|AmpScaler)|fluid\.dygraph\.(amp\.)?AmpScaler)")
 DECORATE = re.compile(r"paddle\.amp\.(decorate|amp_decorate)")
-_SETTINGS = {
-    "init_loss_scaling": "loss_scaling.init",
-    "incr_ratio": "loss_scaling.growth_factor",
-    "decr_ratio": "loss_scaling.backoff_factor",
-    "incr_every_n_steps": "loss_scaling.growth_interval",
-    "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
-}
+_SETTINGS = scaling_words("paddle")
 
 
 class PaddleAmpReader:
@@ -133,7 +128,7 @@ def scaling_facts(
         value = call.argument(name) if name in bound else None
         if value is None or (isinstance(value, Known) and value.value is None):
             continue
-        if fixed and field == "loss_scaling.init":
+        if fixed and field == "loss_scaling.init_scale":
             field = "loss_scaling.scale"
         node = bound[name]
         place = call.module.owner_of(node).span(node)

@@ -20,6 +20,7 @@ from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.readers.python.precision import precision_facts, site
 from crosscast.readers.python.schedules import words_of
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -28,13 +29,7 @@ if TYPE_CHECKING:
 
 _MASTERS = re.compile(r"(create|make|get|append)_master_params?(_grads|_gradients)?\w*")
 _DYNAMIC = re.compile(r"apply_dynamic_loss_scaling|update_loss_scaling|\w*dynamic_loss_scal\w*")
-_SETTINGS = {
-    "init_loss_scaling": "loss_scaling.init",
-    "incr_every_n_steps": "loss_scaling.growth_interval",
-    "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
-    "incr_ratio": "loss_scaling.growth_factor",
-    "decr_ratio": "loss_scaling.backoff_factor",
-}
+_SETTINGS = scaling_words("paddle")
 
 
 def masters(program: Program, reader: str) -> Iterator[Fact]:
@@ -71,7 +66,7 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
         yield fact_of("scaler_update.status", Known("custom"), place, reader=reader)
         yield fact_of("schedule.on_skip", Known("steps"), place, reader=reader)
         yield from _settings(first, reader)
-        yield fact_of("loss_scaling.min", Known(1.0, "library_default"), place, reader=reader)
+        yield fact_of("loss_scaling.min_scale", Known(1.0, "library_default"), place, reader=reader)
     elif scale is not None:
         yield fact_of("loss_scaling.mode", Known("static"), span, reader=reader)
         yield fact_of("loss_scaling.scale", scale, span, reader=reader)

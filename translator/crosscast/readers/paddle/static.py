@@ -16,6 +16,7 @@ from crosscast.readers.paddle.masters import masters
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, matching, plain
 from crosscast.readers.python.precision import precision_facts, site
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -25,13 +26,7 @@ NAME = "paddle-static"
 DECORATE = re.compile(
     r"paddle\.(static\.amp\.|fluid\.contrib\.mixed_precision\.(decorator\.)?|static\.amp\.bf16\.)decorate"
 )
-SETTINGS = {
-    "init_loss_scaling": "loss_scaling.init",
-    "incr_ratio": "loss_scaling.growth_factor",
-    "decr_ratio": "loss_scaling.backoff_factor",
-    "incr_every_n_steps": "loss_scaling.growth_interval",
-    "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
-}
+SETTINGS = scaling_words("paddle")
 _FLUID = "paddle.fluid.contrib.mixed_precision.decorate"
 _OLDER_FORM = "paddle.static.amp.decorate (FP16_ONLY)"
 _OLDER = frozenset({"use_pure_fp16", "use_fp16_guard", "use_bf16"})

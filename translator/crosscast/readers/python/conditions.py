@@ -12,6 +12,7 @@ from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.dead_code import leaves_block
+from crosscast.pysource.syntax.truth import is_met
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ class Condition:
     @property
     def certain(self) -> bool | None:
         """Whether constants and the launch command alone say that it is met, or that it is not."""
-        found = certain_truth(self.node, self.module)
-        return None if found is None else found == self.holds
+        return is_met(certain_truth(self.node, self.module), self.holds)
 
     @property
     def default(self) -> bool | None:

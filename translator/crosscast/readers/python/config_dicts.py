@@ -89,7 +89,7 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
             said.unknown("schedule.decay", f"a policy called {word!r}", policy)
         said.tell("schedule.stepped_per", "step", policy, origin="presence")
         said.by_library("schedule.on_skip")
-    said.number("optimizer.lr", params.setting("lr_policy_params", "learning_rate"))
+    said.number("optimizer.learning_rate", params.setting("lr_policy_params", "learning_rate"))
     warmup = params.setting("lr_policy_params", "warmup_steps")
     if warmup is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
@@ -106,7 +106,7 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
     said.number("batch.micro_batch_size", get("batch_size_per_gpu"))
     said.number("schedule.total_steps", get("max_steps"))
     said.number("run.epochs", get("num_epochs"))
-    said.number("run.seed", get("random_seed"))
+    said.number("seed", get("random_seed"))
 
 
 def _seq2seq_precision(said: Said, params: Tree) -> None:
@@ -183,7 +183,7 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
         said.tell("accumulation.present", "yes", steps)
         _inherited(said, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     for name, field in (
-        ("learning_rate", "lr"),
+        ("learning_rate", "learning_rate"),
         ("weight_decay", "weight_decay"),
         ("beta1", "beta1"),
         ("beta2", "beta2"),
@@ -194,7 +194,7 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
     _override_schedule(said, get("decay_lr"), get("warmup_iters"))
     said.number("schedule.total_steps", get("lr_decay_iters") or get("max_iters"))
     said.number("batch.micro_batch_size", get("batch_size"))
-    said.number("run.sequence_length", get("block_size"))
+    said.number("data.sequence_length", get("block_size"))
 
 
 def _override_schedule(said: Said, decays: Setting | None, warmup: Setting | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.expression_sources import Reach
+from crosscast.readers.python.expression_sources import ExpressionSources
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -50,7 +50,7 @@ def named(name: str) -> str:
     return ""
 
 
-def formulas(found: Reach) -> Iterator[tuple[str, Span, bool]]:
+def formulas(found: ExpressionSources) -> Iterator[tuple[str, Span, bool]]:
     """Yield the decays that functions of the program (or lambdas) compute themselves."""
     for node, module in found.places:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.evaluation.conditions import truth
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.truth import is_combination, is_met, of_combination
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import Condition, conditions
 from crosscast.readers.python.origins import flag_behind
@@ -23,8 +24,7 @@ _HOPS = 4
 
 def is_usual(condition: Condition, depth: int = 0) -> bool | None:
     """Whether a condition is met with the defaults of flags; None: not known."""
-    found = usually(condition.node, condition.module, depth)
-    return None if found is None else found == condition.holds
+    return is_met(usually(condition.node, condition.module, depth), condition.holds)
 
 
 def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
@@ -35,15 +35,8 @@ def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
         module: of the condition.
         depth: through how many names that are set under conditions the question came here.
     """
-    if isinstance(node, ast.BoolOp):
-        parts = [usually(one, module, depth) for one in node.values]
-        decisive = isinstance(node.op, ast.Or)
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = usually(node.operand, module, depth)
-        return None if inner is None else not inner
+    if is_combination(node):
+        return of_combination(node, lambda part: usually(part, module, depth))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         made = is_made(node, module)
         if made is not None:
@@ -109,8 +102,7 @@ def is_made(node: ast.Compare, module: Module) -> bool | None:
     nothing = isinstance(other, ast.Constant) and other.value is None
     if not nothing or not isinstance(how, ast.Is | ast.IsNot):
         return None
-    made = _made(node.left, module, 0)
-    return None if made is None else made is isinstance(how, ast.IsNot)
+    return is_met(_made(node.left, module, 0), isinstance(how, ast.IsNot))
 
 
 def _made(node: ast.expr, module: Module, hops: int) -> bool | None:

@@ -26,7 +26,7 @@ _NOT_FOLLOWED = frozenset(
 
 
 @dataclass
-class Reach:
+class ExpressionSources:
     """Expressions and functions of the program behind an expression, nearest first."""
 
     places: list[tuple[ast.AST, Module]] = field(default_factory=list)
@@ -39,9 +39,9 @@ class Reach:
         return "\n".join(self.texts)
 
 
-def reach(node: ast.expr, module: Module) -> Reach:
+def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
     """Return what an expression is made of, as far as the files given show it."""
-    found = Reach()
+    found = ExpressionSources()
     seen: set[ast.AST] = set()
     queue: list[tuple[ast.AST, Module, int]] = [(node, module, 0)]
     while queue and len(found.places) < _MOST_PLACES:

@@ -21,6 +21,7 @@ from crosscast.readers.python.optimizers import (
 )
 from crosscast.readers.python.precision import precision_facts, site
 from crosscast.readers.python.schedules import Course
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -38,13 +39,6 @@ _CLIPS = {
     "optax.clip": "value",
     "optax.clip_by_block_rms": "per_param_norm",
     "optax.adaptive_grad_clip": "per_param_norm",
-}
-_SCALES = {
-    "scale": "loss_scaling.init",
-    "growth_interval": "loss_scaling.growth_interval",
-    "growth_factor": "loss_scaling.growth_factor",
-    "backoff_factor": "loss_scaling.backoff_factor",
-    "minimum_scale": "loss_scaling.min",
 }
 _OF_SUMS = re.compile(r"^(mu|nu)_|moment|accum|state|grad|optim")
 _HALF = {"jax.numpy.float16": "fp16", "jax.numpy.bfloat16": "bf16"}
@@ -119,7 +113,7 @@ def _scaling(program: Program) -> Iterator[Fact]:
         yield fact_of("api", Known(("jax_dynamic_scale",)), span, reader=NAME)
         yield fact_of("loss_scaling.mode", Known("dynamic"), span, reader=NAME)
         yield fact_of("scaler_update.status", Known("custom"), span, reader=NAME)
-        for argument, field in _SCALES.items():
+        for argument, field in scaling_words("flax").items():
             value = call.argument(argument) if argument in call.bound() else None
             if value is not None:
                 yield fact_of(field, value, span, reader=NAME)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import tell_betas, tell_optimizer
+from crosscast.readers.words import tell_constants, tell_optimizer
+from crosscast.targets.parameter_words import scaling_words
 
 
 def tell_checkpointing(said: Said, tree: Tree) -> None:
@@ -20,13 +21,8 @@ def tell_scale(said: Said, scale: Tree | None, without: str, brain: bool = False
         said.tell("loss_scaling.mode", "none" if brain else without, origin="presence")
     elif scale.keys is not None:
         said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
-        for name, field in (
-            ("init_scale", "init"),
-            ("growth_interval", "growth_interval"),
-            ("growth_factor", "growth_factor"),
-            ("backoff_factor", "backoff_factor"),
-        ):
-            said.number(f"loss_scaling.{field}", scale.setting(name))
+        for name, field in scaling_words("torch").items():
+            said.number(field, scale.setting(name))
     elif scale.value == "dynamic":
         said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
     else:
@@ -55,14 +51,7 @@ def tell_typed_optimizer(said: Said, optimizer: Tree) -> None:
     """Say what a dictionary with the type and the arguments of an optimizer means."""
     family = tell_optimizer(said, optimizer.setting("type"))
     coupled = family in ("sgd", "adam", "rmsprop", "adagrad")
-    for name, field in (
-        ("lr", "lr"),
-        ("eps", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", optimizer.setting(name))
-    tell_betas(said, optimizer)
+    tell_constants(said, optimizer, coupled=coupled)
 
 
 def tell_groups(said: Said, groups: Tree | None) -> None:

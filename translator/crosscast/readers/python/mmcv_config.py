@@ -49,7 +49,7 @@ def tell_mmcv(said: Said, tree: Tree) -> None:
     said.number("run.epochs", runner.setting("max_epochs") or tree.setting("total_epochs"))
     said.number("schedule.total_steps", runner.setting("max_iters") or tree.setting("total_iters"))
     said.number("batch.micro_batch_size", tree.setting("data", "samples_per_gpu"))
-    said.number("run.seed", tree.setting("seed"))
+    said.number("seed", tree.setting("seed"))
     said.by_library("zero_grad.where", "parallel.kind")
     tell_checkpointing(said, tree)
 

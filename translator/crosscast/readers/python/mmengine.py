@@ -112,7 +112,7 @@ def _tell(said: Said, tree: Tree) -> None:
     if loop is not None:
         said.number("run.epochs", loop.setting("max_epochs"))
         said.number("schedule.total_steps", loop.setting("max_iters"))
-    said.number("run.seed", tree.setting("randomness", "seed"))
+    said.number("seed", tree.setting("randomness", "seed"))
     said.number("batch.micro_batch_size", tree.setting("train_dataloader", "batch_size"))
     said.by_library("zero_grad.where")
     for hook in (tree.get("custom_hooks") or Tree(tree.span)).items or []:

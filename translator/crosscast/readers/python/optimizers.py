@@ -208,11 +208,11 @@ def schedule_facts(
         if isinstance(value, Instance | Symbol):
             pass
         elif course is None or (isinstance(value, Known) and value.value is not None):
-            yield from number("lr", node, one, reader)
+            yield from number("learning_rate", node, one, reader)
     if course is None:
         return
     if course.base is not None:
-        yield from number("lr", course.base[0], one, reader)
+        yield from number("learning_rate", course.base[0], one, reader)
     yield from course_facts(course, reader, module.span(node), stepped=stepped)
     if on_skip:
         yield fact_of("schedule.on_skip", Known(on_skip), module.span(node), reader=reader)

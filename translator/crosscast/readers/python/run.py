@@ -95,7 +95,7 @@ def _seed(told: Told, program: Program) -> None:
     for _, call in matching(program, _SEED):
         value = _first(call, "seed")
         if value is not None:
-            told.number("run.seed", value, place_of(call))
+            told.number("seed", value, place_of(call))
             return
 
 
@@ -138,7 +138,7 @@ def _lengths(told: Told, program: Program) -> None:
         flag = program.flags.get(name)
         value = None if flag is None else flag.given or flag.default
         if flag is not None and isinstance(value, Known):
-            told.number("run.sequence_length", Known(value.value, "flag", name), flag.span)
+            told.number("data.sequence_length", Known(value.value, "flag", name), flag.span)
             return
 
 

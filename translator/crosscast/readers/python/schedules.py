@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.decays import NOT, formulas, named, words_of
-from crosscast.readers.python.expression_sources import Reach, reach
+from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Course:
 
 def course_of(rate: ast.expr, module: Module) -> Course | None:
     """Return the schedule behind a learning rate; None if it is a plain number or not known."""
-    found = reach(rate, module)
+    found = sources_of(rate, module)
     words: list[str] = []
     places: list[Span] = []
     warm: list[str] = []
@@ -133,7 +133,7 @@ def _is_here(call: Call) -> bool:
     return program.function(call) is not None or any(shown in m.classes for m in program.modules)
 
 
-def _library_calls(found: Reach) -> Iterator[tuple[Call, str]]:
+def _library_calls(found: ExpressionSources) -> Iterator[tuple[Call, str]]:
     for call in found.calls:
         for name in call.names:
             name = canonical(name)
@@ -226,7 +226,7 @@ def _shown(value: Value | None, text: str) -> str:
     return text[:200]
 
 
-def _compared(found: Reach) -> bool:
+def _compared(found: ExpressionSources) -> bool:
     """Whether something is compared with the length of a warm-up."""
     for node, module in found.places:
         for one in walk(node):
@@ -238,12 +238,12 @@ def _compared(found: Reach) -> bool:
     return False
 
 
-def _first_warmup(found: Reach) -> str:
+def _first_warmup(found: ExpressionSources) -> str:
     best = next((text for text in _warmups(found) if _LENGTH.search(text)), "")
     return best or next(_warmups(found), "")
 
 
-def _warmups(found: Reach) -> Iterator[str]:
+def _warmups(found: ExpressionSources) -> Iterator[str]:
     for node, module in found.places:
         for one in walk(node):
             if isinstance(one, ast.Name | ast.Attribute) and _WARM.search(module.text(one)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.syntax.truth import joined, negated
 from crosscast.readers.shell.text import text_of
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ _NUMBERS = {
 def decide(node: Node, expander: Expander) -> bool | None:
     """Return the outcome of a condition, None if it is not known."""
     if node.type == "negated_command" and node.child_count == 2:
-        found = decide(node.children[1], expander)
-        return None if found is None else not found
+        return negated(decide(node.children[1], expander))
     if node.type == "test_command":
         inner = [c for c in node.children if c.is_named]
         return _test(inner[0], expander) if len(inner) == 1 else None
@@ -41,13 +41,13 @@ def _test(node: Node, expander: Expander) -> bool | None:
     if node.type == "unary_expression" and len(children) == 2:
         operator = expander.text.of(children[0])
         if operator == "!":
-            found = _test(children[1], expander)
-            return None if found is None else not found
+            return negated(_test(children[1], expander))
         return _emptiness(operator, _text(children[1], expander))
     if node.type == "binary_expression" and len(children) == 3:
         operator = expander.text.of(children[1])
         if operator in ("&&", "||", "-a", "-o"):
-            return _both(operator, _test(children[0], expander), _test(children[2], expander))
+            sides = [_test(side, expander) for side in (children[0], children[2])]
+            return joined(sides, decisive=operator in ("||", "-o"))
         pattern = operator in ("==", "=", "!=") and any(
             mark in expander.text.of(children[2]) for mark in "*?["
         )
@@ -86,13 +86,6 @@ def _emptiness(operator: str, text: str | None) -> bool | None:
     if text is None or operator not in ("-z", "-n"):
         return None
     return (text == "") is (operator == "-z")
-
-
-def _both(operator: str, left: bool | None, right: bool | None) -> bool | None:
-    wanted = operator in ("||", "-o")
-    if wanted in (left, right):
-        return wanted
-    return None if None in (left, right) else not wanted
 
 
 def _compare(operator: str, left: str | None, right: str | None) -> bool | None:

@@ -34,7 +34,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         "batch.micro_batch_size",
         settings.get("per_device_train_batch_size", "train_batch_size"),
     )
-    said.number("optimizer.lr", settings.get("learning_rate"))
+    said.number("optimizer.learning_rate", settings.get("learning_rate"))
     decay = settings.get("weight_decay", "adam_weight_decay")
     said.number("optimizer.weight_decay", decay)
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
@@ -47,7 +47,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     recompute = settings.get("gradient_checkpointing")
     if recompute is not None and recompute.switch is not False:
         said.tell("activation_checkpointing.mode", "yes", recompute)
-    said.number("run.seed", settings.get("seed"))
+    said.number("seed", settings.get("seed"))
     said.by_library("zero_grad.where")
     stage = options.get("zero_stage")
     if stage is not None and stage.number in (0, 1, 2, 3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import tell_clip, tell_optimizer, tell_window
+from crosscast.targets.parameter_words import scaling_words
 
 _ONLY_THERE = frozenset(
     (
@@ -42,7 +43,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     family = tell_optimizer(said, get("optimizer"))
     lr = get("lr")
     if lr is not None and "," not in lr.text:
-        said.number("optimizer.lr", lr)
+        said.number("optimizer.learning_rate", lr)
     said.number("optimizer.eps", get("adam_eps"))
     # fairseq's "adam" decouples the decay.
     decay = "weight_decay" if family in ("adam", "adamw", "lamb", "adafactor") else "l2"
@@ -55,7 +56,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
     said.number("schedule.total_steps", get("total_num_update", "max_update"))
-    said.number("run.seed", get("seed"))
+    said.number("seed", get("seed"))
     said.by_library("zero_grad.where")
 
 
@@ -75,10 +76,10 @@ def _precision(said: Said, settings: Settings) -> None:
     if dtype == "bf16":
         said.tell("loss_scaling.mode", "none", setting, origin="presence")
         return
-    first, window = settings.get("fp16_init_scale"), settings.get("fp16_scale_window")
-    given = tuple(one for one in (first, window) if one is not None)
+    stated = {path: settings.get(name) for name, path in scaling_words("fairseq").items()}
+    given = tuple(number for number in stated.values() if number is not None)
     mode = "dynamic" if given else "framework_default"
     said.tell("loss_scaling.mode", mode, *(given or (setting,)))
-    said.number("loss_scaling.init", first)
-    said.number("loss_scaling.growth_interval", window)
+    for path, number in stated.items():
+        said.number(path, number)
     said.by_library("scaler_update.status")

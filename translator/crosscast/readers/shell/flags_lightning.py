@@ -69,7 +69,11 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     nodes = get("num_nodes")
     if devices is not None and launch.command.processes is None:
         _world(said, devices, nodes)
-    for name, field in (("lr", "lr"), ("learning_rate", "lr"), ("weight_decay", "weight_decay")):
+    for name, field in (
+        ("lr", "learning_rate"),
+        ("learning_rate", "learning_rate"),
+        ("weight_decay", "weight_decay"),
+    ):
         said.number(f"optimizer.{field}", get(name))
     # The module of the user makes its optimizer and schedule.
     given = get("lr", "learning_rate")
@@ -108,7 +112,7 @@ def tell_lightning(said: Said, get: Callable[..., Setting | None]) -> None:
         elif kind_word := KINDS.get(word):
             said.tell("parallel.kind", kind_word, strategy)
     said.number("run.epochs", get("max_epochs"))
-    said.number("run.seed", get("seed", "seed_everything"))
+    said.number("seed", get("seed", "seed_everything"))
 
 
 def _world(said: Said, devices: Setting, nodes: Setting | None) -> None:

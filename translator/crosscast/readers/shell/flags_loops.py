@@ -50,7 +50,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     if steps is not None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
-    said.number("optimizer.lr", get("learning_rate", "lr"))
+    said.number("optimizer.learning_rate", get("learning_rate", "lr"))
     said.number("optimizer.weight_decay", get("weight_decay", "wd"))
     for name in ("beta1", "beta2"):
         said.number(f"optimizer.{name}", get(name))
@@ -76,5 +76,5 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.tell("precision.default_dtype", "fp16" if half.switch else "fp32", half)
         if half.switch:
             said.tell("precision.dtypes", "fp16", half)
-    said.number("run.seed", get("seed"))
+    said.number("seed", get("seed"))
     said.number("run.epochs", get("num_train_epochs", "train_epochs", "epochs"))

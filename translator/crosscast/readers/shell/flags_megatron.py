@@ -9,6 +9,7 @@ from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import tell_clip, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
+from crosscast.targets.parameter_words import scaling_words
 
 _ONLY_THERE = frozenset(
     (
@@ -22,11 +23,7 @@ _ONLY_THERE = frozenset(
 _DEFAULTED = re.compile(r"\$\{\w+:?[-=]")
 _DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none"}
 _DECAYS |= {"inverse_square_root": "rsqrt", "wsd": "custom"}
-_SCALING = {
-    "loss_scale_window": "growth_interval",
-    "hysteresis": "hysteresis",
-    "min_loss_scale": "min",
-}
+_SCALING = scaling_words("megatron-core")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "megatron flags")
 
 
@@ -55,8 +52,8 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     recompute = recompute or get("activations_checkpoint_method", "recompute_method")
     if recompute is not None:
         said.tell("activation_checkpointing.mode", "yes", recompute)
-    said.number("run.seed", get("seed"))
-    said.number("run.sequence_length", get("seq_length"))
+    said.number("seed", get("seed"))
+    said.number("data.sequence_length", get("seq_length"))
     if get("deepspeed") is not None:
         said.tell("api", "deepspeed", get("deepspeed"), origin="presence")
 
@@ -92,21 +89,15 @@ def _scaling(said: Said, settings: Settings, on: Setting) -> None:
         said.tell("loss_scaling.mode", "static", scale)
         said.number("loss_scaling.scale", scale)
         return
-    first = settings.get("initial_loss_scale")
-    given = [one for name in _SCALING if (one := settings.get(name)) is not None]
-    stated = tuple(one for one in (first, *given) if one is not None)
+    stated = tuple(given for name in _SCALING if (given := settings.get(name)) is not None)
     said.tell("loss_scaling.mode", "dynamic" if stated else "framework_default", *(stated or (on,)))
     arguments = _DEFAULTS.arguments
-    if first is None:
-        said.default("loss_scaling.init", arguments["initial-loss-scale"])
-    else:
-        said.number("loss_scaling.init", first)
     for name, field in _SCALING.items():
         setting = settings.get(name)
         if setting is None:
-            said.default(f"loss_scaling.{field}", arguments[name.replace("_", "-")])
+            said.default(field, arguments[name.replace("_", "-")])
         else:
-            said.number(f"loss_scaling.{field}", setting)
+            said.number(field, setting)
 
 
 def _batch(said: Said, settings: Settings, launch: Launch) -> None:
@@ -182,7 +173,7 @@ def _optimizer(said: Said, settings: Settings) -> None:
         if family:
             said.tell("optimizer.family", family, kind)
     for name, field in (
-        ("lr", "lr"),
+        ("lr", "learning_rate"),
         ("adam_beta1", "beta1"),
         ("adam_beta2", "beta2"),
         ("adam_eps", "eps"),

@@ -13,6 +13,7 @@ from crosscast.readers.shell.environment import is_paddle_variable
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import tell_warmup, tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
+from crosscast.targets.parameter_words import scaling_words
 
 TRAINER = frozenset({"amp_master_grad", "scale_loss", "recompute", "sharding", "fp16_opt_level_O2"})
 _STRONG = frozenset(
@@ -42,12 +43,8 @@ _ERNIE = frozenset(
     )
 )
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "paddle ernie flags")
-_SCALING = {
-    "incr_every_n_steps": "growth_interval",
-    "decr_every_n_nan_or_inf": "hysteresis",
-    "incr_ratio": "growth_factor",
-    "decr_ratio": "backoff_factor",
-}
+_FIRST_SCALE = "loss_scaling.init_scale"
+_SCALING = {name: field for name, field in scaling_words("paddle").items() if field != _FIRST_SCALE}
 
 
 def owns(settings: Settings, launch: Launch) -> bool:
@@ -72,16 +69,16 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     _scaling(said, settings, on)
     if (tokens := get("in_tokens")) is not None and tokens.switch is False:
         said.number("batch.micro_batch_size", get("batch_size"))
-    said.number("optimizer.lr", get("learning_rate", "lr"))
+    said.number("optimizer.learning_rate", get("learning_rate", "lr"))
     said.number("optimizer.weight_decay", get("weight_decay"))
     tell_warmup(said, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
     tell_window(said, get("gradient_accumulation_steps", "accumulate_steps"))
     recompute = get("use_recompute", "recompute")
     if recompute is not None and recompute.switch is not None:
         said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
-    said.number("run.sequence_length", get("max_seq_len", "max_seq_length"))
+    said.number("data.sequence_length", get("max_seq_len", "max_seq_length"))
     said.number("run.epochs", get("epoch", "num_epochs", "epochs", "num_train_epochs"))
-    said.number("run.seed", get("random_seed", "seed"))
+    said.number("seed", get("random_seed", "seed"))
     _parallel(said, settings, launch)
     if len(settings.having(_ERNIE)) >= 3:
         _ernie(said, settings)
@@ -114,7 +111,7 @@ def tell_trainer_flags(said: Said, settings: Settings) -> None:
     said.tell("framework", "paddle", origin="presence")
     scale = settings.get("scale_loss")
     if scale is not None and settings.is_on("fp16"):
-        said.number("loss_scaling.init", scale)
+        said.number(_FIRST_SCALE, scale)
     recompute = settings.get("recompute")
     if recompute is not None and recompute.switch is not None:
         said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
@@ -155,16 +152,16 @@ def _scaling(said: Said, settings: Settings, on: bool | None) -> None:
         return
     if dynamic is not None and dynamic.switch is True:
         said.tell("loss_scaling.mode", "dynamic", dynamic)
-        said.number("loss_scaling.init", scale)
+        said.number(_FIRST_SCALE, scale)
         for name, field in _SCALING.items():
-            said.number(f"loss_scaling.{field}", settings.get(name))
+            said.number(field, settings.get(name))
     elif scale is not None and (dynamic is not None or scale.name == "loss_scaling"):
         none = scale.number == 1
         said.tell("loss_scaling.mode", "none" if none else "static", scale)
         if not none:
             said.number("loss_scaling.scale", scale)
     elif scale is not None:
-        said.number("loss_scaling.init", scale)
+        said.number(_FIRST_SCALE, scale)
         said.unknown("loss_scaling.mode", "the script says whether it is dynamic", scale)
     else:
         said.unknown("loss_scaling.mode", "the script has the defaults of its flags")

@@ -27,6 +27,7 @@ from crosscast.readers.python.precision import (
 )
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, is_told_not_to_scale
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -229,15 +230,14 @@ def _scaler(call: Call) -> Iterator[Fact]:
             yield from _given(value, span, under)
         return
     fixed = plain(call.argument("dynamic"))
-    stated = any(n in bound for n in ("initial_scale", "dynamic_growth_steps", "dynamic"))
+    words = scaling_words("keras")
+    stated = any(name in bound for name in (*words, "dynamic"))
     mode = "static" if fixed is False else "dynamic" if stated else "framework_default"
     via = reached_by(call.node, call.module)
     yield fact_of("loss_scaling.mode", Known(mode), span, *via, under=under, reader=NAME)
-    scale = "loss_scaling.scale" if mode == "static" else "loss_scaling.init"
-    for argument, field in (
-        ("initial_scale", scale),
-        ("dynamic_growth_steps", "loss_scaling.growth_interval"),
-    ):
+    if mode == "static":
+        words["initial_scale"] = "loss_scaling.scale"
+    for argument, field in words.items():
         value = call.argument(argument) if argument in bound else None
         if value is not None and not (isinstance(value, Known) and value.value is None):
             yield fact_of(field, value, span, under=under, reader=NAME)

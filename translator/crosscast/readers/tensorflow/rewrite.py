@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
@@ -19,6 +19,7 @@ from crosscast.readers.python.library_calls import calls_of, canonical, last, pl
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site
 from crosscast.readers.tensorflow.keras import policy_sites
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -30,18 +31,6 @@ NAME = "tf-rewrite"
 VARIABLE = re.compile(r"TF_ENABLE_AUTO_MIXED_PRECISION(_GRAPH_REWRITE|_LOSS_SCALING)?")
 _OFF = ("", "0", "false", "False", 0, False, None)
 _OPTION = re.compile(r"auto_mixed_precision(_mkl|_onednn_bfloat16|_cpu)?")
-_KEEPERS: Mapping[str, str] = {
-    "initial_loss_scale": "loss_scaling.init",
-    "init_loss_scale": "loss_scaling.init",
-    "increment_period": "loss_scaling.growth_interval",
-    "incr_every_n_steps": "loss_scaling.growth_interval",
-    "decr_every_n_nan_or_inf": "loss_scaling.hysteresis",
-    "multiplier": "loss_scaling.growth_factor",
-    "incr_ratio": "loss_scaling.growth_factor",
-    "decr_ratio": "loss_scaling.backoff_factor",
-    "loss_scale_value": "loss_scaling.scale",
-    "loss_scale": "loss_scaling.scale",
-}
 
 
 class RewriteReader:
@@ -233,7 +222,7 @@ def _scale(
 
 
 def _keeper(call: Call, under: tuple[str, ...]) -> Iterator[Fact]:
-    for argument, field in _KEEPERS.items():
+    for argument, field in scaling_words("tensorflow").items():
         value = call.argument(argument) if argument in call.bound() else None
         if value is not None:
             span = call.module.span(call.node)

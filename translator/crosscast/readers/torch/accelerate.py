@@ -13,6 +13,7 @@ from crosscast.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast.readers.python.library_calls import matching
 from crosscast.readers.python.origins import origin
 from crosscast.readers.torch.fact_writer import Told, content, place_of, word_of_type
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 NAME = "accelerate"
 _ACCELERATOR = re.compile(r"accelerate\.(accelerator\.)?Accelerator")
 _SCALER = re.compile(r"accelerate\.(utils\.)?GradScalerKwargs")
-_PARAMETERS = {
-    "init_scale": "init",
-    "growth_factor": "growth_factor",
-    "backoff_factor": "backoff_factor",
-    "growth_interval": "growth_interval",
-}
 _ALL = ("fp16", "bf16")
 
 
@@ -146,10 +141,10 @@ def _scaling(told: Told, program: Program, places: list[Span]) -> None:
     kwargs = [call for _, call in matching(program, _SCALER)]
     given = False
     for call in kwargs:
-        for argument, name in _PARAMETERS.items():
+        for argument, path in scaling_words("torch").items():
             if argument in call.bound():
                 given = True
-                told.number(f"loss_scaling.{name}", call.argument(argument), place_of(call))
+                told.number(path, call.argument(argument), place_of(call))
     if given:
         told.say("loss_scaling.mode", "dynamic", *(place_of(call) for call in kwargs))
     else:

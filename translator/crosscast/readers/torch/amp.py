@@ -18,6 +18,7 @@ from crosscast.readers.python.library_calls import calls_of, last, matching
 from crosscast.readers.torch.fact_writer import Told, place_of, trains, types_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
+from crosscast.targets.parameter_words import scaling_words
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
@@ -35,12 +36,6 @@ _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
 """Wrapper of a scaler that files around vision models hand on under this name."""
 _CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
 _KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
-_PARAMETERS = {
-    "init_scale": "init",
-    "growth_factor": "growth_factor",
-    "backoff_factor": "backoff_factor",
-    "growth_interval": "growth_interval",
-}
 
 
 class TorchAmp:
@@ -218,11 +213,11 @@ def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) 
         given = False
         for call in scalers:
             bound = _arguments(call)
-            for argument, name in _PARAMETERS.items():
+            for argument, path in scaling_words("torch").items():
                 if argument in bound and not _is_none(bound[argument]):
                     given = True
                     value = call.argument(argument) if argument in call.bound() else None
-                    told.number(f"loss_scaling.{name}", value, place_of(call))
+                    told.number(path, value, place_of(call))
         mode = "dynamic" if given else "framework_default"
         calls = (*scalers, *_made(program, _HELPER))
         told.say("loss_scaling.mode", mode, *(place_of(call) for call in calls))

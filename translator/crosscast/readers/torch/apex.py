@@ -15,6 +15,7 @@ from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.library_calls import matching
 from crosscast.readers.torch.fact_writer import Told, content, is_number, place_of
 from crosscast.readers.torch.precision import Use, tell_uses
+from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -95,8 +96,8 @@ def _scale(told: Told, calls: Sequence[Call]) -> None:
     for call in calls:
         place = place_of(call)
         scale = call.argument("loss_scale")
-        for argument, name in (("min_loss_scale", "min"), ("max_loss_scale", "max")):
-            told.number(f"loss_scaling.{name}", call.argument(argument), place)
+        for argument, path in scaling_words("apex").items():
+            told.number(path, call.argument(argument), place)
         if scale is None or (isinstance(scale, Known) and not scale.flag and scale.value is None):
             unscaled = _level(call) in ("O0", "O3") and not _flag(call.argument("opt_level"))
             told.say("loss_scaling.mode", "none" if unscaled else "framework_default", place)
@@ -178,15 +179,10 @@ def tell_wrapper_scale(told: Told, calls: Sequence[Call]) -> None:
 def _arguments(told: Told, call: Call) -> None:
     """Say the parameters in `dynamic_loss_args`."""
     given = content(call.argument("dynamic_loss_args"))
-    names = {
-        "init_scale": "init",
-        "scale_window": "growth_interval",
-        "scale_factor": "growth_factor",
-    }
     if isinstance(given, dict):
-        for key, name in names.items():
+        for key, path in scaling_words("apex.fp16_utils").items():
             if is_number(given.get(key)):
-                told.say(f"loss_scaling.{name}", given[key], place_of(call), origin="literal")
+                told.say(path, given[key], place_of(call), origin="literal")
 
 
 READER = Apex()

@@ -57,11 +57,11 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
     groups = groups_of(bound.get("params") or _first(call), call.module)
     for rate in RATES:
         if rate in bound:
-            number("lr", call.argument(rate), bound[rate])
+            number("learning_rate", call.argument(rate), bound[rate])
             break
     else:
         for value, node, _ in groups.rates[:1]:
-            number("lr", value, node)
+            number("learning_rate", value, node)
     for field, names in ARGUMENTS.items():
         for name in names:
             if name in bound:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.trainstep.frames.frame import Frame
-from crosscast.trainstep.walk.conditions import Condition
+from crosscast.trainstep.walk.conditions import PathCondition
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
@@ -20,7 +20,7 @@ def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: Frame) -> None:
         kind = frame.module.text(handler.type) if handler.type is not None else ""
         marker = handler.type or ast.Constant(value=True, lineno=handler.lineno, col_offset=0)
         text = f"except {kind}".rstrip()
-        walker.conditions.append(Condition(marker, True, frame, walker.heads, text))
+        walker.conditions.append(PathCondition(marker, True, frame, walker.heads, text))
         walker.block(handler.body, frame)
         walker.conditions.pop()
     walker.block(node.finalbody, frame)
@@ -29,11 +29,11 @@ def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: Frame) -> None:
 def match(walker: Walker, node: ast.Match, frame: Frame) -> None:
     """Walk through the cases of a `match`; they exclude each other."""
     walker.expression(node, frame)
-    before: list[Condition] = []
+    before: list[PathCondition] = []
     for case in node.cases:
         marker = ast.Constant(value=True, lineno=case.body[0].lineno, col_offset=0)
         text = f"case {frame.module.text(case.pattern)}"
-        walker.conditions += [*before, Condition(marker, True, frame, walker.heads, text)]
+        walker.conditions += [*before, PathCondition(marker, True, frame, walker.heads, text)]
         walker.block(case.body, frame)
         del walker.conditions[-len(before) - 1 :]
-        before.append(Condition(marker, False, frame, walker.heads, text))
+        before.append(PathCondition(marker, False, frame, walker.heads, text))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.truth import is_combination, of_combination
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 from crosscast.trainstep.events import Guard
 from crosscast.trainstep.frames.frame import Frame
@@ -13,7 +14,7 @@ from crosscast.trainstep.frames.loops import LoopHead
 from crosscast.trainstep.windows.tests import window_of
 
 
-class Condition:
+class PathCondition:
     """A condition on the way to a place; taken apart when an event needs it."""
 
     __slots__ = ("_guard", "frame", "heads", "holds", "node", "text")
@@ -99,15 +100,8 @@ def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
     """Return what a condition is with the defaults of the flags, if that is known."""
     if depth > 8:
         return None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = truth_of(node.operand, frame, depth + 1)
-        return None if inner is None else not inner
-    if isinstance(node, ast.BoolOp):
-        decisive = isinstance(node.op, ast.Or)
-        parts = [truth_of(one, frame, depth + 1) for one in node.values]
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
+    if is_combination(node):
+        return of_combination(node, lambda part: truth_of(part, frame, depth + 1))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         sides = [_usual(frame.value(one)) for one in (node.left, node.comparators[0])]
         if isinstance(sides[0], Instance | Symbol):
@@ -177,17 +171,10 @@ def _of_object(node: ast.Compare, right: Value) -> bool | None:
 
 def settled(node: ast.expr, frame: Frame) -> bool | None:
     """Return what a condition is if literals alone decide it, given by the call that led here."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = settled(node.operand, frame)
-        return None if inner is None else not inner
+    if is_combination(node):
+        return of_combination(node, lambda part: settled(part, frame))
     if isinstance(node, ast.Constant):
         return bool(node.value)
-    if isinstance(node, ast.BoolOp):
-        decisive = isinstance(node.op, ast.Or)
-        parts = [settled(one, frame) for one in node.values]
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         left, right = _literal(node.left, frame), _literal(node.comparators[0], frame)
         if left is None or right is None:

@@ -11,7 +11,7 @@ from crosscast.trainstep.events import Context, ContextKind, Guard
 from crosscast.trainstep.frames.frame import Frame, Reference, canonical
 from crosscast.trainstep.frames.loops import LoopHead
 from crosscast.trainstep.frames.object_kinds import last_name
-from crosscast.trainstep.walk.conditions import Condition
+from crosscast.trainstep.walk.conditions import PathCondition
 
 _KINDS: dict[str, ContextKind] = {
     "autocast": "autocast",
@@ -93,7 +93,7 @@ def _called(
 
 def _under(context: Context, reference: Reference) -> Context:
     """Add the conditions under which a variable got this context."""
-    more = tuple(c.guard() for c in reference.under if isinstance(c, Condition))
+    more = tuple(c.guard() for c in reference.under if isinstance(c, PathCondition))
     return replace(context, guards=(*more, *context.guards)) if more else context
 
 
@@ -116,7 +116,7 @@ def _either(node: ast.IfExp, frame: Frame, heads: Sequence[LoopHead], depth: int
         if not inner and isinstance(branch, ast.Name | ast.Attribute):
             kind = context_kind(last_name(branch))
             inner = [_made(branch, kind, frame, heads)] if kind is not None else []
-        guard = Condition(node.test, holds, frame, heads).guard() if inner else None
+        guard = PathCondition(node.test, holds, frame, heads).guard() if inner else None
         found += [replace(c, guards=(guard, *c.guards)) for c in inner if guard is not None]
     return found
 
@@ -125,7 +125,7 @@ def _switch(node: ast.expr, frame: Frame, heads: Sequence[LoopHead]) -> tuple[Gu
     """`fabric.no_backward_sync(model, enabled=accumulating)`."""
     for keyword in node.keywords if isinstance(node, ast.Call) else ():
         if keyword.arg == "enabled":
-            return (Condition(keyword.value, True, frame, heads).guard(),)
+            return (PathCondition(keyword.value, True, frame, heads).guard(),)
     return ()
 
 

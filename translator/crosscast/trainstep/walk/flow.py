@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.loops import LoopHead
 from crosscast.trainstep.frames.losses import join
-from crosscast.trainstep.walk.conditions import Condition
+from crosscast.trainstep.walk.conditions import PathCondition
 
 
 def is_main(test: ast.expr) -> bool:
@@ -50,9 +50,9 @@ def leaves(body: Sequence[ast.stmt], in_loop: bool) -> bool:
 
 def short_circuits(
     call: ast.Call, around: ast.AST, frame: Frame, heads: Iterable[LoopHead]
-) -> list[Condition]:
+) -> list[PathCondition]:
     """Return the conditions within an expression: `scheduler and scheduler.step()`."""
-    found: list[Condition] = []
+    found: list[PathCondition] = []
     parents = frame.module.parents
     child: ast.AST = call
     here = parents.get(call)
@@ -62,9 +62,9 @@ def short_circuits(
             for one in here.values:
                 if one is child:
                     break
-                found.append(Condition(one, holds, frame, tuple(heads)))
+                found.append(PathCondition(one, holds, frame, tuple(heads)))
         elif isinstance(here, ast.IfExp) and child is not here.test:
-            found.append(Condition(here.test, child is here.body, frame, tuple(heads)))
+            found.append(PathCondition(here.test, child is here.body, frame, tuple(heads)))
         child, here = here, parents.get(here)
     found.reverse()
     return found

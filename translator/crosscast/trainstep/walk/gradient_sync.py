@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.trainstep.events import Context
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.object_kinds import kind_of
-from crosscast.trainstep.walk.conditions import Condition
+from crosscast.trainstep.walk.conditions import PathCondition
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
@@ -24,7 +24,7 @@ def hold_back(walker: Walker, node: ast.expr, sync: ast.expr, frame: Frame) -> N
     if literal:
         walker.contexts = [c for c in walker.contexts if c.name != HELD_BACK]
         return
-    guards = () if literal is False else (Condition(sync, False, frame, walker.heads).guard(),)
+    guards = () if literal is False else (PathCondition(sync, False, frame, walker.heads).guard(),)
     subject = canonical(node, frame)
     walker.contexts.append(
         Context(kind="no_sync", node=node, name=HELD_BACK, guards=guards, subject=subject)

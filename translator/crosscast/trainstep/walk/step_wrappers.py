@@ -10,7 +10,7 @@ from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.function_index import WRAPPED
 from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
 from crosscast.trainstep.walk import gradient_sums, gradients
-from crosscast.trainstep.walk.conditions import Condition
+from crosscast.trainstep.walk.conditions import PathCondition
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
@@ -32,7 +32,7 @@ def whole_step(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
     loss, optimizer = call.args[0], canonical(call.args[1], frame)
     gradients.differentiated(walker, call, loss, frame, scaler=scaler, library=LIBRARY)
     needed = words.get("update_grad") or words.get("need_update")
-    extra = [Condition(needed, True, frame, walker.heads)] if needed is not None else []
+    extra = [PathCondition(needed, True, frame, walker.heads)] if needed is not None else []
     limit = words.get("clip_grad")
     walker.emit(
         "unscale", call, frame, subject=optimizer, scaler=scaler, library=LIBRARY, extra=extra

@@ -13,7 +13,7 @@ from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.loops import AnyLoop, head_of
 from crosscast.trainstep.frames.losses import Division, loss_of
 from crosscast.trainstep.walk import actions, assignments, branches, inline
-from crosscast.trainstep.walk.conditions import Condition, settled
+from crosscast.trainstep.walk.conditions import PathCondition, settled
 from crosscast.trainstep.walk.contexts import contexts_of
 from crosscast.trainstep.walk.flow import is_main, joined, leaves, short_circuits
 from crosscast.trainstep.walk.walker import Walker
@@ -105,7 +105,7 @@ class ProgramWalker(Walker):
         in_loop = self._loop_of(frame)
         body_leaves, else_leaves = leaves(node.body, in_loop), leaves(node.orelse, in_loop)
         if body_leaves != else_leaves:
-            self.conditions.append(Condition(node.test, else_leaves, frame, self.heads))
+            self.conditions.append(PathCondition(node.test, else_leaves, frame, self.heads))
             return 1
         return 0
 
@@ -113,7 +113,7 @@ class ProgramWalker(Walker):
         if is_main(test):
             self.block(body, frame)
             return
-        self.conditions.append(Condition(test, holds, frame, self.heads))
+        self.conditions.append(PathCondition(test, holds, frame, self.heads))
         self.block(body, frame)
         self.conditions.pop()
 

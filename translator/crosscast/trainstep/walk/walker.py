@@ -17,7 +17,7 @@ from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.function_index import Index
 from crosscast.trainstep.frames.loops import LoopHead
 from crosscast.trainstep.frames.losses import Division
-from crosscast.trainstep.walk.conditions import Condition
+from crosscast.trainstep.walk.conditions import PathCondition
 
 MAX_EVENTS = 3000
 
@@ -30,7 +30,7 @@ class Walker(ABC):
         self.index = index
         self.events: list[Event] = []
         self.heads: list[LoopHead] = []
-        self.conditions: list[Condition] = []
+        self.conditions: list[PathCondition] = []
         self.contexts: list[Context] = []
         self.blocks: list[int] = []
         """Number of conditions around each `with` block."""
@@ -61,7 +61,7 @@ class Walker(ABC):
         scaler: str = "",
         library: str = "",
         detail: Mapping[str, Value] | None = None,
-        extra: Sequence[Condition] = (),
+        extra: Sequence[PathCondition] = (),
     ) -> Event | None:
         """Note an event at this point of the walk."""
         if len(self.events) >= MAX_EVENTS:

@@ -1,0 +1,48 @@
+"""Words of libraries: every one means a field that a recipe has."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.facts.vocabulary import VOCABULARY, printed_name
+from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
+from crosscast.targets.parameter_words import LIBRARIES, optimizer_words, scaling_words
+from crosscast.variations.table import TABLE
+
+PATHS = {path for path, _ in TABLE} | {"optimizer.betas"}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_word_means_a_field_of_a_recipe(library: str) -> None:
+    words = scaling_words(library) | optimizer_words(library)
+    assert words
+    assert set(words.values()) <= PATHS
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_scales_a_loss_is_said_in_the_words_of_the_vocabulary(library: str) -> None:
+    paths = set(scaling_words(library).values())
+    assert paths <= set(VOCABULARY)
+    assert all(VOCABULARY[path].recipe == path for path in paths)
+
+
+def test_an_unknown_library_has_no_words() -> None:
+    assert scaling_words("none") == {}
+    assert optimizer_words("none") == {}
+
+
+def test_two_calls_do_not_share_a_table() -> None:
+    scaling_words("keras")["initial_scale"] = "changed"
+    assert scaling_words("keras")["initial_scale"] == "loss_scaling.init_scale"
+
+
+@pytest.mark.parametrize("api", ["apex.amp.initialize", "deepspeed fp16", "megatron flags"])
+def test_defaults_are_in_the_words_of_their_library(api: str) -> None:
+    entry = next(entry for entry in LIBRARY_DEFAULTS if entry.api == api)
+    words = scaling_words(entry.package)
+    assert set(words) <= {name.replace("-", "_") for name in entry.arguments}
+
+
+def test_reports_keep_the_names_of_version_1() -> None:
+    assert printed_name("loss_scaling.init_scale") == "loss_scaling.init"
+    assert printed_name("loss_scaling.hysteresis") == "loss_scaling.hysteresis"

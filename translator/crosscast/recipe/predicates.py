@@ -1,0 +1,164 @@
+"""What a recipe asks for, as yes or no: the conditions of rows and the choices of lowering.
+
+Only what is about the recipe alone; what one framework has or has not stands in its backend. The
+support matrix prints their names.
+"""
+
+from __future__ import annotations
+
+from crosscast.recipe.document import (
+    Adafactor,
+    Adam,
+    AdamW,
+    CustomModel,
+    DynamicLossScaling,
+    NoClipping,
+    OpTypes,
+    PerParamNormClipping,
+    Recipe,
+    Sgd,
+)
+
+
+def own_model(recipe: Recipe) -> bool:
+    """Whether the model is the user's."""
+    return isinstance(recipe.model, CustomModel)
+
+
+def half(recipe: Recipe) -> bool:
+    """Whether anything is computed in half precision."""
+    return bool(recipe.half)
+
+
+def float16(recipe: Recipe) -> bool:
+    """Whether that is float16."""
+    return recipe.half == "float16"
+
+
+def bfloat16(recipe: Recipe) -> bool:
+    """Whether that is bfloat16."""
+    return recipe.half == "bfloat16"
+
+
+def mixed(recipe: Recipe) -> bool:
+    """Whether operations are computed in half precision, of float32 weights."""
+    return recipe.precision.mode == "mixed"
+
+
+def half_weights(recipe: Recipe) -> bool:
+    """Whether the model computes with half weights."""
+    return recipe.precision.mode == "full"
+
+
+def own_types(recipe: Recipe) -> bool:
+    """Whether classes of operations have other types than mixed precision usually gives them."""
+    return recipe.precision.ops != OpTypes()
+
+
+def dynamic(recipe: Recipe) -> bool:
+    """Whether the loss scale changes."""
+    return isinstance(recipe.loss_scaling, DynamicLossScaling)
+
+
+def static(recipe: Recipe) -> bool:
+    """Whether the loss scale is constant."""
+    return recipe.loss_scaling.mode == "static"
+
+
+def hysteresis(recipe: Recipe) -> bool:
+    """Whether the scale backs off only after several overflows."""
+    scaling = recipe.loss_scaling
+    return isinstance(scaling, DynamicLossScaling) and scaling.hysteresis > 1
+
+
+def accumulates(recipe: Recipe) -> bool:
+    """Whether a window has several micro-batches."""
+    return recipe.accumulation.steps > 1
+
+
+def half_sums(recipe: Recipe) -> bool:
+    """Whether gradients are summed in half."""
+    return recipe.accumulation.dtype == "compute"
+
+
+def by_tokens(recipe: Recipe) -> bool:
+    """Whether losses are divided by the labels of the window."""
+    return recipe.accumulation.normalize_by == "token"
+
+
+def by_rows(recipe: Recipe) -> bool:
+    """Whether losses are divided by the rows of the window."""
+    return recipe.accumulation.normalize_by == "sample"
+
+
+def clips_each(recipe: Recipe) -> bool:
+    """Whether each gradient is clipped by a norm of its own."""
+    return isinstance(recipe.clipping, PerParamNormClipping)
+
+
+def clips_some(recipe: Recipe) -> bool:
+    """Whether gradients are clipped, but not all of them."""
+    return not isinstance(recipe.clipping, NoClipping) and bool(recipe.clipping.exempt)
+
+
+def adafactor(recipe: Recipe) -> bool:
+    """Whether the optimizer is Adafactor."""
+    return isinstance(recipe.optimizer, Adafactor)
+
+
+def uncorrected_adam(recipe: Recipe) -> bool:
+    """Whether there is an Adam whose moments are not corrected."""
+    return isinstance(recipe.optimizer, Adam | AdamW) and not recipe.optimizer.bias_correction
+
+
+def raw_epsilon(recipe: Recipe) -> bool:
+    """Whether epsilon is added before the bias correction."""
+    optimizer = recipe.optimizer
+    raw = isinstance(optimizer, Adam | AdamW) and optimizer.eps_placement == "before_correction"
+    return raw and not uncorrected_adam(recipe)
+
+
+def rate_in_momentum(recipe: Recipe) -> bool:
+    """Whether gradients meet the rate before they enter the momentum."""
+    return isinstance(recipe.optimizer, Sgd) and recipe.optimizer.rate_in_momentum
+
+
+def grouped(recipe: Recipe) -> bool:
+    """Whether parameters have a decay or a rate of their own."""
+    return bool(recipe.optimizer.groups)
+
+
+def decays(recipe: Recipe) -> bool:
+    """Whether any weight decays."""
+    optimizer = recipe.optimizer
+    return optimizer.weight_decay > 0 or any(group.weight_decay for group in optimizer.groups)
+
+
+def coupled_decay(recipe: Recipe) -> bool:
+    """Whether weight decay is part of the gradients."""
+    return isinstance(recipe.optimizer, Sgd | Adam) and recipe.optimizer.weight_decay > 0
+
+
+def moving_rate(recipe: Recipe) -> bool:
+    """Whether the learning rate moves."""
+    return recipe.schedule.name != "constant" or recipe.schedule.warmup_steps > 0
+
+
+def averages(recipe: Recipe) -> bool:
+    """Whether the weights are averaged."""
+    return recipe.ema.decay is not None
+
+
+def recomputes(recipe: Recipe) -> bool:
+    """Whether activations are computed again in the backward pass."""
+    return recipe.activation_checkpointing
+
+
+def parallel(recipe: Recipe) -> bool:
+    """Whether there are several processes."""
+    return recipe.processes > 1
+
+
+def several_nodes(recipe: Recipe) -> bool:
+    """Whether the processes are on several machines."""
+    return recipe.distributed.nodes > 1
