@@ -86,7 +86,7 @@ def test_the_distance_of_equal_programs_is_drawn_at_the_bottom() -> None:
     plot = trajectory_plot(trajectory, key="k", title="t")
     assert {"noise", "limit", "horizon"} <= set(texts(plot))
     assert same.drawable(log=True, zero=1e-9) == [1e-9] * 3
-    assert "a moves from itself" in plot.caption
+    assert "how much a changes" in plot.caption
 
 
 def test_a_timeline_is_worth_showing_if_anything_happens() -> None:

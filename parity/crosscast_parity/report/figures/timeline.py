@@ -23,9 +23,10 @@ from crosscast_parity.report.figures.style import (
 )
 
 CAPTION = (
-    "Above: loss scale used in each window, one line per contestant, on each other if they agree."
-    " Below: a mark for each window that was skipped; every injected fault (triangle) must have"
-    " one straight below it in every row, and a mark without a triangle is a natural overflow."
+    "Top: loss scale in each window, with one line per contestant; the lines coincide if "
+    "they agree. Bottom: a mark for each skipped window. Every injected fault (triangle) "
+    "must have a mark directly below it in every row; a mark without a triangle is a "
+    "natural overflow."
 )
 
 
