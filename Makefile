@@ -44,8 +44,8 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.all
 
 demo: $(VENV)/.all ## Train BERT-small with all three emitted scripts and write the report
-	$(BIN)/crosscast parity examples/bert-small/recipe.yaml \
-	  --to torch,tensorflow,paddle --check model --windows 120 --jobs $(JOBS) --output $(DEMO)
+	$(BIN)/crosscast parity examples/bert-small/demo.yaml \
+	  --to torch,tensorflow,paddle --check model --windows 60 --jobs $(JOBS) --output $(DEMO)
 
 test: check ## Lint, types, and every feature once on all three frameworks
 	$(BIN)/pytest tests $(QUICK)

@@ -29,7 +29,7 @@ def work(framework: str, dtype: str, how: str, path: str) -> None:
     if how == "emulated":
         from crosscast_parity.inside.emulate import install
 
-        install(framework)
+        install(f"crosscast_{framework}.inside")
     bench, arrays, found = BENCHES[framework](dtype), inputs(), {}
     for name, (wanted, operation) in OPERATIONS.items():
         results = bench.run(operation, wanted, arrays)

@@ -83,8 +83,8 @@ class Bench:
         runner = [
             "-m",
             RUNNER,
-            "--framework",
-            framework,
+            "--inside",
+            f"crosscast_{framework}.inside",
             "--script",
             script,
         ]

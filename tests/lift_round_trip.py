@@ -73,7 +73,8 @@ def compared(recipe: Recipe, said: Mapping[str, Any], target: str) -> dict[str, 
     """Return field to (wanted, read) where the two differ."""
     factory = f"model.factory.{target.partition('@')[0]}"
     return {
-        one.path: (one.left, one.right)
-        for one in differences(side_of(flat(recipe)), side_of(said))
-        if one.path == factory or (one.state == "different" and not one.path.startswith(SILENT))
+        difference.path: (difference.left, difference.right)
+        for difference in differences(side_of(flat(recipe)), side_of(said))
+        if difference.path == factory
+        or (difference.state == "different" and not difference.path.startswith(SILENT))
     }

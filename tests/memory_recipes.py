@@ -21,14 +21,14 @@ def estimated(recipe: Recipe, target: str, device: Device = "cpu") -> Estimate:
 
 def part(found: Estimate, name: str) -> int:
     """Bytes of a component."""
-    return sum(one.bytes for one in found.components if one.name == name)
+    return sum(component.bytes for component in found.components if component.name == name)
 
 
 def adds_up(found: Estimate) -> None:
     """Assert that the components are what the peak consists of."""
-    assert sum(one.bytes for one in found.components) == found.peak_bytes
-    assert all(one.bytes > 0 for one in found.components)
-    names = [one.name for one in found.components]
+    assert sum(component.bytes for component in found.components) == found.peak_bytes
+    assert all(component.bytes > 0 for component in found.components)
+    names = [component.name for component in found.components]
     assert names == [name for name in COMPONENTS if name in names]
     assert found.peak_phase in PHASES
     assert 0 < found.fixed_bytes <= found.forward_bytes <= found.peak_bytes < found.total

@@ -266,7 +266,7 @@ def different(text: str = "") -> ParityReport:
             for run, (level, name, limit, _) in LIMITS.items()
         ),
     )
-    failed = {(one.level, one.name, one.run) for one in failing}
+    failed = {(judged.level, judged.name, judged.run) for judged in failing}
     checks = [c for c in good_checks("paddle") if (c.level, c.name, c.run) not in failed]
     sample = next(n for n, row in enumerate(late) if row.scale != fault_rows()[n].scale)
     differences = tuple(
@@ -337,7 +337,7 @@ def broken(text: str = "") -> ParityReport:
 
 
 def lone(text: str = "") -> ParityReport:
-    """One program and nothing to compare it with."""
+    """One program and there is no other program to compare with."""
     report = equivalent(text)
     kept = tuple(run for run in report.runs if run.contestant == "torch")
     stage = replace(report.stages[0], envelope=None)

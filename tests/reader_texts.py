@@ -46,7 +46,7 @@ def line_of(reading: Reading, field: str) -> int:
 
 
 def codes(reading: Reading) -> list[str]:
-    return [one.code for one in reading.diagnostics]
+    return [diagnostic.code for diagnostic in reading.diagnostics]
 
 
 def read(reader: TextReader, text: str, name: str) -> Reading:

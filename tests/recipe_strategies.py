@@ -292,7 +292,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
         nodes, each = draw(st.sampled_from(((1, 2), (1, 4), (2, 1), (3, 2))))
     processes = nodes * each
     parallel = processes > 1 or draw(st.booleans())
-    named = draw(st.sets(st.sampled_from([one.name for one in loadable_backends()])))
+    named = draw(st.sets(st.sampled_from([backend.name for backend in loadable_backends()])))
     half = precision["compute_dtype"] == "float16"
     return Recipe.model_validate(
         {

@@ -54,8 +54,12 @@ def problems_of(text: str) -> tuple[Diagnostic, ...]:
 def found(text: str) -> list[tuple[str, str, str]]:
     """Return (code, line:column, path) of every problem of a text."""
     return [
-        (one.code, f"{one.span.line}:{one.span.column}" if one.span else "", one.path)
-        for one in sorted(problems_of(text), key=sort_key)
+        (
+            problem.code,
+            f"{problem.span.line}:{problem.span.column}" if problem.span else "",
+            problem.path,
+        )
+        for problem in sorted(problems_of(text), key=sort_key)
     ]
 
 

@@ -35,9 +35,9 @@ def rows(results: Iterable[FileResult]) -> Iterator[str]:
 
 def _sum(costs: Iterable[TierCost]) -> TierCost:
     found = TierCost()
-    for one in costs:
-        found.tests += one.tests
-        found.cpu_seconds += one.cpu_seconds
+    for cost in costs:
+        found.tests += cost.tests
+        found.cpu_seconds += cost.cpu_seconds
     return found
 
 
@@ -50,8 +50,8 @@ def additions(results: Iterable[FileResult]) -> Iterator[str]:
     yield "| file | what `make test-all` adds |"
     yield "|---|---|"
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in results:
-        reasons[one.file] += Counter(one.reasons)
+    for result in results:
+        reasons[result.file] += Counter(result.reasons)
     for file in sorted(reasons):
         if reasons[file]:
             words = "; ".join(f"{reason} ({n})" for reason, n in reasons[file].items())

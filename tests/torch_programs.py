@@ -34,11 +34,11 @@ def said(reader: Any, text: str, *others: tuple[str, str], launch: Any = None) -
     facts = facts_of(reader, text, *others, launch=launch)
     found = settle(profile_of(facts))
     return {
-        f"{field} of {who}" if who else field: one.fact.value if one.fact.known else "?"
-        for (field, who), one in found.items()
+        f"{field} of {who}" if who else field: fact.fact.value if fact.fact.known else "?"
+        for (field, who), fact in found.items()
     }
 
 
 def lines(facts: list[Fact], field: str) -> list[int]:
     """Return the lines at which a field is said to stand."""
-    return [place.line for one in facts if one.field == field for place in one.places]
+    return [place.line for fact in facts if fact.field == field for place in fact.places]

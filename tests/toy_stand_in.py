@@ -48,7 +48,7 @@ def stand_in_worker(target: str, version: str = "2.13.0") -> Worker:
 
 
 def _given() -> list[str]:
-    return [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    return [word for word in os.environ.get("PYTHONPATH", "").split(os.pathsep) if word]
 
 
 def write_step(recipe: Recipe, targets: Sequence[str], directory: Path, before: str = "") -> None:

@@ -12,6 +12,8 @@ from crosscast.recipe.document import Recipe, Section
 from crosscast.targets.backend import Dialect, Form, Lowered
 from crosscast.targets.capability import Row
 from crosscast.targets.defaults import Defaults
+from crosscast.targets.framework import Framework
+from crosscast.targets.harness import Harness
 from crosscast_paddle import classic, fleet, memory
 from crosscast_paddle import lower as lowering
 from crosscast_paddle.classic_codes import CLASSIC_CODES
@@ -21,6 +23,8 @@ from crosscast_paddle.codes import CODES
 from crosscast_paddle.defaults import DEFAULTS
 from crosscast_paddle.dialects import DIALECTS
 from crosscast_paddle.fleet_rows import FLEET_CODES, FLEET_ROWS
+from crosscast_paddle.framework import FRAMEWORK
+from crosscast_paddle.harness import HARNESS
 from crosscast_paddle.overrides import PaddleOverrides
 from crosscast_paddle.rows import ROWS
 
@@ -42,6 +46,8 @@ class PaddleBackend:
     defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = PaddleOverrides
     templates: Path = TEMPLATES
+    framework: Framework = FRAMEWORK
+    harness: Harness = HARNESS
     traces_models: bool = False
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:

@@ -90,12 +90,9 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
     assert clip is not None
     full = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
     view |= {
-        "contextlib": False,
         "recompute": False,
         "length": "paddle.shape(input_ids)[1]",  # known only when the program runs
         "forks": recipe.precision.mode == "mixed",
-        "own_norm": False,
-        "flags": "",
         "launch_flags": (),
         "no_gpus": "",
         "log_dir": "",

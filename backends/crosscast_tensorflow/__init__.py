@@ -12,11 +12,15 @@ from crosscast.recipe.document import Recipe, Section
 from crosscast.targets.backend import Dialect, Form, Lowered
 from crosscast.targets.capability import Row
 from crosscast.targets.defaults import Defaults
+from crosscast.targets.framework import Framework
+from crosscast.targets.harness import Harness
 from crosscast_tensorflow import lower as lowering
 from crosscast_tensorflow import memory
 from crosscast_tensorflow.codes import CODES
 from crosscast_tensorflow.defaults import DEFAULTS
 from crosscast_tensorflow.dialects import DIALECTS
+from crosscast_tensorflow.framework import FRAMEWORK
+from crosscast_tensorflow.harness import HARNESS
 from crosscast_tensorflow.overrides import TensorflowOverrides
 from crosscast_tensorflow.rows import ROWS
 
@@ -36,6 +40,8 @@ class TensorflowBackend:
     defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = TensorflowOverrides
     templates: Path = TEMPLATES
+    framework: Framework = FRAMEWORK
+    harness: Harness = HARNESS
     traces_models: bool = False
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:

@@ -17,6 +17,8 @@ _KERAS2 = (
     "numpy",
     "safetensors>=0.6",
 )
+_ALONE = (("KERAS_BACKEND", "tensorflow"),)
+"""Keras must not bring another framework into the process."""
 
 DIALECTS = (
     Dialect(
@@ -25,6 +27,7 @@ DIALECTS = (
         since="2.16",
         requirements=("tensorflow>=2.16", "keras>=3.0.5", "numpy>=1.26", "safetensors>=0.6"),
         features=frozenset({"keras3", "reduce_retracing"}),
+        environment=_ALONE,
     ),
     Dialect(
         name="keras2",
@@ -32,6 +35,7 @@ DIALECTS = (
         since="2.5",
         until="2.16",
         requirements=_KERAS2,
+        environment=(*_ALONE, ("TF_USE_LEGACY_KERAS", "1")),
     ),
     Dialect(
         name="graph-rewrite",
@@ -40,5 +44,6 @@ DIALECTS = (
         evidence=Evidence.DOCUMENTED,
         requirements=_KERAS2,
         features=frozenset({"graph_rewrite"}),
+        environment=_ALONE,
     ),
 )

@@ -34,9 +34,8 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     view |= spelling(dialect, mixed=recipe.precision.mode == "mixed")
     view |= {
         "machine": view["dynamic"],
-        "contextlib": False,
-        "legacy_keras": not view["keras3"],
-        "own_norm": False,
+        "importlib": not view["keras3"],
+        "random": not view["keras3"],
         "math": view["schedule"]["math"] or view["dynamic"],
         "policy": "float32" if view["rewrite"] else policy(recipe),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
@@ -48,7 +47,6 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "reseed": (
             "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
-        "flags": "",
     }
     view |= _types(recipe, view) | _constants(recipe, plan)
     if form == "step":

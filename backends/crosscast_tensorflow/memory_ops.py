@@ -1,7 +1,7 @@
 """What the graphs of an emitted TensorFlow script keep for backward and allocate.
 
 Measured with TensorFlow 2.21 on a CPU: the profiler's list of what its allocator gives out, with
-operations (`crosscast_parity.inside.allocations_tensorflow`). Graphs are rewritten before they run
+operations (`crosscast_tensorflow.inside.allocations`). Graphs are rewritten before they run
 (Grappler), so a row is a group of operations: elementwise ones work in the memory of their input
 where nobody else reads it, and have no row.
 """

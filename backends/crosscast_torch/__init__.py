@@ -12,11 +12,15 @@ from crosscast.recipe.document import Recipe, Section
 from crosscast.targets.backend import Dialect, Form, Lowered
 from crosscast.targets.capability import Row
 from crosscast.targets.defaults import Defaults
+from crosscast.targets.framework import Framework
+from crosscast.targets.harness import Harness
 from crosscast_torch import lower as lowering
 from crosscast_torch import memory
 from crosscast_torch.codes import CODES
 from crosscast_torch.defaults import DEFAULTS
 from crosscast_torch.dialects import DIALECTS
+from crosscast_torch.framework import FRAMEWORK
+from crosscast_torch.harness import HARNESS
 from crosscast_torch.overrides import TorchOverrides
 from crosscast_torch.rows import ROWS
 
@@ -36,6 +40,8 @@ class TorchBackend:
     defaults: tuple[Defaults, ...] = DEFAULTS
     overrides: type[Section] = TorchOverrides
     templates: Path = TEMPLATES
+    framework: Framework = FRAMEWORK
+    harness: Harness = HARNESS
     traces_models: bool = True
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:

@@ -60,7 +60,6 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "module": "state.model.module" if view["distributed"] else "state.model",
         "output": f"runs/{recipe.name}-torch",
         "reseed": _reseed(view),
-        "flags": "",
         "fnmatch": bool(optimizer["groups"]),
         "keeps_averages": view["ema"],
         "rate_lines": rate_lines(optimizer),

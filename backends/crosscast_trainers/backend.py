@@ -38,6 +38,8 @@ class LayerBackend:
     defaults: tuple[Defaults, ...] = ()
     overrides: type[Section] = NoOverrides
     templates: Path = TEMPLATES
+    framework: None = None
+    harness: None = None
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return the neutral plan and the files.

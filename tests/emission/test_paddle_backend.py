@@ -221,7 +221,9 @@ def test_what_is_adapted(sections: dict[str, Any], expected: set[str]) -> None:
 def refused(**sections: Any) -> list[str]:
     with pytest.raises(DiagnosticError) as caught:
         compile_recipe(tiny_recipe(**sections), ["paddle"])
-    return [one.code for one in caught.value.diagnostics if one.severity == "error"]
+    return [
+        diagnostic.code for diagnostic in caught.value.diagnostics if diagnostic.severity == "error"
+    ]
 
 
 def test_a_custom_model_needs_a_factory() -> None:
@@ -260,7 +262,7 @@ def test_recomputed_dropout_needs_a_gpu_in_paddle_2(
     recipe = tiny_recipe(model=model, activation_checkpointing=True)
     (compiled,) = compile_recipe(recipe, [target])
     needed = target == "paddle@2.6" and dropout > 0
-    assert ("CC358" in {one.code for one in compiled.diagnostics}) == needed
+    assert ("CC358" in {diagnostic.code for diagnostic in compiled.diagnostics}) == needed
     text = (emit(recipe, target, tmp_path) / "train.py").read_text()
     assert ("(CC358)" in text) == needed
 

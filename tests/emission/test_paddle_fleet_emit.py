@@ -197,7 +197,11 @@ def test_a_script_without_windows_of_several_micro_batches_merges_nothing() -> N
 def test_what_it_cannot_express_is_refused(sections: dict[str, Any], code: str, path: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         compile_recipe(tiny_recipe(**sections), ["paddle@fleet"])
-    errors = {(one.code, one.path) for one in caught.value.diagnostics if one.severity == "error"}
+    errors = {
+        (diagnostic.code, diagnostic.path)
+        for diagnostic in caught.value.diagnostics
+        if diagnostic.severity == "error"
+    }
     assert errors == {(code, path)}
 
 

@@ -174,7 +174,11 @@ def test_checkpointing_is_refused_for_one_reason() -> None:
     with pytest.raises(DiagnosticError) as caught:
         emit("torch@1.8", activation_checkpointing=True)
     (message,) = (d.message for d in caught.value.diagnostics if d.code == "CC319")
-    (code,) = (one for one in find_target("torch").backend.codes if one.code == "CC319")
+    (code,) = (
+        diagnostic
+        for diagnostic in find_target("torch").backend.codes
+        if diagnostic.code == "CC319"
+    )
     reason = "torch.utils.checkpoint has no use_reentrant=False"
     assert reason in message
     assert reason in code.help

@@ -86,7 +86,9 @@ def test_every_dialect_with_a_script_is_looked_at() -> None:
         for dialect in load_backend(name).dialects:
             if MODULES.get(name) and (dialect.since or dialect.oldest):
                 names.add((name, dialect.name))
-    assert names == {(one.partition("@")[0], find_target(one).dialect.name) for one in SCRIPTS}
+    assert names == {
+        (script.partition("@")[0], find_target(script).dialect.name) for script in SCRIPTS
+    }
 
 
 def test_adafactor_of_pytorch_needs_what_has_it() -> None:

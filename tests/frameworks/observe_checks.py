@@ -237,12 +237,12 @@ class Observation:
         total = {"body.weight": [4, 6], "table.weight": [1, 1, 3, 3, 0, 0], "head.bias": [2, 2]}
         first = {"body.weight": [1, 2], "table.weight": [1, 1, 1, 1, 0, 0], "head.bias": [1, 1]}
         for order in ("observe", "inject-observe", "observe-inject"):
-            one, two = windows(tmp_path / order)
+            window, two = windows(tmp_path / order)
             for group, expected in (("total", total), ("first", first)):
-                found = {n: a.ravel().tolist() for n, a in one.group(group).items()}
+                found = {n: a.ravel().tolist() for n, a in window.group(group).items()}
                 assert found == expected, (order, group)
-            assert one.facts["losses"] == [9.0, 13.0]
-            assert one.facts["factors"] == [1.0, 1.0]
+            assert window.facts["losses"] == [9.0, 13.0]
+            assert window.facts["factors"] == [1.0, 1.0]
             if order == "observe":
                 assert {n: a.ravel().tolist() for n, a in two.group("total").items()} == total
                 continue

@@ -53,9 +53,10 @@ def hooks_left(framework: str, state: Any) -> int:
 
 def run(framework: str, script: Path, folder: Path, order: str) -> None:
     module: Any = load_script(script)
+    inside = f"crosscast_{framework}.inside"
     steps = {
-        "inject": lambda: make_injector(framework, FAULTS).install(module),
-        "observe": lambda: stops.append(install(framework, module, folder, 2, True)),
+        "inject": lambda: make_injector(inside, FAULTS).install(module),
+        "observe": lambda: stops.append(install(inside, module, folder, 2, True)),
     }
     stops: list[Any] = []
     for step in order.split("-"):
@@ -71,7 +72,7 @@ def main(framework: str, script: Path, folder: Path) -> None:
     seams = (module.train_window, module.micro_batch_loss)
     state = module.make_state()
     module.make_state = lambda: state
-    stop = install(framework, module, folder / "observe", 2, True)
+    stop = install(f"crosscast_{framework}.inside", module, folder / "observe", 2, True)
     module.main()
     changed = [
         f"{owner.__name__}.{name}"

@@ -151,7 +151,8 @@ def session(framework: str, folder: Path, plans: Sequence[Plan], emulate: bool) 
             }
         )
     spec = output / "spec.json"
-    spec.write_text(json.dumps({"framework": framework, "emulate": emulate, "runs": runs}))
+    inside = f"crosscast_{framework}.inside"
+    spec.write_text(json.dumps({"inside": inside, "emulate": emulate, "runs": runs}))
     done = subprocess.run(
         [sys.executable, "-m", "crosscast_parity.inside.session", str(spec)],
         env=environment(),
@@ -169,7 +170,7 @@ def session(framework: str, folder: Path, plans: Sequence[Plan], emulate: bool) 
     return output
 
 
-def same_results(one: Path, other: Path) -> None:
+def same_results(path: Path, other: Path) -> None:
     """Check that two runs left the same trace and the same weights, bit by bit."""
     for name in ("trace.jsonl", "model.safetensors"):
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+        assert (path / name).read_bytes() == (other / name).read_bytes(), name

@@ -58,11 +58,11 @@ def norms(step: ModuleType) -> list[float]:
 
 def halves(step: ModuleType) -> list[str]:
     step.make_optimizer(nn.ModuleList(LAYERS))
-    names = [type(one).__name__ for one in LAYERS if one.weight.dtype != torch.float32]
-    for one in LAYERS:
-        if hasattr(one.weight, "master"):
-            assert one.weight.master.dtype == torch.float32
-            assert one.weight.dtype == one.bias.dtype if hasattr(one, "bias") else True
+    names = [type(layer).__name__ for layer in LAYERS if layer.weight.dtype != torch.float32]
+    for layer in LAYERS:
+        if hasattr(layer.weight, "master"):
+            assert layer.weight.master.dtype == torch.float32
+            assert layer.weight.dtype == layer.bias.dtype if hasattr(layer, "bias") else True
     return names
 
 

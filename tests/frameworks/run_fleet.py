@@ -52,8 +52,8 @@ def main() -> None:
     scope = train.paddle.static.global_scope()
 
     def held(state: Any) -> dict[str, bytes]:
-        variables = (one for one in state.program.list_vars() if one.persistable)
-        names = [one.name for one in variables if not one.name.startswith(KEPT)]
+        variables = (var for var in state.program.list_vars() if var.persistable)
+        names = [variable.name for variable in variables if not variable.name.startswith(KEPT)]
         names = [name for name in names if scope.find_var(name)]
         return {name: np.array(train.variable(name)).tobytes() for name in names}
 

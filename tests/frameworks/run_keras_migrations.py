@@ -63,7 +63,7 @@ def run(program: Path) -> dict[str, Any]:
 
 
 def weights(model: Any) -> np.ndarray:
-    return np.concatenate([np.ravel(one.numpy()) for one in model.trainable_variables])
+    return np.concatenate([np.ravel(variable.numpy()) for variable in model.trainable_variables])
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ import sys
 import warnings
 from pathlib import Path
 
+from crosscast_paddle.inside.on_cpu import enable_scaler
 from crosscast_parity.inside.inject import make_injector, parse_fault
-from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
 from frameworks.run_main import call
 
 if __name__ == "__main__":
@@ -27,6 +27,6 @@ if __name__ == "__main__":
     found = []
     for argv in json.loads(runs):
         train.micro_batch_loss, train.train_window = originals
-        make_injector("paddle", list(map(parse_fault, faults))).install(train)
+        make_injector("crosscast_paddle.inside", list(map(parse_fault, faults))).install(train)
         found.append(call(train.main, argv))
     print(json.dumps(found))

@@ -19,7 +19,7 @@ from typing import Any
 
 import paddle
 
-from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
+from crosscast_paddle.inside.on_cpu import enable_scaler
 
 AUTO_CAST = paddle.amp.auto_cast
 

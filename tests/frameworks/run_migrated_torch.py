@@ -95,7 +95,7 @@ def run(program: dict[str, Any], half: bool) -> dict[str, Any]:
 
 def main() -> None:
     programs = json.loads(Path(sys.argv[1]).read_text())
-    print(json.dumps([[run(one, half) for half in (True, False)] for one in programs]))
+    print(json.dumps([[run(program, half) for half in (True, False)] for program in programs]))
 
 
 if __name__ == "__main__":

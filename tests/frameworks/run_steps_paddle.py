@@ -20,7 +20,7 @@ from paddle import nn
 
 # isort: split
 from crosscast.reference.rounding import round_to
-from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
+from crosscast_paddle.inside.on_cpu import enable_scaler
 from frameworks.toy_training import SHAPES, load_toy
 
 SLOTS = {

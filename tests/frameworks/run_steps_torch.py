@@ -136,7 +136,7 @@ def stock_loop(folder: Path) -> list[dict[str, Any]]:
         for micro_batch in window:
             batch = {name: torch.tensor(array) for name, array in micro_batch.items()}
             with torch.autocast("cpu", dtype=torch.float16):
-                loss = loss_fn(model, batch) / sum(len(one["labels"]) for one in window)
+                loss = loss_fn(model, batch) / sum(len(entry["labels"]) for entry in window)
             scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
         norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -153,9 +153,9 @@ def main(folders: list[str]) -> None:
     # torch.cuda.amp would leave its scaler out without a GPU; the one it has works on a CPU too.
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     found = {folder: drive(Path(folder)) for folder in folders}
-    for folder, one in found.items():
+    for folder, entry in found.items():
         if Path(folder).name == "stock":
-            one["stock"] = stock_loop(Path(folder))
+            entry["stock"] = stock_loop(Path(folder))
     print(json.dumps(found))
 
 

@@ -21,8 +21,8 @@ def start_runner(
     head = [
         "-m",
         RUNNER,
-        "--framework",
-        framework,
+        "--inside",
+        f"crosscast_{framework}.inside",
         "--script",
         str(script),
     ]

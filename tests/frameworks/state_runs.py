@@ -120,7 +120,7 @@ class Lab:
         folder = self.folder / "sessions" / f"{framework}-{jobs[0].recipe}-{jobs[0].name}"
         folder.mkdir(parents=True)
         runs = [self._spec(framework, job) for job in jobs]
-        spec = {"framework": framework, "emulate": True, "runs": runs}
+        spec = {"inside": f"crosscast_{framework}.inside", "emulate": True, "runs": runs}
         (folder / "spec.json").write_text(json.dumps(spec))
         done = subprocess.run(
             [sys.executable, "-m", "crosscast_parity.inside.session", str(folder / "spec.json")],

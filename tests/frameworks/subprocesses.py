@@ -48,7 +48,7 @@ def older(framework: str) -> list[str]:
 
 
 def _given() -> list[str]:
-    return [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    return [word for word in os.environ.get("PYTHONPATH", "").split(os.pathsep) if word]
 
 
 def interpreter(framework: str) -> str:
@@ -87,7 +87,7 @@ def start(
     """Run a program and return how it ended; skip the test if the framework is missing."""
     require(framework)
     if fork and framework in IMPORTS:
-        return _server(framework).run(program, [str(one) for one in arguments], timeout)
+        return _server(framework).run(program, [str(argument) for argument in arguments], timeout)
     return subprocess.run(
         [interpreter(framework), str(program), *map(str, arguments)],
         cwd=program.parent,

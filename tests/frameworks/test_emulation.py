@@ -55,7 +55,7 @@ import numpy as np
 import paddle
 from crosscast_parity.inside.emulate import install
 
-install("paddle")
+install("crosscast_paddle.inside")
 rng = np.random.default_rng(0)
 numbers = np.ldexp(rng.uniform(-2, 2, 9000), rng.integers(-149, 17, 9000))
 half_of_the_smallest = 2.0**-25

@@ -245,12 +245,12 @@ def test_cuda_amp_is_proven(tmp_path: Path) -> None:
     assert data["execution"]["outcome"] == "same"
     assert data["execution"]["exact"]
     assert data["execution"]["updates"] == 64
-    evidence = {one["field"]: one["evidence"] for one in data["verification"]}
+    evidence = {entry["field"]: entry["evidence"] for entry in data["verification"]}
     assert evidence["optimizer.learning_rate"] == "executed"
     assert evidence["clipping.max_norm"] == "executed"
     assert evidence["precision.mode"] == "read"
     assert (tmp_path / "cuda_amp.py").read_text() == before
-    assert {one.name for one in tmp_path.iterdir()} == {"cuda_amp.py"}
+    assert {path.name for path in tmp_path.iterdir()} == {"cuda_amp.py"}
 
 
 @exhaustive("the example files of the migration benchmark")
@@ -260,7 +260,7 @@ def test_apex_is_proven_where_it_runs(tmp_path: Path, name: str) -> None:
     peer(tmp_path, name)
     words = (f"{name}.py", "--to", "torch.amp", "--run", f"{name}.py")
     path = os.pathsep.join((str(PEERS / "stand_in"), os.environ.get("PYTHONPATH", "")))
-    roots = [str(Path(one).absolute()) for one in path.split(os.pathsep) if one]
+    roots = [str(Path(word).absolute()) for word in path.split(os.pathsep) if word]
     _, data, _ = crosscast(tmp_path, *words, PYTHONPATH=os.pathsep.join(roots))
     assert data["execution"]["outcome"] == "same", data["execution"]
     assert data["execution"]["updates"] == 64
@@ -276,7 +276,7 @@ def test_where_apex_is_gone_the_reading_stays(tmp_path: Path) -> None:
     (problem,) = data["problems"]
     assert problem["code"] == "CC976"
     assert problem["hint"] == "--old-python names an interpreter that has apex"
-    assert {one["evidence"] for one in data["verification"]} == {"read"}
+    assert {entry["evidence"] for entry in data["verification"]} == {"read"}
     assert "apex" not in (tmp_path / "apex_o1.py").read_text().replace("apex O1", "")
 
 

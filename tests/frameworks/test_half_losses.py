@@ -24,7 +24,7 @@ from crosscast_parity.inside.emulate import install
 device = "cpu"
 framework, emulated = sys.argv[1:]
 if emulated == "True":
-    install(framework)
+    install(f"crosscast_{framework}.inside")
 import train
 
 logits = np.zeros((ROWS, 3), "float32")

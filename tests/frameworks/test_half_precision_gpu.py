@@ -54,10 +54,10 @@ def test_precisions_are_measured_on_the_same_training(tmp_path: Path) -> None:
     assert results["machine"]["device"] == "cpu"
     single, half = (results["sizes"]["tiny"][name] for name in ("float32", "bfloat16"))
     assert (single["computes_in"], half["computes_in"]) == (["float32"], ["bfloat16"])
-    for one in (single, half):
-        assert 0 < one["fastest"] <= one["seconds"] <= one["slowest"]
-        assert one["peak_memory"] is None  # only a GPU tells
-        assert len(one["losses"]) == 3
+    for entry in (single, half):
+        assert 0 < entry["fastest"] <= entry["seconds"] <= entry["slowest"]
+        assert entry["peak_memory"] is None  # only a GPU tells
+        assert len(entry["losses"]) == 3
     apart = max(abs(a - b) for a, b in zip(single["losses"], half["losses"], strict=True))
     assert 0 < apart < 0.05  # the same weights and rows: bfloat16 has 8 bits, losses are near 1.1
     assert "BERT-tiny, cpu" in done.stdout

@@ -180,7 +180,7 @@ def build_model():
     assert found.exit_code == 0, found.output
     (target,) = json.loads(found.stdout)["targets"]
     assert not target["now"]["fits"]
-    assert [one["micro_batch_size"] for one in target["answers"]] == [32, 16, 8, 4, 2]
+    assert [entry["micro_batch_size"] for entry in target["answers"]] == [32, 16, 8, 4, 2]
 
 
 def test_the_page_shows_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def proof_of(text: str, target: str, folder: Path, change: Change) -> Proof:
 
 
 def outcomes(proof: Proof) -> list[str]:
-    return [one.outcome for one in proof.stages]
+    return [stage.outcome for stage in proof.stages]
 
 
 @pytest.mark.torch
@@ -76,7 +76,7 @@ def test_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) ->
     assert proof.outcome == "different"
     assert outcomes(proof) == ["different", "different"]
     assert "window 0: ema/kernel after a skip is moved" in proof.stages[0].wording
-    found = {one.field: one.verdict for one in proof.fields}
+    found = {field.field: field.verdict for field in proof.fields}
     assert found["ema.decay"] == "different"
 
 

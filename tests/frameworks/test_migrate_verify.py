@@ -41,13 +41,13 @@ def verified(folder: Path, text: str, target: str, *more: str) -> tuple[int, dic
 
 
 def verdicts(proof: dict[str, Any]) -> dict[str, str]:
-    return {one["field"]: one["verdict"] for one in proof["fields"]}
+    return {entry["field"]: entry["verdict"] for entry in proof["fields"]}
 
 
 def looks_right(code: int, proof: dict[str, Any]) -> None:
     assert proof["outcome"] == "same", proof["wording"]
     assert code == 0
-    assert [(one["stage"], one["outcome"]) for one in proof["stages"]] == [
+    assert [(entry["stage"], entry["outcome"]) for entry in proof["stages"]] == [
         ("toy", "same"),
         ("BERT", "same"),
     ]

@@ -118,11 +118,13 @@ def programs() -> dict[str, dict[str, Any]]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     """What became of the migrated programs: with half precision and without, by name."""
     named = programs()
-    for one in named.values():
-        found = migrate_in_place([Source("train.py", one["text"])], tuple(all_codemods().values()))
+    for entry in named.values():
+        found = migrate_in_place(
+            [Source("train.py", entry["text"])], tuple(all_codemods().values())
+        )
         assert not found.refusals
         assert "apex" not in found.texts["train.py"].replace("install apex", "")
-        one["text"] = found.texts["train.py"]
+        entry["text"] = found.texts["train.py"]
     file = tmp_path_factory.mktemp("migrated") / "programs.json"
     file.write_text(json.dumps(list(named.values())))
     found = run_python(TESTS / "frameworks/run_migrated_torch.py", "torch", file)
@@ -135,13 +137,13 @@ OFF = ("O0", "off")
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_trains(runs: dict[str, list[dict[str, Any]]], name: str) -> None:
-    for one in runs[name]:
-        assert one["types"] == ["torch.float32"]
-        losses = [loss for loss in one["loss"] if isfinite(loss) and loss < 100]
+    for run in runs[name]:
+        assert run["types"] == ["torch.float32"]
+        losses = [loss for loss in run["loss"] if isfinite(loss) and loss < 100]
         assert fmean(losses[-8:]) < fmean(losses[:8])
 
 
-@pytest.mark.parametrize("name", [one for one in NAMES if one not in OFF])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OFF])
 def test_what_overflows_is_skipped_and_halves_the_scale(
     runs: dict[str, list[dict[str, Any]]], name: str
 ) -> None:

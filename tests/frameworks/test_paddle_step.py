@@ -111,7 +111,7 @@ def test_parameters_and_moments_after_every_window(ran: dict[str, Ran], name: st
         slot, parameter = key.split("/")
         every = {"parameters": [row.parameters for row in rows], "ema": [row.ema for row in rows]}
         tensors = every.get(slot) or [row.moments[slot] for row in rows]
-        expected = np.stack([one[parameter] for one in tensors])
+        expected = np.stack([tensor[parameter] for tensor in tensors])
         # Paddle's kernel computes 1 - 0.999 in float32, where it is 1.3e-5 too small.
         limit = 2e-5 if slot == "exp_avg_sq" else 4e-6
         size = np.abs(expected).max()

@@ -53,7 +53,8 @@ def test_factor_reaches_a_traced_loss(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     place_runner(tmp_path)
-    flags = ["--framework", "tensorflow", "--script", str(script), "--fault", "1:1=inf"]
+    inside = "crosscast_tensorflow.inside"
+    flags = ["--inside", inside, "--script", str(script), "--fault", "1:1=inf"]
     done = subprocess.run(
         [sys.executable, "-m", "crosscast_parity.inside.runner", *flags, "--"],
         capture_output=True,

@@ -175,7 +175,7 @@ def silent(bench: Bench) -> None:
     for scene in (bench.plain, bench.overflow):
         report = bench.run(f"clean-{scene.name}", scene)
         assert not report.failed, report
-        assert not [one for one in report.checks if one.result == "unclear"], report
+        assert not [check for check in report.checks if check.result == "unclear"], report
 
 
 @pytest.mark.torch

@@ -29,5 +29,5 @@ def test_every_level_sees_its_canary(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()
     count = len(canaries_of("torch")) + 1
-    words = f"self-test: {count} of {count} planted bugs were seen by their level"
+    words = f"self-test: {count} of {count} planted bugs were detected by their level"
     assert lines[count] == words, done.stdout

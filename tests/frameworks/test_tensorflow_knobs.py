@@ -85,7 +85,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
         ]
         framework = "tensorflow" if target == "tensorflow" else "tf_keras"
         whole, first, rest = calls(script, framework, runs)
-        assert [one.code for one in (whole, first, rest)] == [0, 0, 0], (whole, first, rest)
+        assert [diagnostic.code for diagnostic in (whole, first, rest)] == [0, 0, 0], (
+            whole,
+            first,
+            rest,
+        )
         return whole, rest
 
     return Lazy(train)

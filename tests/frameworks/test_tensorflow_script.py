@@ -87,7 +87,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Runs]:
             runs.arguments("parts", *initial, "--windows", 7),
             runs.arguments("parts", "--resume"),
         )
-        assert [one.code for one in found] == [0, 0, 0], found
+        assert [run.code for run in found] == [0, 0, 0], found
         return runs
 
     return Lazy(train)
@@ -183,8 +183,8 @@ def test_wrong_input_is_told_and_not_traced(trained: Mapping[str, Runs]) -> None
     )
     told = [(2, "another recipe"), (2, "72 training rows, not 20"), (3, "GPU")]
     expected = [*cases, *(((), code, words) for code, words in told)]
-    for (more, code, words), one in zip(expected, found, strict=True):
-        assert (one.code, words in one.stderr) == (code, True), (more, one)
+    for (more, code, words), diagnostic in zip(expected, found, strict=True):
+        assert (diagnostic.code, words in diagnostic.stderr) == (code, True), (more, diagnostic)
     assert runs.status("gpu")["status"] == "cannot_run"
     assert runs.status("wrong-0")["exit_code"] == 2
 
@@ -213,17 +213,17 @@ def test_float32_is_what_torch_does_and_checkpoints_are_exchanged(
     recipe = tiny_recipe(optimizer=optimizer, clipping={"kind": "global_norm", "max_norm": 0.3})
     runs = {name: Runs(tmp_path / name, recipe, name) for name in ("torch", "tensorflow")}
     before = {}
-    for name, one in runs.items():
-        initial = one.initial_weights()
-        before[name] = [one.arguments("whole", *initial)]
-        before[name] += [one.arguments("parts", *initial, "--windows", 7)]
-    taken = {name: one.arguments("taken", "--resume") for name, one in runs.items()}
+    for name, run in runs.items():
+        initial = run.initial_weights()
+        before[name] = [run.arguments("whole", *initial)]
+        before[name] += [run.arguments("parts", *initial, "--windows", 7)]
+    taken = {name: run.arguments("taken", "--resume") for name, run in runs.items()}
     found = runs["torch"].call(*before["torch"])
     take_over(runs["torch"], runs["tensorflow"])
     found += runs["tensorflow"].call(*before["tensorflow"], taken["tensorflow"])
     take_over(runs["tensorflow"], runs["torch"])
     found += runs["torch"].call(taken["torch"])
-    assert [one.code for one in found] == [0] * 6, found
+    assert [run.code for run in found] == [0] * 6, found
     rows = runs["torch"].trace("whole")
     assert_same(runs["tensorflow"].trace("whole"), rows)
     assert_same(runs["tensorflow"].trace("taken"), rows[7:])
@@ -275,7 +275,7 @@ def test_a_model_of_the_users_own(tmp_path: Path) -> None:
     # A second model in one process would get other names from Keras.
     found += runs.call(runs.arguments("parts", "--windows", 5))
     found += runs.call(runs.arguments("parts", "--resume"))
-    assert [one.code for one in found] == [0, 0, 0], found
+    assert [run.code for run in found] == [0, 0, 0], found
     rows = runs.trace("whole")
     assert rows == runs.trace("parts")
     assert [row["skipped"] for row in rows] == [False] * 20

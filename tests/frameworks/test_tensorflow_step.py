@@ -191,10 +191,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     for name, recipe in recipes.items():
         with np.load(root / name / "steps.npz", allow_pickle=False) as file:
             arrays = dict(file)
-        one = found[str(root / name)]
+        entry = found[str(root / name)]
         expected = toys[name].expected(recipe)
         results[name] = Ran(
-            recipe, one["rows"], arrays, one["compilations"], one["refused"], expected
+            recipe, entry["rows"], arrays, entry["compilations"], entry["refused"], expected
         )
     return results
 

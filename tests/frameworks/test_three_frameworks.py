@@ -86,7 +86,7 @@ def test_float16_with_overflows_agrees_and_says_what_was_emulated(tmp_path: Path
     assert verdicts(report) == {"tensorflow": "EQUIVALENT", "paddle": "EQUIVALENT"}
     assert code == 0
     how = dict.fromkeys(TARGETS, "emulated")
-    assert {one["name"]: one["execution"] for one in report["entrants"]} == how
+    assert {entry["name"]: entry["execution"] for entry in report["entrants"]} == how
     assert {run["execution"] for run in report["runs"]} == {"emulated"}
     words = {pair["contestant"]: pair["wording"] for pair in report["pairs"]}
     assert words["paddle"].endswith("(half precision: paddle emulated, torch emulated)")
@@ -108,5 +108,5 @@ def test_native_half_is_not_tested_where_there_is_none(tmp_path: Path) -> None:
     (paddle,) = (pair for pair in report["pairs"] if pair["contestant"] == "paddle")
     assert paddle["verdict"] == "NOT TESTED"
     assert "AMP is not native on CPU" in paddle["wording"]
-    assert {one["execution"] for one in report["entrants"]} == {"native"}
+    assert {entry["execution"] for entry in report["entrants"]} == {"native"}
     assert code != 0

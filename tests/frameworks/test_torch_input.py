@@ -254,7 +254,7 @@ def test_a_window_larger_than_the_data(lab: Lab) -> None:
         "drop": {"accumulation": {"tail": "drop"}},
         "carry": {"accumulation": {"tail": "carry"}},
     }
-    drop, carry = (lab.script(name, **one) for name, one in sections.items())
+    drop, carry = (lab.script(name, **section) for name, section in sections.items())
     lab.main(drop, ("out", "--train", few))[0].refused("6 rows")
     (run,) = lab.ended(carry, ("out", "--train", few, "--windows", 4))
     assert [row["rows"] for row in run.trace] == [16] * 4

@@ -200,9 +200,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     for name, recipe in recipes.items():
         with np.load(root / name / "steps.npz", allow_pickle=False) as file:
             arrays = dict(file)
-        one = found[str(root / name)]
+        entry = found[str(root / name)]
         expected = toys[name].expected(recipe)
-        results[name] = Ran(one["rows"], arrays, expected, one.get("stock", []))
+        results[name] = Ran(entry["rows"], arrays, expected, entry.get("stock", []))
     return results
 
 
@@ -239,7 +239,7 @@ def test_parameters_and_moments_after_every_window(ran: dict[str, Ran], name: st
             assert np.isnan(found).all(), f"{key}: a moment the optimizer does not need"
             continue
         tensors = [getattr(row, slot, None) or row.moments[slot] for row in rows]
-        expected = np.stack([one[parameter] for one in tensors])
+        expected = np.stack([tensor[parameter] for tensor in tensors])
         # Moments are made by the first update, or at the first attempt; until then they are 0.
         early = np.array([row.updates == 0 for row in rows])
         early &= np.isnan(found).reshape(len(rows), -1).all(axis=1)

@@ -52,7 +52,9 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
     def save(**more: Any) -> None:
         saved = {
             "epoch": 3,
-            "model": {f"module.{name}": one.detach() for name, one in parameters.items()},
+            "model": {
+                f"module.{name}": parameter.detach() for name, parameter in parameters.items()
+            },
             "optimizer": optimizer.state_dict(),
             "scheduler": scheduler.state_dict() | {"lr_lambdas": None},
         }
@@ -62,7 +64,7 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
     losses = []
     windows = train.batches(train.read_rows(output.with_name("train.npz")))
     for number, window in zip(range(2 * steps), windows, strict=False):
-        rows, total = sum(len(one["labels"]) for one in window), 0.0
+        rows, total = sum(len(entry["labels"]) for entry in window), 0.0
         for micro_step, batch in enumerate(window, start=1):
             inputs = {n: torch.tensor(a) for n, a in batch.items() if n != "labels"}
             with torch.autocast("cpu", torch.float16, enabled=half):

@@ -18,7 +18,7 @@ VALUES = (math.inf, -math.inf, math.nan)
 def to_json(faults: Faults) -> str:
     """Return a course as text for `--faults`."""
     data = asdict(faults)
-    data["faults"] = [asdict(one) | {"value": repr(one.value)} for one in faults.faults]
+    data["faults"] = [asdict(fault) | {"value": repr(fault.value)} for fault in faults.faults]
     return json.dumps(data, indent=2) + "\n"
 
 
@@ -29,7 +29,7 @@ def from_json(text: str) -> Faults:
         seed=data["seed"],
         windows=tuple(map(tuple, data["windows"])),
         surges={int(window): power for window, power in data["surges"].items()},
-        faults=tuple(Fault(**one | {"value": float(one["value"])}) for one in data["faults"]),
+        faults=tuple(Fault(**entry | {"value": float(entry["value"])}) for entry in data["faults"]),
     )
 
 

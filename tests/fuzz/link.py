@@ -27,4 +27,5 @@ def make_worker(target: str, *, eager: bool = False) -> Worker:
     except KeyError:
         python = sys.executable
     variables = environment(target) | {"FUZZ_EAGER": str(int(eager))}
-    return Worker(target, python=python, environment=variables, program=PROGRAM)
+    program = PROGRAM.format(framework=target.partition("@")[0])
+    return Worker(target, python=python, environment=variables, program=program)

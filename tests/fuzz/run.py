@@ -101,7 +101,9 @@ class Session:
         known = self.seen.get(case.texts())
         outcomes = known or examine(self.bench, case, [key[0]])
         self.seen.setdefault(case.texts(), outcomes)
-        return any((one.target, one.kind) == key for one in outcomes if one.problems)
+        return any(
+            (outcome.target, outcome.kind) == key for outcome in outcomes if outcome.problems
+        )
 
 
 def draw(count: int, number: int, phases: Sequence[Phase], body: Callable[[Case], None]) -> None:
@@ -143,7 +145,7 @@ def fuzz(session: Session, count: int, number: int) -> None:
         session.examine(case)
         done += 1
         if done % 25 == 0:
-            problems = sum(one.problems for one in session.tallies.values())
+            problems = sum(tally.problems for tally in session.tallies.values())
             spent = time.monotonic() - began
             print(f"{done} of {count} recipes, {problems} mismatches, {spent:.0f} s", flush=True)
 

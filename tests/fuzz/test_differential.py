@@ -63,8 +63,8 @@ def test_emitted_steps_follow_the_reference(target: str, bench: Bench) -> None:
         outcomes.append(outcome)
 
     run()
-    refused = sum(one.verdict is Verdict.UNSUPPORTED for one in outcomes)
-    assert sum(one.ran for one in outcomes) > 0.8 * len(outcomes)
+    refused = sum(outcome.verdict is Verdict.UNSUPPORTED for outcome in outcomes)
+    assert sum(outcome.ran for outcome in outcomes) > 0.8 * len(outcomes)
     assert refused <= max(2, HIGHEST_SHARE_REFUSED * len(outcomes))
 
 

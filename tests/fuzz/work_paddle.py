@@ -10,7 +10,7 @@ import numpy as np
 from paddle import nn
 
 # isort: split
-from crosscast_parity.toy.inside.work_paddle import counters, main
+from crosscast_paddle.inside.toy import counters, main
 from fuzz.walk import walk
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 # isort: split
-from crosscast_parity.toy.inside.work_tensorflow import counters, main, set_policy, tensor
+from crosscast_tensorflow.inside.toy import counters, main, set_policy, tensor
 from fuzz.walk import walk
 
 

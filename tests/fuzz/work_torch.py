@@ -10,7 +10,7 @@ import numpy as np
 from torch import nn
 
 # isort: split
-from crosscast_parity.toy.inside.work_torch import CPU, counters, main, make_scaler
+from crosscast_torch.inside.toy import CPU, counters, main, make_scaler
 from fuzz.walk import walk
 
 

@@ -26,7 +26,7 @@ def prepare(framework: str) -> None:
         tf.config.threading.set_inter_op_parallelism_threads(1)
         tf.config.run_functions_eagerly(True)  # compiling takes longer than running
     else:
-        from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
+        from crosscast_paddle.inside.on_cpu import enable_scaler
 
         enable_scaler()
         # NumPy 2.4 raises TypeError where earlier releases warn.

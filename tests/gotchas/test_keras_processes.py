@@ -41,12 +41,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
         script.write_text(fault.apply(script.read_text()))
     program = Path(__file__).with_name("two_workers.py")
     workers = run_python(program, TENSORFLOW, *folders.values(), timeout=540)
-    return {name: [one[str(folder)] for one in workers] for name, folder in folders.items()}
+    return {name: [worker[str(folder)] for worker in workers] for name, folder in folders.items()}
 
 
-def same(one: dict[str, Any], two: dict[str, Any]) -> bool:
+def same(entry: dict[str, Any], two: dict[str, Any]) -> bool:
     """Whether losses, norms, skips and scales are equal, but for rounding to float16."""
-    pairs = list(zip(one["rows"], two["rows"], strict=True))
+    pairs = list(zip(entry["rows"], two["rows"], strict=True))
     close = [
         other[key] == (None if row[key] is None else pytest.approx(row[key], rel=2e-3))
         for row, other in pairs
@@ -54,7 +54,7 @@ def same(one: dict[str, Any], two: dict[str, Any]) -> bool:
     ]
     # An infinite loss of one process is one of the window.
     close += [a["loss"] == pytest.approx(b["loss"], rel=2e-3) for a, b in pairs if b["loss"]]
-    return all(close) and two["weights"] == pytest.approx(one["weights"], rel=1e-4)
+    return all(close) and two["weights"] == pytest.approx(entry["weights"], rel=1e-4)
 
 
 def test_an_overflow_in_one_process_skips_in_both(

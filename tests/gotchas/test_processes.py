@@ -43,14 +43,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: answers[str(folder)] for name, folder in folders.items()}
 
 
-def same(one: dict[str, Any], two: dict[str, Any]) -> bool:
+def same(entry: dict[str, Any], two: dict[str, Any]) -> bool:
     """Whether rates are equal, and losses, norms and weights but for rounding."""
     close = [
         other[key] == pytest.approx(row[key], rel=1e-5)
-        for row, other in zip(one["rows"], two["rows"], strict=True)
+        for row, other in zip(entry["rows"], two["rows"], strict=True)
         for key in ("loss", "grad_norm")
     ]
-    rates = [[row["lr"] for row in run["rows"]] for run in (one, two)]
+    rates = [[row["lr"] for row in run["rows"]] for run in (entry, two)]
     return all(close) and rates[0] == rates[1]
 
 

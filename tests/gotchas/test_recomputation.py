@@ -100,12 +100,12 @@ def run(target: str, variant: str, dtype: str, folder: Path) -> Result:
         return Result(**found, gradients=dict(file))
 
 
-def difference(one: Result, other: Result) -> float:
+def difference(result: Result, other: Result) -> float:
     """Return the largest difference of a gradient, by the largest gradient."""
-    assert one.gradients.keys() == other.gradients.keys()
-    assert len(one.gradients) == len(bert_weights(Model(layers=SHAPE["layers"]), 0, 1.0))
+    assert result.gradients.keys() == other.gradients.keys()
+    assert len(result.gradients) == len(bert_weights(Model(layers=SHAPE["layers"]), 0, 1.0))
     largest = max(float(np.abs(array).max()) for array in other.gradients.values())
-    pairs = [(array, other.gradients[name]) for name, array in one.gradients.items()]
+    pairs = [(array, other.gradients[name]) for name, array in result.gradients.items()]
     return max(float(np.abs(a - b).max()) for a, b in pairs) / largest
 
 

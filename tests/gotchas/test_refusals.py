@@ -16,8 +16,10 @@ def refusals(target: str, **sections: Any) -> dict[str, str]:
     try:
         compile_recipe(tiny_recipe(**sections), [target])
     except DiagnosticError as error:
-        found = [one for one in error.diagnostics if one.severity is Severity.ERROR]
-        return {one.code: one.message for one in found}
+        found = [
+            diagnostic for diagnostic in error.diagnostics if diagnostic.severity is Severity.ERROR
+        ]
+        return {diagnostic.code: diagnostic.message for diagnostic in found}
     return {}
 
 

@@ -200,7 +200,7 @@ def run_sessions(folder: Path, code: str, count: int, on_event: OnEvent = ignore
         SessionJob(
             name=str(n),
             python=sys.executable,
-            framework="none",
+            inside="",
             emulate=False,
             environment=child_environment(threads=1, device="cpu"),
             runs=(SessionRun(key=str(n), title="", spec={"script": str(script), "arguments": []}),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,27 +90,48 @@ def test_a_program_that_takes_no_faults_is_not_equivalent_on_that_account(lab: L
     assert pair(without).verdict == "EQUIVALENT"
 
 
+@dataclass
+class Dealt:
+    """A process that was dealt: its rank, and how many runs it makes."""
+
+    name: str
+    rank: int
+    runs: int
+
+
+class Work:
+    def session(
+        self, contestant: Contestant, name: str, runs: Any, *, emulate: bool, rank: int
+    ) -> Dealt:
+        return Dealt(name, rank, len(runs))
+
+
+def asked(name: str, target: str, run: str = "main", cost: float = 1.0, **more: Any) -> Any:
+    recipe = make_recipe()
+    stage, record, repeat = more.pop("stage", "tiny"), more.pop("record", 0), more.pop("repeat", 0)
+    program = Contestant(name=name, target=target, recipe=recipe, **more)
+    spec = RunSpec(
+        contestant=name,
+        stage=stage,
+        name=run,
+        variant="main",
+        recipe=recipe,
+        inputs=None,  # type: ignore[arg-type]
+        weights=Path("w"),
+        windows=4,
+        record=record,
+        repeat=repeat,
+    )
+    made = type("Run", (), {"cost": cost})()
+    return type("Asked", (), {"contestant": program, "spec": spec, "run": made})()
+
+
+def dealt(wanted: list[Any], jobs: int = 2) -> list[Dealt]:
+    execution = dict.fromkeys((one.contestant.name for one in wanted), "native")
+    return deal(wanted, execution, Work(), jobs, "b")  # type: ignore[arg-type, return-value]
+
+
 def test_programs_that_were_not_compiled_here_have_processes_of_their_own() -> None:
-    class Work:
-        def session(self, contestant: Contestant, name: str, runs: Any, *, emulate: bool) -> Any:
-            return name
-
-    def asked(name: str, target: str, **more: Any) -> Any:
-        recipe = make_recipe()
-        program = Contestant(name=name, target=target, recipe=recipe, **more)
-        spec = RunSpec(
-            contestant=name,
-            stage="tiny",
-            name="main",
-            variant="main",
-            recipe=recipe,
-            inputs=None,  # type: ignore[arg-type]
-            weights=Path("w"),
-            windows=4,
-        )
-        run = type("Run", (), {"cost": 1.0})()
-        return type("Asked", (), {"contestant": program, "spec": spec, "run": run})()
-
     wanted = [
         asked("a", "torch"),
         asked("b", "torch"),
@@ -117,14 +139,35 @@ def test_programs_that_were_not_compiled_here_have_processes_of_their_own() -> N
         asked("acc", "torch", adapter="accelerate"),
         asked("keras", "tensorflow", adapter="keras"),
     ]
-    execution = dict.fromkeys(["a", "b", "own", "acc", "keras"], "native")
-    names = deal(wanted, execution, Work(), 2)  # type: ignore[arg-type]
-    assert sorted(str(name).partition("-")[0] for name in names) == [
+    assert sorted(one.name.partition("-")[0] for one in dealt(wanted)) == [
         "acc",
         "keras",
         "own",
         "torch",
     ]
+
+
+def test_processes_begin_first_that_the_first_finding_waits_for() -> None:
+    wanted = [
+        asked("a", "tensorflow", "float32-bert", record=4),
+        asked("d", "none", "float32-bert", record=4, cost=9.0),
+        asked("a", "tensorflow", cost=40.0),
+        asked("b", "torch", "gate", repeat=1),
+        asked("b", "torch", cost=50.0),
+        asked("c", "paddle", "float32-bert", record=4, stage="model"),
+        asked("b", "torch", "twin-1"),
+    ]
+    ranks = {one.name.partition("-native")[0]: one.rank for one in dealt(wanted[:-1])}
+    assert ranks == {"tensorflow": 1, "torch": 0, "paddle": 2, "d": 2}
+    assert [one.rank for one in dealt(wanted) if "twins" in one.name] == [2]
+
+
+def test_perturbed_runs_are_dealt_in_small_pieces() -> None:
+    twins = [asked("b", "torch", f"twin-{n}", cost=15.0) for n in (1, 2, 3)]
+    assert [one.runs for one in dealt(twins)] == [1, 1, 1]
+    others = [asked("b", "torch", f"run-{n}", cost=15.0) for n in (1, 2, 3)]
+    assert sorted(one.runs for one in dealt(others)) == [1, 2]
+    assert [one.runs for one in dealt(others, jobs=1)] == [3]
 
 
 @pytest.mark.parametrize("labels", [2, 5])

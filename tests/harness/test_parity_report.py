@@ -118,10 +118,10 @@ def test_an_equivalent_report_says_so_first() -> None:
     page = text_of(rendered("equivalent")[0])
     assert page.index("EQUIVALENT") < page.index("equivalent within measured rounding noise")
     assert "DIFFERENT" not in page
-    assert "What did not pass" not in page
+    assert "Failed and unclear checks" not in page
     for words in (
-        "Levels at a glance",
-        "Recipe fields this run did not exercise",
+        "Overview of the levels",
+        "Recipe fields that this run did not exercise",
         "loss_scaling.max_scale",
         "What was not tested",
         "L0d operations: native kernels of an accelerator are not on this machine",
@@ -137,7 +137,7 @@ def test_a_different_report_says_where_and_why() -> None:
     for words in (
         "DIFFERENT",
         "different at L0a scale (tiny/faults)",
-        "What did not pass",
+        "Failed and unclear checks",
         "First differing rows of the trace",
         "in tiny/float32-bert: bert.encoder.layer.0.output.dense.bias",
         "19 of 41 tensors are over it",
@@ -164,8 +164,8 @@ def test_a_crash_shows_message_rows_and_log() -> None:
         "tensorflow tiny/main: failed: ended by SIGABRT; exit code -6; last window 7",
         "Last rows of the trace of tensorflow tiny/main",
         "RuntimeError: no memory",
-        "paddle tiny/main: cannot_run: paddle is not installed; exit code 3; no window finished"
-        " (the same: tiny/faults)",
+        "paddle tiny/main: cannot_run: paddle is not installed; exit code 3; no window "
+        "finished (also: tiny/faults)",
     ):
         assert words in page
     assert page.count("paddle is not installed; exit code") == 1
@@ -340,7 +340,7 @@ def test_margins(value: float | None, limit: float | None, result: str, words: s
 
 def test_planted_bugs_are_listed_with_what_saw_them() -> None:
     page = text_of(rendered("self_test")[0])
-    assert "1 of 2 planted bugs were seen by their level" in page
+    assert "1 of 2 planted bugs were detected by their level" in page
     assert "torch no skip L0b L2 seen" in page
     assert "torch decay on biases L1b L2 NOT SEEN" in page
     report = REPORTS["self_test"]()

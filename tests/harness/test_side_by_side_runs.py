@@ -148,9 +148,9 @@ open("log.txt", "w").write("new")
 open("more.txt", "w").write("more")
 os.remove("train.py")
 """
-    before = {one.name for one in folder.iterdir()} | {"train.py"}
+    before = {path.name for path in folder.iterdir()} | {"train.py"}
     assert ran(folder, text).problem == "no optimizer made a step"
-    assert {one.name for one in folder.iterdir()} == before
+    assert {path.name for path in folder.iterdir()} == before
     assert (folder / "log.txt").read_text() == "old"
 
 

@@ -191,7 +191,7 @@ def test_the_tables_hold_every_cell(tmp_path: Path) -> None:
         ["fake", "optimizer.learning_rate=0.05", "b", "3"],
     ]
     assert lines[0][6] == "0.5200 ± 0.0100"
-    assert [str(one.verdict) for one in table.comparisons()] == ["equivalent"] * 2
+    assert [str(comparison.verdict) for comparison in table.comparisons()] == ["equivalent"] * 2
     paths = table.write(tmp_path)
     assert [path.name for path in paths] == ["sweep.json", "sweep.csv"]
 

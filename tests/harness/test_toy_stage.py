@@ -57,7 +57,7 @@ def on_toy(folder: Path, compile_to: CompileForm, recipe: Recipe | None = None) 
 
 
 def results(toy: OnToy) -> dict[str, str]:
-    return {f"{one.level} {one.run}": one.result for one in toy.checks}
+    return {f"{check.level} {check.run}": check.result for check in toy.checks}
 
 
 ALL_PASS = dict.fromkeys(("L0b active", "L1b active", "L0b own-values", "L1b own-values"), "pass")
@@ -94,7 +94,7 @@ def test_other_recipes_pass_too(tmp_path: Path, recipe: Recipe) -> None:
 
 def test_a_wrong_state_machine_is_named_by_window_and_column(tmp_path: Path) -> None:
     toy = on_toy(tmp_path, compiler({"loss_scaling.hysteresis": 1}))
-    failing = next(one for one in toy.checks if one.run == "active")
+    failing = next(check for check in toy.checks if check.run == "active")
     assert (failing.level, failing.result) == ("L0b", "fail")
     assert failing.wording.startswith("window 0: the scaler's counter bad is 0, expected 1")
     assert failing.window == 0
@@ -104,7 +104,7 @@ def test_a_wrong_state_machine_is_named_by_window_and_column(tmp_path: Path) -> 
 def test_a_wrong_update_is_named_by_window_and_tensor(tmp_path: Path) -> None:
     toy = on_toy(tmp_path, compiler({"optimizer.betas": (0.9, 0.99)}))
     assert results(toy)["L0b active"] == "unclear"
-    failing = next(one for one in toy.checks if one.result == "fail")
+    failing = next(check for check in toy.checks if check.result == "fail")
     assert failing.level == "L1b"
     # Window 0 overflows, the first moments come after it.
     assert failing.wording.startswith("window 1: exp_avg_sq/kernel[0, 0] is ")
@@ -199,8 +199,8 @@ def test_overflows_reach_every_parameter_and_every_place_of_a_window() -> None:
     stage = proof_stages(recipe)[0]
     derived = stage.derive(recipe)
     course = course_of(derived, stage)
-    assert {one.parameter for one in course.faults} == set(PARAMETERS)
-    assert {one.micro_batch for one in course.faults} == {0, 2, 3}
+    assert {fault.parameter for fault in course.faults} == set(PARAMETERS)
+    assert {fault.micro_batch for fault in course.faults} == {0, 2, 3}
     sizes = {len(window) for window in course.windows}
     assert 4 in sizes, "full windows"
     assert min(sizes) < 4, "short ones"

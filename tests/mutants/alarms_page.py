@@ -21,7 +21,7 @@ def page(found: Sequence[Plain]) -> str:
 
 
 def _head(found: Sequence[Plain]) -> Iterator[str]:
-    alarms = sum(bool(one["alarms"]) for one in found)
+    alarms = sum(bool(entry["alarms"]) for entry in found)
     yield "# False alarms"
     yield ""
     yield "<!-- Written by `make false-alarms`; do not edit. -->"
@@ -41,8 +41,8 @@ def _settings(found: Sequence[Plain]) -> Iterator[str]:
     for one in found:
         by_setting[f"{one['framework']}, {one['setting']}"].append(one)
     for name, group in by_setting.items():
-        same = sum(one["verdict"] == "EQUIVALENT" for one in group)
-        accused = sum(bool(one["alarms"]) for one in group)
+        same = sum(entry["verdict"] == "EQUIVALENT" for entry in group)
+        accused = sum(bool(entry["alarms"]) for entry in group)
         rest = len(group) - same - accused
         yield f"| {name} | {len(group)} | {same} | {rest} | {accused} |"
     yield ""
@@ -53,9 +53,9 @@ def _settings(found: Sequence[Plain]) -> Iterator[str]:
 def _margins(found: Sequence[Plain]) -> Iterator[str]:
     """How near the clean programs come to every limit."""
     worst: dict[str, tuple[float, str]] = {}
-    for one in found:
-        where = f"{one['framework']}, {one['group']}, {one['setting']}"
-        for name, share in one["used"].items():
+    for entry in found:
+        where = f"{entry['framework']}, {entry['group']}, {entry['setting']}"
+        for name, share in entry["used"].items():
             worst[name] = max(worst.get(name, (-1.0, "")), (share, where))
     yield "## Margins"
     yield ""
@@ -69,12 +69,13 @@ def _margins(found: Sequence[Plain]) -> Iterator[str]:
 
 
 def _alarms(found: Sequence[Plain]) -> Iterator[str]:
-    troubled = [one for one in found if one["alarms"] or one["verdict"] != "EQUIVALENT"]
+    troubled = [entry for entry in found if entry["alarms"] or entry["verdict"] != "EQUIVALENT"]
     if not troubled:
         return
     yield "## Not equivalent"
     yield ""
-    for one in troubled:
-        words = "; ".join(one["alarms"]) or one["wording"]
-        yield f"- {one['group']}, {one['setting']}, {one['framework']}: {one['verdict']}: {words}"
+    for entry in troubled:
+        words = "; ".join(entry["alarms"]) or entry["wording"]
+        where = f"{entry['group']}, {entry['setting']}, {entry['framework']}"
+        yield f"- {where}: {entry['verdict']}: {words}"
     yield ""

@@ -111,7 +111,9 @@ def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Itera
 
 def _record(report: ParityReport, name: str) -> Blamed:
     pair = next(one for one in report.pairs if one.contestant == name)
-    found = next((one for one in report.bisections if one.contestant == name), None)
+    found = next(
+        (bisection for bisection in report.bisections if bisection.contestant == name), None
+    )
     return Blamed(
         name=name,
         field=BUGS[name].field,
@@ -149,13 +151,17 @@ def page(framework: str, found: Sequence[Blamed]) -> str:
     )
 
 
-def _words(one: Blamed) -> str:
-    return ", ".join(f"`{name}`" for name in one.blamed) or "nothing"
+def _words(blamed: Blamed) -> str:
+    return ", ".join(f"`{name}`" for name in blamed.blamed) or "nothing"
 
 
-def _tell(one: Blamed) -> None:
-    said = "right" if one.right else "WRONG"
-    print(f"{one.name}: {one.field} -> {', '.join(one.blamed)} {said}", file=sys.stderr, flush=True)
+def _tell(blamed: Blamed) -> None:
+    said = "right" if blamed.right else "WRONG"
+    print(
+        f"{blamed.name}: {blamed.field} -> {', '.join(blamed.blamed)} {said}",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

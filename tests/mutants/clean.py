@@ -167,10 +167,10 @@ def _words(check: Check) -> str:
     return f"{check.level} {check.name} ({check.run}): {check.wording}"
 
 
-def _tell(one: Comparison) -> None:
-    words = "; ".join(one.alarms) or "no alarm"
-    where = f"{one.group}, {one.setting}, {one.framework}"
-    print(f"{where}: {one.verdict}, {words}", file=sys.stderr, flush=True)
+def _tell(comparison: Comparison) -> None:
+    words = "; ".join(comparison.alarms) or "no alarm"
+    where = f"{comparison.group}, {comparison.setting}, {comparison.framework}"
+    print(f"{where}: {comparison.verdict}, {words}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

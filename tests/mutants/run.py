@@ -97,8 +97,8 @@ def _tell(framework: str, trial: Trial) -> None:
 
 def _judged(framework: str, trials: Sequence[Trial]) -> int:
     """Say what is wrong with a score; return the exit code."""
-    bugs = [one for one in trials if one.name != CLEAN]
-    accused = [one for one in trials if one.name == CLEAN and one.levels]
+    bugs = [trial for trial in trials if trial.name != CLEAN]
+    accused = [trial for trial in trials if trial.name == CLEAN and trial.levels]
     lost = survivors(trials)
     for one in accused:
         print(f"{framework}: FALSE ALARM: {one.first}", file=sys.stderr)

@@ -78,7 +78,7 @@ def _totals(trials: Trials) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for framework, found in trials.items():
         bugs = [one for one in found if one.name != CLEAN]
-        caught = sum(bool(one.levels) for one in bugs)
+        caught = sum(bool(bug.levels) for bug in bugs)
         clean = [one for one in found if one.name == CLEAN]
         words = clean[0].verdict if clean else "-"
         share = f"{caught / len(bugs):.1%}" if bugs else "-"
@@ -139,7 +139,7 @@ def _cell(trial: Trial | None) -> str:
 
 
 def _rest(trials: Trials) -> Iterator[str]:
-    names = sorted({one.name for found in trials.values() for one in survivors(found)})
+    names = sorted({survivor.name for found in trials.values() for survivor in survivors(found)})
     if not names:
         return
     yield "## Survivors"

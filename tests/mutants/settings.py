@@ -102,4 +102,4 @@ def groups() -> Iterator[Group]:
 
 def count() -> int:
     """Return the number of comparisons."""
-    return sum(len(one.frameworks) for group in groups() for one in group.settings)
+    return sum(len(setting.frameworks) for group in groups() for setting in group.settings)

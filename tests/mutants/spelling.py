@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosscast_parity.self_test.mutation import Edit, Form, Mutation
+from crosscast.targets.harness import Edit
+from crosscast_parity.self_test.mutation import Form, Mutation
 from mutants.catalogue import BUGS
 
 SCALED = "INIT_SCALE = "

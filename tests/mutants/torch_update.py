@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from crosscast_parity.self_test.mutation import Edit, Mutation
+from crosscast.targets.harness import Edit
+from crosscast_parity.self_test.mutation import Mutation
 from mutants.spelling import train, written
 from mutants.torch_window import PLAIN_STEP, STEP
 

@@ -164,7 +164,7 @@ def trial_of(report: ParityReport, name: str) -> Trial:
         raise KeyboardInterrupt
     pair = next(pair for pair in report.pairs if pair.contestant == name)
     # The stages of the paired seeds are no part of the quick check.
-    failed = [one for one in pair.checks if one.result == "fail" and one.stage == QUICK]
+    failed = [check for check in pair.checks if check.result == "fail" and check.stage == QUICK]
     found = {check.level for check in failed}
     practice = [*_alarms(report, name), *([T_TEST] if _t_test(report, name) else [])]
     return Trial(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+from crosscast.readers.recipe_yaml import load
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+MAKEFILE = EXAMPLES.parent / "Makefile"
 
 
 def run(*command: str | Path) -> str:
@@ -27,6 +31,24 @@ def test_every_example_is_compiled_for_every_target() -> None:
     assert refused == {f"{own}/after/{name}/unsupported.txt" for name in ("paddle", "tensorflow")}
     scripts = {p.relative_to(EXAMPLES).parts[0::2] for p in EXAMPLES.glob("*/after/*/train.py")}
     assert len(scripts) == 5 * 3 - 2
+
+
+def test_the_demo_trains_the_model_of_its_example_as_long_as_its_schedule() -> None:
+    demo, example = (load(str(EXAMPLES / "bert-small" / f"{n}.yaml")) for n in ("demo", "recipe"))
+    models = [
+        one.model.model_dump(exclude={"vocab_size", "max_positions"}) for one in (demo, example)
+    ]
+    assert models[0] == models[1]
+    for same in ("precision", "clipping"):
+        assert getattr(demo, same) == getattr(example, same)
+    rate = {"learning_rate"}
+    assert demo.optimizer.model_dump(exclude=rate) == example.optimizer.model_dump(exclude=rate)
+    assert demo.schedule.name == example.schedule.name == "linear"
+    assert demo.schedule.warmup_steps
+    assert demo.accumulation.steps > 1
+    command = re.search(r"bert-small/demo\.yaml[^\t]+\t[^\n]*--windows (\d+)", MAKEFILE.read_text())
+    assert command
+    assert int(command[1]) == demo.schedule.total_steps
 
 
 def test_emitted_examples_pass_ruff_with_its_own_settings() -> None:

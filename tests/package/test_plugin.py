@@ -1,26 +1,35 @@
-"""A stranger's backend works through its entry point alone."""
+"""A stranger's backend, from its folder alone: compiled, run, compared, converted, read back."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors import safe_open
+
+from frameworks.subprocesses import require
 
 TESTS = Path(__file__).resolve().parents[1]
 RECIPE = """\
 version: 1
 name: toy
-model: {kind: bert, preset: tiny, labels: 3}
-data: {source: synthetic}
+seed: 7
+model: {kind: bert, preset: tiny, labels: 3, dropout: 0.0}
+data: {source: synthetic, train_rows: 64, eval_rows: 16, sequence_length: 16}
 batch: {micro_batch_size: 4}
-precision: {mode: mixed, compute_dtype: float16}
-optimizer: {name: sgd, learning_rate: 1e-3}
-schedule: {total_steps: 5}
+accumulation: {steps: 2}
+precision: {mode: none}
+clipping: {kind: global_norm, max_norm: 0.5}
+optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.1, no_decay: [bias, layer_norm]}
+schedule: {name: linear, warmup_steps: 2, total_steps: 6}
 """
+MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 @pytest.fixture(scope="module")
@@ -32,44 +41,170 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def crosscast(plugins: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "crosscast", *arguments],
-        env=os.environ | {"PYTHONPATH": str(plugins)},
+@pytest.fixture(scope="module")
+def lab(plugins: Path, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """Compile the recipe and make its data."""
+    return Lab(plugins, tmp_path_factory.mktemp("lab"))
+
+
+class Lab:
+    """A folder with a recipe, its rows and what is compiled to toygrad and PyTorch."""
+
+    def __init__(self, plugins: Path, folder: Path) -> None:
+        self._plugins, self.folder = plugins, folder
+        (folder / "recipe.yaml").write_text(RECIPE)
+        rows = ("--train-rows", "64", "--eval-rows", "16", "--sequence-length", "16")
+        made = self("data", "nli-synthetic", "-o", "data", *rows, "--vocab-size", "1024")
+        assert made.returncode == 0, made.stderr
+        done = self("compile", "recipe.yaml", "--to", "toy,torch", "-o", "out")
+        assert done.returncode == 0, done.stderr
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.python("-m", "crosscast", *arguments)
+
+    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run Python in the folder, with the plug-in."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(self._plugins), "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=500,
+        )
+
+    def train(self, target: str, output: str, *flags: str) -> Path:
+        """Run an emitted script to its end and return the folder of what it leaves."""
+        given = ("--output", output, "--device", "cpu", "--threads", "1")
+        done = self.python(f"out/{target}/train.py", *given, *flags)
+        assert done.returncode == 0, done.stderr
+        return self.folder / output
+
+
+def test_compiles_beside_the_backends_of_the_house(lab: Lab) -> None:
+    for name in ("train.py", "model.py", "launch.sh", "requirements.txt"):
+        assert (lab.folder / "out" / "toy" / name).is_file()
+    assert (lab.folder / "out" / "torch" / "train.py").is_file()
+    style = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "88", "out/toy"],
+        cwd=lab.folder,
         capture_output=True,
         text=True,
-        check=False,
     )
+    assert style.returncode == 0, style.stdout
 
 
-def test_compiles_beside_the_backends_of_the_house(plugins: Path, tmp_path: Path) -> None:
-    recipe = tmp_path / "recipe.yaml"
-    recipe.write_text(RECIPE + "overrides: {toy: {shout: true}}\n")
-    out = tmp_path / "out"
-    done = crosscast(plugins, "compile", str(recipe), "--to", "toy,torch", "-o", str(out))
-    assert done.returncode == 0, done.stderr
-    assert (out / "torch" / "train.py").is_file()
-    lines = (out / "toy" / "plan.txt").read_text().splitlines()
-    assert lines[:4] == ["toy", "AUTOCAST", "NORMALIZE", "SCALE"]
-    assert lines[-1] == "ZERO"
+def test_its_script_trains_and_goes_on(lab: Lab) -> None:
+    whole = lab.train("toy", "whole")
+    lab.train("toy", "parts", "--windows", "3")
+    parts = lab.train("toy", "parts", "--resume")
+    assert json.loads((whole / "status.json").read_text())["updates"] == 6
+    rows = [(one / "trace.jsonl").read_text() for one in (whole, parts)]
+    assert rows[0] == rows[1]
+    losses = [json.loads(line)["loss"] for line in rows[0].splitlines()]
+    assert np.isfinite(losses).all()
 
 
-def test_its_rows_overrides_and_machine_count(plugins: Path, tmp_path: Path) -> None:
-    recipe = tmp_path / "recipe.yaml"
-    recipe.write_text(RECIPE.replace("float16", "bfloat16"))
-    done = crosscast(plugins, "compile", str(recipe), "--to", "toy", "-o", str(tmp_path / "out"))
+@pytest.mark.torch
+def test_is_compared_with_another_framework(lab: Lab) -> None:
+    require("torch")
+    flags = ("--windows", "24", "--jobs", "1", "--output", "parity")
+    done = lab("parity", "recipe.yaml", "--to", "torch,toy", *flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((lab.folder / "parity" / "report.json").read_text())
+    (pair,) = report["pairs"]
+    assert pair["verdict"] == "EQUIVALENT"
+    # Traces, gradients and updates among them: what the harness sees inside of the framework.
+    assert {"L0b", "L1a", "L1b", "L2"} <= {one["level"] for one in pair["checks"]}
+    watched = {one["name"] for one in report["entrants"] if one["framework"] == "toy"}
+    assert watched == {"toy"}
+
+
+@pytest.mark.torch
+def test_a_training_state_goes_on_in_another_framework(lab: Lab) -> None:
+    require("torch")
+    for one, other in (("toy", "torch"), ("torch", "toy")):
+        first = lab.train(one, f"first-{one}", "--windows", "3")
+        place = lab.folder / f"then-{other}" / "checkpoint.safetensors"
+        place.parent.mkdir()
+        done = lab(
+            *("state", "convert", str(first), "--from", one, "--to", other),
+            *("--recipe", "recipe.yaml", "-o", str(place)),
+        )
+        assert done.returncode == 0, done.stderr
+        with safe_open(place, framework="np") as file:
+            names = {key.partition("/")[0] for key in sorted(file.keys())}
+        assert names == {"model", "optimizer"}
+        then = lab.train(other, f"then-{other}", "--resume")
+        whole = lab.train(one, f"all-{one}")
+        pairs = zip(rows_of(whole)[3:], rows_of(then), strict=True)
+        for mine, theirs in pairs:
+            assert mine["window"] == theirs["window"]
+            np.testing.assert_allclose(mine["loss"], theirs["loss"], rtol=1e-5)
+            assert mine["lr"] == theirs["lr"]
+
+
+def rows_of(output: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (output / "trace.jsonl").read_text().splitlines()]
+
+
+def test_is_read_back_as_the_recipe_it_came_from(lab: Lab) -> None:
+    done = lab("lift", "out/toy", "-o", "lifted.yaml", "--json")
+    assert (lab.folder / "lifted.yaml").is_file(), done.stdout + done.stderr
+    same = lab("diff", "recipe.yaml", "lifted.yaml")
+    assert same.returncode == 0, same.stdout + same.stderr
+    assert lab("compile", "lifted.yaml", "--to", "toy", "-o", "again").returncode == 0
+    for name in ("train.py", "model.py"):
+        texts = [(lab.folder / one / "toy" / name).read_text() for one in ("out", "again")]
+        # A recipe that names every size of the model has another fingerprint than a preset.
+        first, again = (re.sub(r"\b[0-9a-f]{16}\b", "FINGERPRINT", text) for text in texts)
+        assert first == again
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("mode: none", "mode: mixed, compute_dtype: bfloat16", "TOY1"),
+        ("name: adamw", "name: adam", "TOY2"),
+        ("kind: global_norm, max_norm: 0.5", "kind: value, max_value: 0.5", "TOY3"),
+        ("dropout: 0.0", "dropout: 0.1", "TOY4"),
+        (
+            "batch: ",
+            "distributed: {strategy: data_parallel, processes_per_node: 2}\nbatch: ",
+            "TOY5",
+        ),
+        ("{steps: 2}", "{steps: 2, normalize_by: token}", "TOY6"),
+        ("seed: 7", "seed: 7\nema: {decay: 0.9}", "CC300"),
+    ],
+)
+def test_what_toygrad_lacks_is_refused(lab: Lab, old: str, new: str, code: str) -> None:
+    other = lab.folder / f"{code}.yaml"
+    other.write_text(RECIPE.replace(old, new))
+    done = lab("compile", str(other), "--to", "toy", "-o", code)
     assert done.returncode == 1
-    assert "TOY1" in done.stderr
-    assert not (tmp_path / "out").exists()
+    assert code in done.stderr
+    assert not (lab.folder / code).exists()
+
+
+def test_its_overrides_rows_and_machine_count(lab: Lab) -> None:
+    recipe = lab.folder / "strict.yaml"
+    recipe.write_text(RECIPE + "overrides: {toy: {strict: true}}\n")
+    assert lab("compile", str(recipe), "--to", "toy", "-o", "strict").returncode == 0
+    assert 'np.seterr(over="raise"' in (lab.folder / "strict/toy/train.py").read_text()
     recipe.write_text(RECIPE + "overrides: {toy: {whisper: true}}\n")
-    assert "CC208" in crosscast(plugins, "check", str(recipe)).stderr
-    rows = json.loads(crosscast(plugins, "matrix", "--json").stdout)
+    assert "CC208" in lab("check", str(recipe)).stderr
+    rows = json.loads(lab("matrix", "--json").stdout)
     assert "toy" in {row["target"] for row in rows}
+    machines = {one["target"]: one for one in json.loads(lab("doctor", "--json").stdout)}
+    assert machines["toy"]["native"]["float32"]
 
 
 def test_without_the_plugin_its_name_is_unknown(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.yaml"
-    recipe.write_text(RECIPE + "overrides: {toy: {shout: true}}\n")
-    done = crosscast(tmp_path, "check", str(recipe))
+    recipe.write_text(RECIPE + "overrides: {toy: {strict: true}}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "crosscast", "check", str(recipe)], capture_output=True, text=True
+    )
     assert done.returncode == 1
     assert "CC106" in done.stderr

@@ -64,13 +64,13 @@ def read(
         fixed: How to measure what no argument changes, by api.
     """
     answers = []
-    for one in wanted:
-        names, key = one["arguments"], f"{one['api']}/{one['form']}"
-        if one["form"]:
+    for entry in wanted:
+        names, key = entry["arguments"], f"{entry['api']}/{entry['form']}"
+        if entry["form"]:
             values = forms[key]()
             arguments = {name: plain(values.get(name, ABSENT)) for name in names}
         else:
-            arguments = of_callable(resolve(one["api"]), names)
-        facts = fixed[one["api"]]() if one["fixed"] else {}
+            arguments = of_callable(resolve(entry["api"]), names)
+        facts = fixed[entry["api"]]() if entry["fixed"] else {}
         answers.append({"arguments": arguments, "fixed": facts})
     return answers

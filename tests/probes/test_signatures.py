@@ -83,7 +83,7 @@ def wrong_rows(answers: dict[str, list[Order] | None], here: str) -> dict[str, l
         if not orders or HANDED_ON.search(name):
             continue
         texts = windows(name, here)
-        each = [min((differences(text, one) for one in orders), key=len) for text in texts]
+        each = [min((differences(text, order) for order in orders), key=len) for text in texts]
         if not texts or any(each):
             found[name] = [problem for problems in each for problem in problems]
     return found
@@ -94,7 +94,7 @@ def appended(answers: dict[str, list[Order] | None], here: str) -> dict[str, lis
     found: dict[str, list[str]] = {}
     for name, orders in answers.items():
         known = {word for text in windows(name, here) for word in text.split()}
-        new = [p for one in orders or () for p in one["positional"] if p not in known]
+        new = [p for order in orders or () for p in order["positional"] if p not in known]
         if new:
             found[name] = new
     return found

@@ -17,7 +17,7 @@ from property_settings import examples
 from recipe_texts import text_of
 
 DEFINITIONS = recipe_schema()["$defs"].values()
-FIELDS = sorted({name for one in DEFINITIONS for name in one["properties"]})
+FIELDS = sorted({name for definition in DEFINITIONS for name in definition["properties"]})
 TAGS = ("bert", "custom", "synthetic", "npz", "dynamic", "static", "none", "value", "global_norm")
 WORDS = (*TAGS, "sgd", "adam", "adamw", "linear", "tiny", "float16", "mixed", "torch", "bias", "lr")
 GOOD = parse(text_of(), "f").data

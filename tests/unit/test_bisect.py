@@ -179,7 +179,7 @@ def broken(seen: Sighting) -> Sighting:
 
 
 def test_what_no_recipe_explains_is_not_explained() -> None:
-    seen = [broken(one) for one in sightings(BASE, FAULTS)]
+    seen = [broken(sighting) for sighting in sightings(BASE, FAULTS)]
     found = bisect_script(Court(BASE, tuple(seen)))
     assert found.outcome == "not explained"
     assert found.fields == ()
@@ -262,8 +262,8 @@ def ours_and(*changes: tuple[str, object]) -> tuple[Recipe, Recipe]:
 
 def own_court(ours: Recipe = BASE) -> Court:
     seen = [
-        replace(one, derive=derive)
-        for one, derive in zip(
+        replace(sighting, derive=derive)
+        for sighting, derive in zip(
             sightings(ours, FAULTS), (in_float32, at_stress_scale, same, same), strict=True
         )
     ]
@@ -300,7 +300,7 @@ def test_of_two_recipes_both_fields_are_blamed(pair: tuple[str, str]) -> None:
 
 def test_other_kinds_are_one_difference() -> None:
     theirs = changed(BASE, {"clipping": {"kind": "value", "max_value": 0.1}})
-    assert [one.path for one in differences(BASE, theirs)] == ["clipping"]
+    assert [difference.path for difference in differences(BASE, theirs)] == ["clipping"]
     assert both(BASE, theirs).fields == ("clipping",)
 
 

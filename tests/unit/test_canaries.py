@@ -85,7 +85,7 @@ def test_words_say_what_was_not_seen() -> None:
     lines = list(in_words([FOUND, blind]))
     assert lines[0].endswith("L0b   seen; also L0a")
     assert lines[1].endswith("NOT SEEN (EQUIVALENT)")
-    assert lines[-1] == "self-test: 1 of 2 planted bugs were seen by their level"
+    assert lines[-1] == "self-test: 1 of 2 planted bugs were detected by their level"
 
 
 OWN = Contestant(name="mine", target="torch", recipe=load(str(RECIPE)), script=RECIPE)

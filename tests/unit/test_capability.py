@@ -74,7 +74,10 @@ def test_one_diagnostic_per_row_names_what_it_decides() -> None:
         row("precision.tf32", "not at all", Verdict.UNSUPPORTED, "CC312"),
     ]
     found = diagnose("here", judge(recipe_of(precision=FLOAT16), rows))
-    assert [(one.code, one.severity, one.path, one.message) for one in found] == [
+    assert [
+        (diagnostic.code, diagnostic.severity, diagnostic.path, diagnostic.message)
+        for diagnostic in found
+    ] == [
         ("CC310", Severity.NOTE, "seed", "here: adapted: as it is"),
         ("CC312", Severity.ERROR, "precision.tf32", "here: unsupported: not at all"),
         ("CC311", Severity.WARNING, "loss_scaling", "here: approximate: roughly"),
@@ -108,8 +111,8 @@ def test_backend_names_are_sorted() -> None:
 def refused(name: str) -> tuple[str, str, str]:
     with pytest.raises(DiagnosticError) as caught:
         load_backend(name)
-    (one,) = caught.value.diagnostics
-    return one.code, one.message, one.hint
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic.code, diagnostic.message, diagnostic.hint
 
 
 @pytest.mark.parametrize(
@@ -169,4 +172,4 @@ def test_types_of_an_own_model_are_never_called_exact(name: str, mode: str, expe
         precision=f"{{mode: {mode}, compute_dtype: {dtype}}}",
     )
     found = diagnose(name, judge(recipe, backend.find_target(name).rows))
-    assert ("CC303" in {one.code for one in found}) == expected
+    assert ("CC303" in {diagnostic.code for diagnostic in found}) == expected

@@ -73,7 +73,7 @@ def test_compile_prints_json(recipe: str, tmp_path: Path) -> None:
     data = json.loads(result.stdout)
     assert set(data) == {"files", "diagnostics"}
     assert "torch/train.py" in data["files"]
-    assert {one["severity"] for one in data["diagnostics"]} == {"note"}
+    assert {entry["severity"] for entry in data["diagnostics"]} == {"note"}
     assert result.stderr == ""
 
 
@@ -134,7 +134,7 @@ def test_compile_writes_nothing_on_an_error(
     assert not Path(out).exists()
     result = run("compile", str(path), *arguments, "-o", out, "--json")
     assert result.exit_code == exit_code
-    assert any(one["code"].startswith(code) for one in json.loads(result.stdout)["diagnostics"])
+    assert any(load["code"].startswith(code) for load in json.loads(result.stdout)["diagnostics"])
 
 
 def test_errors_of_targets_are_shown_in_the_file(tmp_path: Path) -> None:
@@ -153,10 +153,10 @@ def test_errors_of_targets_are_shown_in_the_file(tmp_path: Path) -> None:
 
 def test_check(recipe: str, broken: str) -> None:
     result = run("check", recipe)
-    assert (result.exit_code, result.stdout) == (0, "1 recipe checked: fine\n")
+    assert (result.exit_code, result.stdout) == (0, "Found no errors in 1 recipe.\n")
     result = run("check", recipe, broken, recipe)
     assert result.exit_code == 1
-    assert "3 recipes checked: not fine" in result.stdout
+    assert "Found 2 errors in 3 recipes." in result.stdout
     assert f"{broken}:9:7: error CC104" in result.stderr
     assert f"{broken}:10:1: error CC101" in result.stderr
     assert result.stderr.index(":9:7") < result.stderr.index(":10:1")
@@ -181,7 +181,7 @@ def test_check_prints_json(recipe: str, broken: str) -> None:
     result = run("check", broken, "--json")
     assert result.exit_code == 1
     found = json.loads(result.stdout)["diagnostics"]
-    assert [(one["code"], one["path"], one["span"]["line"]) for one in found] == [
+    assert [(entry["code"], entry["path"], entry["span"]["line"]) for entry in found] == [
         ("CC104", "seed", 9),
         ("CC101", "lr", 10),
     ]
@@ -270,7 +270,7 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch, usable: bool, code: int) -> Non
     assert run("doctor").exit_code == code
     result = run("doctor", "--json")
     assert result.exit_code == code
-    assert [one["target"] for one in json.loads(result.stdout)] == list(TARGETS)
+    assert [load["target"] for load in json.loads(result.stdout)] == list(TARGETS)
 
 
 # usage

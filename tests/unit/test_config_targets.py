@@ -31,12 +31,18 @@ def settings(target: str, path: str, **changes: str | None) -> Any:
 def refused(target: str, **changes: str | None) -> set[tuple[str, str]]:
     with pytest.raises(DiagnosticError) as caught:
         compiled(target, **changes)
-    return {(one.code, one.path) for one in caught.value.diagnostics if one.severity == "error"}
+    return {
+        (diagnostic.code, diagnostic.path)
+        for diagnostic in caught.value.diagnostics
+        if diagnostic.severity == "error"
+    }
 
 
 def said(target: str, **changes: str | None) -> dict[str, str]:
     """Return code by path of what is not exact."""
-    return {one.path: one.code for one in compiled(target, **changes).diagnostics}
+    return {
+        diagnostic.path: diagnostic.code for diagnostic in compiled(target, **changes).diagnostics
+    }
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -44,7 +50,7 @@ def test_a_configuration_is_no_program(name: str) -> None:
     assert not find_target(name).runs
     with pytest.raises(DiagnosticError) as caught:
         compile_recipe(recipe_of(), [name], form="step")
-    assert [one.code for one in caught.value.diagnostics] == ["CC306"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC306"]
 
 
 def test_programs_are_the_frameworks() -> None:
@@ -56,7 +62,7 @@ def test_parity_has_nothing_to_run(target: str) -> None:
     recipe = recipe_of()
     with pytest.raises(DiagnosticError) as caught:
         of_targets(["torch", target], recipe, {})
-    assert [one.code for one in caught.value.diagnostics] == ["CC306"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC306"]
     assert caught.value.diagnostics[0].hint
     with pytest.raises(DiagnosticError):
         parse_contestant(f"mine={target}", recipe, lambda path: recipe, {})
@@ -64,7 +70,7 @@ def test_parity_has_nothing_to_run(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["paddle@fleet", "torch@2.1", "tensorflow"])
 def test_scripts_of_every_dialect_run(target: str) -> None:
-    assert [one.target for one in of_targets([target], recipe_of(), {})] == [target]
+    assert [contestant.target for contestant in of_targets([target], recipe_of(), {})] == [target]
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -134,7 +140,9 @@ def test_deepspeed_refuses_what_it_would_train_otherwise(
     changes: dict[str, str], path: str
 ) -> None:
     paths = {found for _, found in refused("deepspeed", precision=FLOAT16, **changes)}
-    assert any(path == one or path.startswith(f"{one}.") or one.startswith(path) for one in paths)
+    assert any(
+        path == place or path.startswith(f"{place}.") or place.startswith(path) for place in paths
+    )
 
 
 def test_transformers_says_what_its_loss_scale_is() -> None:
@@ -207,10 +215,10 @@ def test_paddlenlp_has_levels() -> None:
 
 
 def test_what_is_exact_is_so_for_a_plain_recipe() -> None:
-    one = compiled(
+    built = compiled(
         "accelerate",
         accumulation="{steps: 2, normalize_by: microbatch, tail: flush}",
         clipping="{kind: global_norm, max_norm: 1.0}",
     )
-    near = {j.path for j in one.judgements if j.row.verdict is not Verdict.EXACT}
+    near = {j.path for j in built.judgements if j.row.verdict is not Verdict.EXACT}
     assert {path.split(".")[0] for path in near} == {"seed", "model", "data"}

@@ -11,17 +11,17 @@ from cpu_cost import cpu_seconds
 
 
 def test_objects_from_before_are_left_out_of_collections() -> None:
-    held = [[one] for one in range(1000)]
+    held = [[number] for number in range(1000)]
     seen: list[bool] = []
 
     def look() -> None:
         own: list[object] = []
-        present = {id(one) for one in gc.get_objects()}
+        present = {id(object_) for object_ in gc.get_objects()}
         seen.extend([id(own) in present, id(held[0]) in present])
 
     cpu_seconds(look)
     assert seen == [True, False]
-    assert any(one is held[0] for one in gc.get_objects())
+    assert any(object_ is held[0] for object_ in gc.get_objects())
 
 
 def test_work_is_counted() -> None:

@@ -105,7 +105,7 @@ def test_sizes_that_do_not_come_out_whole_are_a_contradiction(
         accumulation="{}",
         distributed=f"{{strategy: data_parallel, processes_per_node: {processes}}}",
     )
-    codes = [one.code for one in problems_of(text)]
+    codes = [problem.code for problem in problems_of(text)]
     assert codes == ([] if whole % (micro * processes) == 0 else ["CC201"])
 
 
@@ -144,7 +144,9 @@ def test_warm_up_steps_and_ratio_exclude_each_other() -> None:
     collect = Collector()
     schedule = {"total_steps": 10, "warmup_steps": 0, "warmup_ratio": 0.1}
     derive({"schedule": schedule}, collect)
-    assert [(one.code, one.path) for one in collect.found] == [("CC203", "schedule.warmup_ratio")]
+    assert [(diagnostic.code, diagnostic.path) for diagnostic in collect.found] == [
+        ("CC203", "schedule.warmup_ratio")
+    ]
 
 
 def model_of(text: str) -> BertModel:

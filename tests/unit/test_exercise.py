@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
 from crosscast.recipe.document import Recipe
+from crosscast_parity.evidence import replay
 from crosscast_parity.evidence.recorded_run import Sighting
 from crosscast_parity.exercise.fields import Exercise, exercise
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.replay import UPDATE_LIMIT
+from crosscast_parity.levels.updates import measure_updates
 from crosscast_parity.recipes.derived import changed, tiny
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import stress_faults
@@ -69,10 +72,10 @@ def test_the_stress_recipe_leaves_nothing_unexercised() -> None:
     ],
 )
 def test_the_level_that_would_see_it_is_named(path: str, level: str) -> None:
-    one = stressed()[path]
-    assert one.status == "exercised"
-    assert one.level == level
-    assert level in one.wording
+    check = stressed()[path]
+    assert check.status == "exercised"
+    assert check.level == level
+    assert level in check.wording
 
 
 def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
@@ -100,7 +103,7 @@ def test_a_usual_recipe_does_not_exercise_everything(path: str, because: str) ->
 
 def test_without_a_skip_the_tick_is_not_exercised() -> None:
     recipe = stress()
-    seen = [one for one in sightings(recipe, ()) if one.run == "main"]
+    seen = [sighting for sighting in sightings(recipe, ()) if sighting.run == "main"]
     found = by_path(recipe, seen)
     assert found["schedule.tick"].wording.startswith("because no window was skipped")
     assert found["loss_scaling.backoff_factor"].status == "not exercised"
@@ -116,6 +119,29 @@ def test_a_clipping_that_never_clips_is_not_exercised() -> None:
     found = by_path(recipe, sightings(recipe, ()))
     assert found["clipping.max_norm"].status == "not exercised"
     assert found["clipping.kind"].status == "not exercised"
+
+
+def test_updates_are_measured_once_for_recipes_that_say_the_same_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = changed(stress(), {"schedule.warmup_steps": 8})
+    seen = sight(recipe, "float32-bert", 4, record=4)
+    assert seen.observation is not None
+    measured: list[object] = []
+
+    def measure(*arguments: Any) -> Any:
+        measured.append(arguments)
+        return measure_updates(*arguments)
+
+    monkeypatch.setattr(replay, "measure_updates", measure)
+    replayed = replay.Replayed(recipe, seen.observation)
+    own = replayed.update(recipe)
+    first = len(measured)
+    assert replayed.update(changed(recipe, {"schedule.name": "constant"})) == own
+    assert len(measured) == first  # the run ends with the warm-up
+    for path, value in (("schedule.warmup_steps", 4), ("optimizer.eps", 1e-3)):
+        assert replayed.update(changed(recipe, {path: value})) != own
+    assert len(measured) == first + 2
 
 
 def test_without_a_short_window_tail_and_normalization_are_not_exercised() -> None:
@@ -145,7 +171,7 @@ def test_features_that_are_not_there_are_not_used() -> None:
 
 def test_a_run_of_a_derived_recipe_speaks_only_for_what_it_shares() -> None:
     recipe = stress()
-    exact = [one for one in sightings(recipe, ()) if one.run == "float32-bert"]
+    exact = [sighting for sighting in sightings(recipe, ()) if sighting.run == "float32-bert"]
     found = by_path(recipe, exact)
     assert found["precision.compute_dtype"].status == "not exercised"
     assert found["loss_scaling.init_scale"].status == "not exercised"
@@ -162,5 +188,5 @@ def test_a_check_that_fails_anyway_exercises_nothing() -> None:
 
 def test_the_average_is_exercised() -> None:
     recipe = stress(ema__decay=0.999)
-    one = by_path(recipe, sightings(recipe, ()))["ema.decay"]
-    assert (one.status, one.level) == ("exercised", "L1b")
+    check = by_path(recipe, sightings(recipe, ()))["ema.decay"]
+    assert (check.status, check.level) == ("exercised", "L1b")

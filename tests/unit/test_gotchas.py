@@ -19,8 +19,8 @@ EACH = pytest.mark.parametrize("gotcha", GOTCHAS, ids=lambda one: str(one.number
 
 
 def test_all_of_them_are_here() -> None:
-    assert [one.number for one in GOTCHAS] == list(range(1, 26))
-    assert len({one.title for one in GOTCHAS}) == 25
+    assert [gotcha.number for gotcha in GOTCHAS] == list(range(1, 26))
+    assert len({gotcha.title for gotcha in GOTCHAS}) == 25
 
 
 @EACH

@@ -27,7 +27,7 @@ def listed(section: str, word: str) -> str:
 
 def test_the_page_says_how_many_there_are() -> None:
     assert len(SECTIONS) == 6
-    assert "Six places" in HEAD
+    assert "six places" in HEAD
 
 
 @EACH

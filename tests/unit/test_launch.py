@@ -34,7 +34,7 @@ def spread(launch: str = "{}", **changes: str) -> Recipe:
 def refused(launch: str, **changes: str) -> list[tuple[str, str]]:
     with pytest.raises(DiagnosticError) as error:
         recipe_of(**({"distributed": SPREAD} | changes), launch=launch)
-    return [(one.code, one.path) for one in error.value.diagnostics]
+    return [(diagnostic.code, diagnostic.path) for diagnostic in error.value.diagnostics]
 
 
 def files(recipe: Recipe, target: str = "torch") -> dict[str, str]:

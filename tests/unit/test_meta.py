@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from crosscast.messages.codes import CODES, Code
 from crosscast.targets.backend import Backend, load_backend
 from crosscast.targets.capability import Verdict
+from crosscast.targets.harness import Module
 from crosscast_parity.adapters.registry import ADAPTERS
 from named_tests import is_test
 from recipe_strategies import LAYERS, TARGETS
@@ -29,12 +31,12 @@ HEAVY = {"numpy", "matplotlib", "tokenizers", "safetensors", "scipy"}
 FRAMEWORK_BACKENDS = [load_backend(name) for name in TARGETS]
 BACKENDS = [load_backend(name) for name in (*TARGETS, *LAYERS)]
 INSIDE = {
-    path
-    for folder in ("inside", "toy/inside")
-    for path in (ROOT / "parity/crosscast_parity" / folder).glob("*_*.py")
-    if path.stem.endswith(("_torch", "_tensorflow", "_paddle"))
+    path: folder.parent.name.removeprefix("crosscast_")
+    for folder in sorted((ROOT / "backends").glob("*/inside"))
+    for path in sorted(folder.glob("*.py"))
+    if path.name != "__init__.py"
 }
-"""Loaded in the process of the one framework they name."""
+"""Loaded in the process of the one framework of their package."""
 PROGRAMS = {
     path
     for folder in ("scripts", "probes")
@@ -70,8 +72,8 @@ def imported(nodes: list[ast.stmt]) -> Iterator[str]:
 
 
 def module_name(path: Path) -> str:
-    """Return the name under which a file of the harness is imported."""
-    return ".".join(path.relative_to(ROOT / "parity").with_suffix("").parts)
+    """Return the name under which a file of a backend is imported."""
+    return ".".join(path.relative_to(ROOT / "backends").with_suffix("").parts)
 
 
 # imports
@@ -87,7 +89,7 @@ def test_no_module_imports_a_framework() -> None:
     apart = tuple(f"crosscast_parity.adapters.{room}" for room in ("probes", "scripts"))
     wrong = {}
     for path in modules(*SOURCES):
-        if path in INSIDE | PROGRAMS:
+        if path in INSIDE.keys() | PROGRAMS:
             continue
         tree = tree_of(path)
         statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
@@ -102,15 +104,22 @@ def test_no_module_imports_a_framework() -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("path", sorted(INSIDE), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", INSIDE, ids=lambda path: "/".join(path.parts[-3:]))
 def test_what_works_inside_a_framework_imports_only_that(path: Path) -> None:
-    own = path.stem.rpartition("_")[2]
+    own = INSIDE[path]
     allowed = {own, "keras"} if own == "tensorflow" else {own}
     statements = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.stmt)]
     names = set(imported(statements))
-    assert own in top_names(names)
     assert top_names(names) & FRAMEWORKS <= allowed
-    assert not names & {module_name(one) for one in INSIDE if not one.stem.endswith(own)}
+    assert not names & {module_name(one) for one, other in INSIDE.items() if other != own}
+
+
+def test_modules_inside_a_framework_are_those_that_are_sought() -> None:
+    sought = set(get_args(Module))
+    imports = {name for path in INSIDE for name in imported(tree_of(path).body)}
+    for path in INSIDE:
+        assert path.stem in sought or module_name(path) in imports, path
+    assert {path.stem for path in INSIDE} >= sought
 
 
 @pytest.mark.parametrize("path", sorted(PROGRAMS), ids=lambda path: "/".join(path.parts[-2:]))
@@ -122,16 +131,6 @@ def test_programs_for_a_framework_import_one_at_most(path: Path) -> None:
 
 
 def test_programs_for_frameworks_are_where_they_are_sought() -> None:
-    assert {path.stem for path in INSIDE} == {
-        f"{work}_{one}"
-        for work in ("emulate", "observe", "manifest", "work")
-        for one in ("torch", "tensorflow", "paddle")
-    } | {"on_cpu_paddle", "updates_torch", "updates_tensorflow", "keras_tensorflow"} | {
-        "allocations_torch",
-        "allocations_tensorflow",
-        "allocations_paddle",
-        "trace_torch",
-    }
     assert {path.parent.name for path in PROGRAMS} == {"scripts", "probes"}
     files = {name for adapter in ADAPTERS.values() for name in adapter.files.values()}
     assert {path.name for path in PROGRAMS if path.parent.name == "scripts"} == files | {"train.py"}
@@ -232,8 +231,9 @@ def all_codes() -> list[str]:
 
 def test_codes_are_unique() -> None:
     assert [code for code, count in Counter(all_codes()).items() if count > 1] == []
-    source = (ROOT / "translator/crosscast/messages/codes.py").read_text()
-    assert len(re.findall(r'Code\(\s*"CC', source)) == len(CODES)
+    tables = (ROOT / "translator/crosscast/messages").glob("*_codes.py")
+    written = sum(len(re.findall(r'Code\(\s*"CC', path.read_text())) for path in tables)
+    assert written == len(CODES)
 
 
 def test_every_code_that_is_used_is_explained() -> None:

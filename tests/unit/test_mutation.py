@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast_parity.self_test.mutation import Edit, Mutation, apply
+from crosscast.targets.harness import Edit
+from crosscast_parity.self_test.mutation import Mutation, apply
 
 SCRIPT = "RATE = 1\nEPS = 2\nstep(RATE)\n"
 

@@ -45,10 +45,10 @@ SAME = Comparison(
 
 
 def test_the_clean_script_is_no_bug() -> None:
-    assert [one.name for one in survivors(FOUND["torch"])] == ["amsgrad"]
+    assert [survivor.name for survivor in survivors(FOUND["torch"])] == ["amsgrad"]
     plain = to_json(FOUND)["torch"]
     assert [bug["name"] for bug in plain["bugs"] if not bug["caught"]] == ["amsgrad"]
-    assert [one["name"] for one in plain["clean"]] == [CLEAN]
+    assert [entry["name"] for entry in plain["clean"]] == [CLEAN]
 
 
 def test_what_only_paired_seeds_see_is_not_counted_as_the_quick_check() -> None:
@@ -58,7 +58,7 @@ def test_what_only_paired_seeds_see_is_not_counted_as_the_quick_check() -> None:
     late = check("L0a", "result", 1.0, 0.0, "main", stage="seed-3", result="fail")
     early = check("L0c", "gradient norm", 1.0, 0.0, "main", result="fail")
     for failing, levels in (((late,), ()), ((late, early), ("L0c",))):
-        pairs = tuple(replace(one, checks=(*one.checks, *failing)) for one in report.pairs)
+        pairs = tuple(replace(pair, checks=(*pair.checks, *failing)) for pair in report.pairs)
         assert trial_of(replace(report, pairs=pairs), name).levels == levels
 
 

@@ -23,9 +23,9 @@ def grouped(*groups: str) -> str:
 
 def found(*groups: str) -> list[tuple[str, str]]:
     warnings = notices(recipe_of(optimizer=grouped(*groups)))
-    assert {one.code for one in warnings} <= {"CC211"}
-    assert {one.severity for one in warnings} <= {Severity.WARNING}
-    return [(one.path, one.hint) for one in warnings]
+    assert {warning.code for warning in warnings} <= {"CC211"}
+    assert {warning.severity for warning in warnings} <= {Severity.WARNING}
+    return [(warning.path, warning.hint) for warning in warnings]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,9 @@ def test_commands_print_them_with_their_place(
 )
 def test_a_loss_scale_that_loses_gradients_is_told(scaling: str, path: str) -> None:
     said = notices(recipe_of(precision=FLOAT16, loss_scaling=scaling))
-    assert [(one.code, one.path) for one in said] == ([("CC213", path)] if path else [])
+    assert [(diagnostic.code, diagnostic.path) for diagnostic in said] == (
+        [("CC213", path)] if path else []
+    )
 
 
 @pytest.mark.parametrize("precision", ["{mode: none}", "{mode: mixed, compute_dtype: bfloat16}"])

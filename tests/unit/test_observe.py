@@ -55,7 +55,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def test_a_script_of_no_framework(tmp_path: Path) -> None:
     module, state = script(), state_of(5)
     seams = module.train_window, module.micro_batch_loss
-    stop = observe.install("none", module, tmp_path / "observed", 2, True)
+    stop = observe.install("", module, tmp_path / "observed", 2, True)
     for _ in range(3):
         module.train_window(state, window_of(1.0, np.nan))
     stop()
@@ -75,7 +75,7 @@ def test_a_script_of_no_framework(tmp_path: Path) -> None:
 def test_the_scripts_own_arrays_come_first(tmp_path: Path) -> None:
     masters = np.full((1,), 0.1, np.float32)
     module = script(model_arrays=lambda state: {"weight": masters})
-    observe.install("none", module, tmp_path, 1, False)
+    observe.install("", module, tmp_path, 1, False)
     module.train_window(state_of(), window_of(1.0))
     _, arrays = read(tmp_path / "window-0000.safetensors")
     assert arrays["before/weight"].tolist() == masters.tolist()
@@ -84,21 +84,21 @@ def test_the_scripts_own_arrays_come_first(tmp_path: Path) -> None:
 def test_what_an_earlier_run_left_is_removed(tmp_path: Path) -> None:
     for name in ("window-0009.safetensors", "average-0009.safetensors", "manifest.json", "mine"):
         (tmp_path / name).touch()
-    observe.install("none", script(), tmp_path, 1, False)
+    observe.install("", script(), tmp_path, 1, False)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_nothing_asked_changes_nothing(tmp_path: Path) -> None:
     module = script()
     seams = module.train_window, module.micro_batch_loss
-    observe.install("none", module, tmp_path / "observed", 0, False)()
+    observe.install("", module, tmp_path / "observed", 0, False)()
     assert (module.train_window, module.micro_batch_loss) == seams
     assert not (tmp_path / "observed").exists()
 
 
 def test_a_script_without_parameters_leaves_no_file(tmp_path: Path) -> None:
     module = script(named_parameters=None)
-    observe.install("none", module, tmp_path, 1, False)
+    observe.install("", module, tmp_path, 1, False)
     module.train_window(state_of(), window_of(1.0))
     assert list(tmp_path.iterdir()) == []
 
@@ -108,7 +108,7 @@ def test_a_window_that_fails_leaves_no_file_and_its_error_passes(tmp_path: Path)
         raise RuntimeError("broken")
 
     module = script(train_window=train_window)
-    stop = observe.install("none", module, tmp_path, 1, False)
+    stop = observe.install("", module, tmp_path, 1, False)
     with pytest.raises(RuntimeError, match="broken"):
         module.train_window(state_of(), window_of(1.0))
     stop()
@@ -118,7 +118,7 @@ def test_a_window_that_fails_leaves_no_file_and_its_error_passes(tmp_path: Path)
 
 def test_a_wrapper_around_it_is_left_alone(tmp_path: Path) -> None:
     module = script()
-    stop = observe.install("none", module, tmp_path, 1, False)
+    stop = observe.install("", module, tmp_path, 1, False)
     inner = module.train_window
 
     def around(*args: Any) -> Any:

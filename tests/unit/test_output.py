@@ -97,19 +97,19 @@ def test_the_manifest_remembers_files_of_earlier_runs(root: Path) -> None:
 def test_foreign_files_are_kept(root: Path) -> None:
     root.mkdir(parents=True)
     (root / "recipe.yaml").write_text("mine")
-    one = refused(root, FILES)
-    assert one.code == "CC501"
-    assert "recipe.yaml" in one.message
-    assert "--force" in one.hint
+    diagnostic = refused(root, FILES)
+    assert diagnostic.code == "CC501"
+    assert "recipe.yaml" in diagnostic.message
+    assert "--force" in diagnostic.hint
 
 
 def test_edited_files_are_kept_and_all_of_them_named(root: Path) -> None:
     write_files(root, FILES)
     for path in ("torch/train.py", "recipe.yaml"):
         (root / path).write_text("edited")
-    one = refused(root, NEWER)
-    assert one.code == "CC501"
-    assert "recipe.yaml, torch/train.py" in one.message
+    diagnostic = refused(root, NEWER)
+    assert diagnostic.code == "CC501"
+    assert "recipe.yaml, torch/train.py" in diagnostic.message
 
 
 def test_force_replaces_foreign_files(root: Path) -> None:

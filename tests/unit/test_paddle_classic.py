@@ -98,7 +98,11 @@ def problems(script: str, **changes: str | None) -> set[tuple[str, str]]:
     try:
         compile_recipe(fitting(**changes), [f"paddle@{script}"])
     except DiagnosticError as error:
-        return {(one.code, one.path) for one in error.diagnostics if one.severity == "error"}
+        return {
+            (diagnostic.code, diagnostic.path)
+            for diagnostic in error.diagnostics
+            if diagnostic.severity == "error"
+        }
     return set()
 
 
@@ -106,7 +110,7 @@ def warnings(script: str, **changes: str | None) -> set[str]:
     """Return the codes of what is not exact, but for those that every recipe has."""
     (compiled,) = compile_recipe(fitting(**changes), [f"paddle@{script}"])
     assert not verify(compiled.plan)
-    return {one.code for one in compiled.diagnostics} - ALWAYS
+    return {diagnostic.code for diagnostic in compiled.diagnostics} - ALWAYS
 
 
 @pytest.mark.parametrize("script", ALL)
@@ -117,7 +121,7 @@ def test_a_recipe_of_the_script_is_expressed(script: str) -> None:
     half = {"CC389"} | placement
     assert warnings(script, accumulation=tail, **NO_SCALE) == half
     (compiled,) = compile_recipe(fitting(), [f"paddle@{script}"])
-    assert {one.code for one in compiled.diagnostics} >= ALWAYS
+    assert {diagnostic.code for diagnostic in compiled.diagnostics} >= ALWAYS
 
 
 @pytest.mark.parametrize("script", ALL)
@@ -128,7 +132,7 @@ def test_sums_in_half_are_the_choice_of_the_script(script: str) -> None:
         accumulation = f"{{steps: 1, tail: carry, dtype: {dtype}}}"
         changes = NO_SCALE | full | {"accumulation": accumulation}
         (compiled,) = compile_recipe(fitting(**changes), [f"paddle@{script}"])
-        said.append({(one.code, one.path) for one in compiled.diagnostics})
+        said.append({(diagnostic.code, diagnostic.path) for diagnostic in compiled.diagnostics})
     assert said[1] - said[0] == {("CC389", "accumulation.dtype")}
 
 

@@ -53,7 +53,7 @@ def losses(faults: Sequence[Fault], windows: int, start: int = 0) -> list[list[f
         return 7
 
     module = SimpleNamespace(micro_batch_loss=lambda batch: batch * 1.5, train_window=train_window)
-    make_injector("torch", faults).install(module)
+    make_injector("", faults).install(module)
     state = SimpleNamespace(windows=start)
     for _ in range(windows):
         assert module.train_window(state, [1.0, 2.0, 3.0], module.micro_batch_loss) == 7
@@ -103,7 +103,7 @@ def test_the_factor_is_one_again_after_an_error() -> None:
             raise RuntimeError
 
     module = SimpleNamespace(micro_batch_loss=lambda batch: batch, train_window=train_window)
-    make_injector("torch", [Fault(0, 0, "inf")]).install(module)
+    make_injector("", [Fault(0, 0, "inf")]).install(module)
     with pytest.raises(RuntimeError):
         module.train_window(SimpleNamespace(windows=0), [1.0])
     assert module.micro_batch_loss(2.0) == 2.0
@@ -156,18 +156,18 @@ def runner(tmp_path: Path, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_runner_calls_main_of_the_unchanged_script(tmp_path: Path) -> None:
-    flags = ("--framework", "torch", "--fault", "0:1=inf", "--", "--windows", "4", "--resume")
-    done = runner(tmp_path, *flags)
+    flags = ("--inside", "crosscast_torch.inside", "--fault", "0:1=inf")
+    done = runner(tmp_path, *flags, "--", "--windows", "4", "--resume")
     assert done.stderr == ""
     assert done.stdout == "mine ['--windows', '4', '--resume'] [1.0, inf]\n"
     assert done.returncode == 3
 
 
 def test_runner_refuses_what_it_does_not_understand(tmp_path: Path) -> None:
-    done = runner(tmp_path, "--framework", "torch", "--fault", "0:1=7")
+    done = runner(tmp_path, "--inside", "crosscast_torch.inside", "--fault", "0:1=7")
     assert done.returncode == 2
     assert "WINDOW:MICRO" in done.stderr
-    assert runner(tmp_path, "--framework", "abacus").returncode == 2
+    assert runner(tmp_path, "--inside", "abacus").returncode == 2
 
 
 def refused(**options: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe, SyntheticData
+from crosscast.targets.backend import harness_of
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.session import Session
 from crosscast_parity.planning.contestants import (
@@ -22,6 +24,7 @@ from crosscast_parity.planning.contestants import (
     of_targets,
     parse_contestant,
 )
+from crosscast_parity.planning.pace import cost
 from crosscast_parity.planning.runs import in_sessions, plain_runs, twin_runs
 from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.processes import run_cache
@@ -226,6 +229,24 @@ def test_runs_are_dealt_to_processes_evenly_and_in_order() -> None:
     ]
     assert in_sessions([], [], 2) == []
     assert in_sessions(specs, [1] * 5, 1) == [specs]
+
+
+def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
+    recipe = half_recipe()
+    (stage,) = make_stages(recipe, "model", windows=60, twins=1)
+    specs = {s.name: s for s in plain_runs(program(recipe), recipe, stage, INPUTS, ())}
+    (twin, _) = twin_runs(program(recipe), recipe, stage, INPUTS)[:2]
+    main, start, weights = specs["main"], specs["float32-bert"], 14_000_000
+    seconds = {name: cost(main, weights, name) for name in ("torch", "tensorflow", "paddle", "jax")}
+    assert seconds["torch"] == seconds["jax"] < seconds["paddle"]
+    harness = harness_of("paddle")
+    assert harness is not None
+    slow = harness.pace
+    trained = (seconds["paddle"] - slow.start) / (seconds["torch"] - 0.5)
+    assert trained == pytest.approx(slow.factor)
+    assert cost(twin, weights, "torch") < seconds["torch"]  # it evaluates a few rows
+    assert cost(start, weights, "torch") > cost(replace(start, record=0), weights, "torch")
+    assert cost(replace(main, windows=120), weights, "torch") > 1.9 * cost(twin, weights, "torch")
 
 
 @pytest.mark.parametrize(

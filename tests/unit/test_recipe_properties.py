@@ -34,7 +34,7 @@ from recipe_strategies import TARGETS, loadable_backends, recipes
 from recipe_texts import build
 from strategies import ROLES, micro_batch, parameters
 
-BACKENDS = [one.name for one in loadable_backends()]
+BACKENDS = [backend.name for backend in loadable_backends()]
 FORMS: tuple[Form, ...] = ("script", "step")
 
 
@@ -56,9 +56,9 @@ def test_a_recipe_written_out_loads_back_as_the_same(recipe: Recipe) -> None:
 
 @settings(max_examples=examples(30))
 @given(recipes(), recipes())
-def test_the_hash_tells_recipes_apart(one: Recipe, other: Recipe) -> None:
-    assert (recipe_hash(one) == recipe_hash(other)) == (one == other)
-    assert recipe_hash(one.model_copy(update={"seed": one.seed ^ 1})) != recipe_hash(one)
+def test_the_hash_tells_recipes_apart(recipe: Recipe, other: Recipe) -> None:
+    assert (recipe_hash(recipe) == recipe_hash(other)) == (recipe == other)
+    assert recipe_hash(recipe.model_copy(update={"seed": recipe.seed ^ 1})) != recipe_hash(recipe)
 
 
 @settings(max_examples=examples(40))

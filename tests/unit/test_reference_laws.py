@@ -15,11 +15,11 @@ from strategies import ROLES, SHAPES, parameters, plans, windows
 seeds = st.integers(0, 50)
 
 
-def assert_close(one: Row, two: Row, *, rtol: float = 1e-9) -> None:
+def assert_close(row: Row, two: Row, *, rtol: float = 1e-9) -> None:
     for key in ("loss", "lr", "grad_norm"):
-        np.testing.assert_allclose(getattr(one, key), getattr(two, key), rtol=rtol, atol=1e-12)
-    assert (one.skipped, one.updates, one.rows) == (two.skipped, two.updates, two.rows)
-    for name, value in one.parameters.items():
+        np.testing.assert_allclose(getattr(row, key), getattr(two, key), rtol=rtol, atol=1e-12)
+    assert (row.skipped, row.updates, row.rows) == (two.skipped, two.updates, two.rows)
+    for name, value in row.parameters.items():
         np.testing.assert_allclose(value, two.parameters[name], rtol=rtol, atol=1e-12)
 
 

@@ -64,6 +64,12 @@ BACKENDS = {
     "crosscast_torch": "",
     "crosscast_trainers": "crosscast_torch",
 }
+INSIDE = {
+    "crosscast_paddle.inside": "crosscast.reference crosscast_parity.inside crosscast_parity.toy",
+    "crosscast_tensorflow.inside": "crosscast_parity.inside crosscast_parity.toy",
+    "crosscast_torch.inside": "crosscast_parity.inside crosscast_parity.toy",
+}
+"""What backends load in the processes of their frameworks, on top of what the harness has there."""
 PARITY = {
     "inside": "",
     "recordings": "",
@@ -83,7 +89,7 @@ PARITY = {
     "toy": "checks recipes processes planning",
     "compare": "inside checks recipes processes levels planning judge report runs exercise bisect"
     " toy",
-    "self_test": "checks levels planning judge report runs compare",
+    "self_test": "checks processes levels planning judge report runs compare",
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs",
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",
@@ -115,6 +121,7 @@ def allowed() -> dict[str, set[str]]:
     found |= {room: set(rooms.split()) for room, rooms in BACKENDS.items()}
     for room in BACKENDS:
         found[room] |= _named("crosscast", CORE_FOR_BACKENDS)
+    found |= {room: set(rooms.split()) for room, rooms in INSIDE.items()}
     for room in PARITY:
         found[f"crosscast_parity.{room}"] |= _named("crosscast", CORE_FOR_PARITY)
     for room, (rooms, _) in PARITY_FOR_CORE.items():
@@ -156,7 +163,8 @@ def room_of(module: str, other: str) -> str:
     """Return the room of a module, as the module it is compared with sees it."""
     parts = module.split(".")
     if parts[0] in BACKENDS:
-        return parts[0]
+        inside = ".".join(parts[:2])
+        return inside if inside in INSIDE else parts[0]
     shared = ".".join(parts[:2])
     deep = shared in SPLIT and ".".join(other.split(".")[:2]) == shared
     return ".".join(parts[: 3 if deep else 2])

@@ -207,14 +207,14 @@ def test_good_recipes_have_no_problems(changes: dict[str, str | None]) -> None:
 
 
 def test_the_product_is_shown_where_batch_sizes_contradict() -> None:
-    (one,) = problems_of(
+    (problem,) = problems_of(
         text_of(
             batch="{micro_batch_size: 4, global_batch_size: 9}",
             distributed="{strategy: data_parallel, processes_per_node: 3}",
         )
     )
-    assert "micro_batch_size 4 x accumulation.steps 2 x processes 3 = 24" in one.message
-    assert "global_batch_size is 9" in one.message
+    assert "micro_batch_size 4 x accumulation.steps 2 x processes 3 = 24" in problem.message
+    assert "global_batch_size is 9" in problem.message
 
 
 def test_several_contradictions_are_found_at_once() -> None:

@@ -138,8 +138,8 @@ def test_growth_refills_the_cumulative_count() -> None:
 
 def test_both_modes_are_one_with_a_hysteresis_of_one() -> None:
     for attempts in ("xx", "x...x.x", "...x"):
-        one, other = (replace(op, hysteresis=1) for op in (OP, CUMULATIVE))
-        assert walk(one, attempts) == walk(other, attempts)
+        node, other = (replace(op, hysteresis=1) for op in (OP, CUMULATIVE))
+        assert walk(node, attempts) == walk(other, attempts)
 
 
 @pytest.mark.parametrize("attempts", ["xxxxxx", "......", "x.x.x."])

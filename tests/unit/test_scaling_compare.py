@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.targets.backend import harness_of
 from crosscast_parity.inside.rank import rank_of
 from crosscast_parity.inside.steps import row_hashes
 from crosscast_parity.processes.process import Outcome, OutcomeKind
@@ -189,12 +190,12 @@ def test_moments_that_only_one_side_has_are_far_apart(tmp_path: Path) -> None:
 
 
 def test_distances_are_of_what_weights_have_moved_by(tmp_path: Path) -> None:
-    one = Run(write(tmp_path / "a", Shape(1, 1, 16)).ranks[0], START)
+    run = Run(write(tmp_path / "a", Shape(1, 1, 16)).ranks[0], START)
     far = Run(write(tmp_path / "b", Shape(1, 1, 16), noise=1e-4).ranks[0], START)
-    found = distances(far, one, 0)
+    found = distances(far, run, 0)
     assert found["parameters/b"] == pytest.approx(0.01, rel=1e-3)  # 1e-4 of 0.01
     assert found["exp_avg/w"] == pytest.approx(5e-4, rel=1e-3)
-    assert set(distances(one, one, 0).values()) == {0.0}
+    assert set(distances(run, run, 0).values()) == {0.0}
 
 
 # what is read
@@ -226,13 +227,18 @@ def test_how_far_every_process_came(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "rank"),
+    ("framework", "environment", "rank"),
     [
-        ({"RANK": "3", "LOCAL_RANK": "1"}, 3),
-        ({"PADDLE_TRAINER_ID": "1"}, 1),
-        ({"TF_CONFIG": '{"cluster": {}, "task": {"type": "worker", "index": 2}}'}, 2),
-        ({}, 0),
+        ("torch", {"RANK": "3", "LOCAL_RANK": "1"}, 3),
+        ("paddle", {"PADDLE_TRAINER_ID": "1"}, 1),
+        ("tensorflow", {"TF_CONFIG": '{"cluster": {}, "task": {"type": "worker", "index": 2}}'}, 2),
+        ("tensorflow", {"TF_CONFIG": "{}"}, 0),
+        ("torch", {}, 0),
     ],
 )
-def test_launchers_tell_a_process_its_number(environment: dict[str, str], rank: int) -> None:
-    assert rank_of(environment) == rank
+def test_launchers_tell_a_process_its_number(
+    framework: str, environment: dict[str, str], rank: int
+) -> None:
+    harness = harness_of(framework)
+    assert harness is not None
+    assert rank_of(environment, harness.rank_variable) == rank

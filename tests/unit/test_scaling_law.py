@@ -35,7 +35,7 @@ class Rows:
     def micro_batch(self, places: Sequence[int]) -> MicroBatch:
         losses, gradients, tokens = zip(*map(self._row, places), strict=True)
         by = len(places) if self.unit == "microbatch" else 1
-        summed = {n: np.sum([one[n] for one in gradients], axis=0) / by for n in SIZES}
+        summed = {n: np.sum([gradient[n] for gradient in gradients], axis=0) / by for n in SIZES}
         return MicroBatch(sum(losses) / by, summed, len(places), sum(tokens))
 
     def _row(self, place: int) -> tuple[float, dict[str, np.ndarray], int]:
@@ -118,7 +118,10 @@ def test_the_law_holds_exactly_where_no_exemption_is_named(
     assume(train_rows >= shapes[0].rows // 2)
     rows = Rows(seed, recipe.accumulation.normalize_by)
     runs = [trained(recipe, shape, train_rows, rows) for shape in shapes]
-    named = {one.shape: one for one in exceptions_of(recipe, shapes, train_rows, WINDOWS)}
+    named = {
+        exception.shape: exception
+        for exception in exceptions_of(recipe, shapes, train_rows, WINDOWS)
+    }
     for shape, found in zip(shapes[1:], runs[1:], strict=True):
         assert same(runs[0], found) == (shape not in named), (shape, named.get(shape))
         if shape in named:  # not a window before the one that is named

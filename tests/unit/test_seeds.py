@@ -39,8 +39,8 @@ def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
     return {check.name: check for check in checks}
 
 
-def lost(one: SeedResult) -> SeedResult:
-    return replace(one, train_loss_tail=None, eval_loss=None, eval_accuracy=None)
+def lost(result: SeedResult) -> SeedResult:
+    return replace(result, train_loss_tail=None, eval_loss=None, eval_accuracy=None)
 
 
 def test_equal_programs_pass_whatever_the_seeds_do() -> None:
@@ -52,8 +52,8 @@ def test_equal_programs_pass_whatever_the_seeds_do() -> None:
 
 def test_the_wording_can_be_quoted() -> None:
     ours = [
-        replace(one, eval_loss=(one.eval_loss or 0) + d)
-        for one, d in zip(results(), (-0.005, 0.004, -0.008, 0.003, 0.001), strict=True)
+        replace(result, eval_loss=(result.eval_loss or 0) + d)
+        for result, d in zip(results(), (-0.005, 0.004, -0.008, 0.003, 0.001), strict=True)
     ]
     check = by_name(judge_seeds(ours, results()))["eval loss"]
     assert f"{check.name} {check.wording}" == "eval loss -0.001 ± 0.005 (limit 0.02)"
@@ -62,7 +62,7 @@ def test_the_wording_can_be_quoted() -> None:
 
 
 def test_equal_results_are_not_called_minus_zero() -> None:
-    ours = [replace(one, eval_loss=(one.eval_loss or 0) - 1e-7) for one in results()]
+    ours = [replace(result, eval_loss=(result.eval_loss or 0) - 1e-7) for result in results()]
     assert by_name(judge_seeds(ours, results()))["eval loss"].wording.startswith("+0.000 ± 0.000")
 
 
@@ -125,8 +125,8 @@ def test_learning_nothing_on_one_side_fails(ours_fails: bool) -> None:
 
 
 def test_two_sides_near_the_plateau_are_no_failure() -> None:
-    ours = [replace(one, train_loss_tail=1.0985) for one in results()]
-    reference = [replace(one, train_loss_tail=1.0987) for one in results()]
+    ours = [replace(result, train_loss_tail=1.0985) for result in results()]
+    reference = [replace(result, train_loss_tail=1.0987) for result in results()]
     assert by_name(judge_seeds(ours, reference, plateau=CHANCE))["convergence"].result == "pass"
 
 

@@ -53,9 +53,9 @@ def test_stdin_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing(tmp_path: Path) -> None:
-    one = refused(str(tmp_path / "no.yaml"))
-    assert one.code == "CC001"
-    assert str(tmp_path / "no.yaml") in one.message
+    diagnostic = refused(str(tmp_path / "no.yaml"))
+    assert diagnostic.code == "CC001"
+    assert str(tmp_path / "no.yaml") in diagnostic.message
 
 
 def test_a_name_with_a_null_byte_is_no_file() -> None:
@@ -87,8 +87,8 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "open", deny)
-    one = refused(str(path))
-    assert (one.code, one.message) == ("CC003", f"{path}: Permission denied")
+    diagnostic = refused(str(path))
+    assert (diagnostic.code, diagnostic.message) == ("CC003", f"{path}: Permission denied")
 
 
 def test_size_limit_is_inclusive(tmp_path: Path) -> None:
@@ -111,6 +111,6 @@ def test_size_limit_is_inclusive(tmp_path: Path) -> None:
 def test_not_utf8(tmp_path: Path, data: bytes, line: int, byte: int) -> None:
     path = tmp_path / "r.yaml"
     path.write_bytes(data)
-    one = refused(str(path))
-    assert one.code == "CC005"
-    assert f"r.yaml:{line}: byte {byte} " in one.message
+    diagnostic = refused(str(path))
+    assert diagnostic.code == "CC005"
+    assert f"r.yaml:{line}: byte {byte} " in diagnostic.message

@@ -20,9 +20,10 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast.state.data_position import data_position
-from crosscast.state.naming import NAMINGS, is_shipped
+from crosscast.state.naming import is_shipped
 from crosscast.state.recipe_check import misfits
 from crosscast.state.torch_keys import PARTS
+from crosscast.targets.backend import load_backend
 from named_tests import is_test
 from state_files import DYNAMIC, HALF, OWN, own_state, saved, sections, small_recipe, state_of
 
@@ -117,7 +118,7 @@ def test_refused_states_leave_nothing(tmp_path: Path) -> None:
     assert codes(run("convert", tmp_path / "nothing", *arguments)) == ["CC001"]
     assert not out.exists()
     found = run("convert", source, *arguments, "--json")
-    assert [one["code"] for one in json.loads(found.stdout)["diagnostics"]] == ["CC960"]
+    assert [load["code"] for load in json.loads(found.stdout)["diagnostics"]] == ["CC960"]
 
 
 def test_targets_and_options_that_make_no_sense(tmp_path: Path) -> None:
@@ -275,9 +276,12 @@ def test_positions_are_those_of_emitted_scripts(tail: str) -> None:
 def test_the_page_has_the_tables_facts() -> None:
     page = (Path(__file__).parents[2] / "docs" / "state.md").read_text(encoding="utf-8")
     titles = {"torch": "PyTorch", "tensorflow": "TensorFlow", "paddle": "Paddle"}
-    for name, naming in NAMINGS.items():
-        assert f"| {titles[name]} | {naming.kernel} | {naming.own} |" in page
-        assert is_test(naming.evidence), naming.evidence
+    for name, title in titles.items():
+        framework = load_backend(name).framework
+        assert framework is not None
+        weights = framework.weights
+        assert f"| {title} | {weights.kernel} | {weights.own} |" in page
+        assert is_test(weights.evidence), weights.evidence
     for key in ("model_state_dict", "optimizer_state_dict", "scaler", "amp", "model_ema"):
         assert any(key in names for names in PARTS.values())
         assert f"`{key}`" in page

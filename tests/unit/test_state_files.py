@@ -22,7 +22,7 @@ from state_files import DYNAMIC, HALF, one, own_state, raw, saved, sections, sma
 def problems(work: Callable[[], Any]) -> list[tuple[str, str]]:
     with pytest.raises(DiagnosticError) as caught:
         work()
-    return [(one.code, one.message) for one in caught.value.diagnostics]
+    return [(diagnostic.code, diagnostic.message) for diagnostic in caught.value.diagnostics]
 
 
 def opened(path: Path) -> list[tuple[str, str]]:

@@ -32,8 +32,8 @@ def mapped(folder: Path, weights: Any, state: TrainingState | None = None) -> Tr
 def problems(folder: Path, weights: Any, state: TrainingState | None = None) -> list[str]:
     with pytest.raises(DiagnosticError) as caught:
         mapped(folder, weights, state)
-    assert {one.code for one in caught.value.diagnostics} == {"CC964"}
-    return [one.message for one in caught.value.diagnostics]
+    assert {diagnostic.code for diagnostic in caught.value.diagnostics} == {"CC964"}
+    return [diagnostic.message for diagnostic in caught.value.diagnostics]
 
 
 def test_weights_moments_and_averages_move_together(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_failures_of_the_reader(name: str, tmp_path: Path, monkeypatch: pytest.M
     file = stand_in(tmp_path, monkeypatch, program)
     with pytest.raises(DiagnosticError, match=words) as caught, saved_file(file, "torch"):
         pass
-    assert [one.code for one in caught.value.diagnostics] == [code]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == [code]
 
 
 WRITES = """

@@ -88,7 +88,7 @@ def read(
 
 
 def codes(collect: Collector) -> list[str]:
-    return [one.code for one in collect.errors]
+    return [error.code for error in collect.errors]
 
 
 @pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.module.", "model."])
@@ -122,7 +122,7 @@ def test_a_file_of_lightning() -> None:
         "pytorch-lightning_version": "2.5",
     }
     state, collect, _ = read(lightning)
-    assert [one.code for one in collect.found] == ["CC965"]
+    assert [diagnostic.code for diagnostic in collect.found] == ["CC965"]
     assert (state.windows, state.updates) == (6, 6)
 
 
@@ -291,7 +291,9 @@ def test_files_that_are_refused(name: str) -> None:
     tree = tree_of(small_recipe())
     change(tree)
     _, collect, _ = read(tree)
-    assert any(one.code == code and words in one.message for one in collect.errors), collect.found
+    assert any(error.code == code and words in error.message for error in collect.errors), (
+        collect.found
+    )
 
 
 def test_scalers_of_other_settings() -> None:
@@ -317,7 +319,11 @@ def test_what_goes_nowhere_is_said() -> None:
     tree["model"]["classifier.bias"] = tensor(tree["model"]["classifier.bias"].array, "float16")
     _, collect, account = read(tree)
     assert codes(collect) == []
-    warnings = [one.message for one in collect.found if one.severity is Severity.WARNING]
+    warnings = [
+        diagnostic.message
+        for diagnostic in collect.found
+        if diagnostic.severity is Severity.WARNING
+    ]
     assert len(warnings) == 5
     for words in ("'epoch'", "'rng_state'", "'args'", "'warm'", "1 weights were half numbers"):
         assert any(words in message for message in warnings), words
@@ -331,7 +337,9 @@ def test_a_window_that_had_begun_begins_again() -> None:
     inside = {"micro_step": 2, "grads": {"classifier.bias": tensor([0.5])}}
     state, collect, account = read(tree | inside)
     assert codes(collect) == []
-    assert [(one.code, one.severity) for one in collect.found] == [("CC968", Severity.WARNING)] * 2
+    assert [(diagnostic.code, diagnostic.severity) for diagnostic in collect.found] == [
+        ("CC968", Severity.WARNING)
+    ] * 2
     rows = {row.part: row.verdict for row in account.rows}
     assert (rows["micro_step"], rows["grads"]) == ("left out", "left out")
     assert state.counters() == expected.counters()
@@ -365,7 +373,7 @@ def test_averages() -> None:
 def test_files_without_a_state(tree: Any) -> None:
     with pytest.raises(DiagnosticError) as caught:
         read(tree)
-    assert [one.code for one in caught.value.diagnostics] == ["CC960"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC960"]
 
 
 def test_own_models_keep_their_names() -> None:

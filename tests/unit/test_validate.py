@@ -187,14 +187,14 @@ def test_integers_are_fine_where_floats_are_wanted() -> None:
 
 
 def hint_of(**changes: str | None) -> str:
-    (one,) = problems_of(text_of(**changes))
-    return one.hint
+    (problem,) = problems_of(text_of(**changes))
+    return problem.hint
 
 
 @pytest.mark.parametrize(
     ("changes", "hint"),
     [
-        ({"version": "2"}, "this recipe needs a newer crosscast"),
+        ({"version": "2"}, "update crosscast to read this recipe"),
         ({"version": "0"}, "write `version: 1`"),
         ({"version": None}, "add the line `version: 1`"),
         ({"loss_scale": "1"}, "did you mean loss_scaling?"),
@@ -221,15 +221,14 @@ def hint_of(**changes: str | None) -> str:
         ({"batch": "{batch_size: 2}"}, "did you mean batch.micro_batch_size?"),
         (
             {"optimizer": "{name: sgd, learning_rate: 1, eps: 1}"},
-            "known here: name, learning_rate, no_decay, groups, momentum, nesterov, "
-            "rate_in_momentum, weight_decay; "
-            "free notes go under a key that starts with x-",
+            "known fields: name, learning_rate, no_decay, groups, momentum, nesterov, "
+            "rate_in_momentum, weight_decay; your own keys must start with x-",
         ),
         (
             {"model": "{kind: bert}"},
-            "give model.preset (tiny, mini, small, base) or all four sizes",
+            "set model.preset (tiny, mini, small, base) or all four sizes",
         ),
-        ({"batch": "{}"}, "give micro_batch_size, or global_batch_size with accumulation.steps"),
+        ({"batch": "{}"}, "set micro_batch_size, or global_batch_size and accumulation.steps"),
     ],
     ids=str,
 )

@@ -22,7 +22,7 @@ BASE = stress()
 
 
 def values(path: str, recipe: Recipe = BASE, *, unfit: bool = False) -> list[Any]:
-    return [one.value for one in variations(recipe, path, unfit=unfit)]
+    return [variation.value for variation in variations(recipe, path, unfit=unfit)]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_the_common_mistakes_are_in_the_table(path: str, some: set[Any]) -> None
 @given(recipes())
 def test_every_variation_is_a_valid_recipe_that_differs_where_it_says(recipe: Recipe) -> None:
     data = recipe.model_dump()
-    for one in variations(recipe):
-        assert one.fits
-        assert rules.check(one.recipe) == []
-        assert one.recipe != recipe
-        other = one.recipe.model_dump()
-        meant = changed(data, dict(_whole_section(one.path, other)) or one.changes)
-        assert one.recipe == Recipe.model_validate(meant)  # scales are rounded to float32
+    for variation in variations(recipe):
+        assert variation.fits
+        assert rules.check(variation.recipe) == []
+        assert variation.recipe != recipe
+        other = variation.recipe.model_dump()
+        meant = changed(data, dict(_whole_section(variation.path, other)) or variation.changes)
+        assert variation.recipe == Recipe.model_validate(meant)  # scales are rounded to float32
 
 
 def _whole_section(path: str, other: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -81,9 +81,9 @@ def _whole_section(path: str, other: dict[str, Any]) -> list[tuple[str, Any]]:
 @settings(max_examples=examples(20))
 @given(recipes())
 def test_what_no_recipe_may_ask_for_is_marked(recipe: Recipe) -> None:
-    for one in variations(recipe, unfit=True):
-        assert one.fits == (rules.check(one.recipe) == [])
-        assert one.fits or one.path.startswith(UNFIT)
+    for variation in variations(recipe, unfit=True):
+        assert variation.fits == (rules.check(variation.recipe) == [])
+        assert variation.fits or variation.path.startswith(UNFIT)
 
 
 @settings(max_examples=examples(40))
@@ -100,13 +100,17 @@ def test_the_table_names_every_field_once() -> None:
 
 
 def test_another_optimizer_keeps_what_both_have() -> None:
-    (adam,) = (one for one in variations(BASE, "optimizer.name") if one.value == "adam")
+    (adam,) = (
+        variation for variation in variations(BASE, "optimizer.name") if variation.value == "adam"
+    )
     expected = BASE.optimizer.model_dump() | {"name": "adam"}
     assert adam.recipe.optimizer.model_dump() == expected
 
 
 def test_another_clipping_keeps_the_limit() -> None:
-    (value,) = (one for one in variations(BASE, "clipping.kind") if one.value == "value")
+    (value,) = (
+        variation for variation in variations(BASE, "clipping.kind") if variation.value == "value"
+    )
     assert value.recipe.clipping.model_dump() == {
         "kind": "value",
         "max_value": 0.35,
@@ -116,8 +120,11 @@ def test_another_clipping_keeps_the_limit() -> None:
 
 def test_other_micro_batches_leave_the_window_as_it_is_where_they_can() -> None:
     sizes = {
-        one.value: (one.recipe.accumulation.steps, one.recipe.batch.global_batch_size)
-        for one in variations(BASE, "batch.micro_batch_size")
+        variation.value: (
+            variation.recipe.accumulation.steps,
+            variation.recipe.batch.global_batch_size,
+        )
+        for variation in variations(BASE, "batch.micro_batch_size")
     }
     assert sizes == {8: (2, 16), 2: (8, 16), 5: (4, 20), 3: (4, 12)}
 

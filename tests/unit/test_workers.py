@@ -83,7 +83,7 @@ def _is_alive(pid: int) -> bool:
 
 def test_the_work_is_done_in_its_order() -> None:
     with spread(pow, [(2, n) for n in range(20)], 2) as futures:
-        assert [one.result() for one in futures] == [2**n for n in range(20)]
+        assert [future.result() for future in futures] == [2**n for n in range(20)]
 
 
 def test_a_process_that_dies_is_told() -> None:

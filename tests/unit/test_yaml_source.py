@@ -28,10 +28,12 @@ def refused(text: str) -> tuple[Diagnostic, ...]:
 def places(text: str) -> list[str]:
     """Return `CODE line:column-end` of every diagnostic of a text."""
     result = []
-    for one in refused(text):
-        span = one.span
+    for diagnostic in refused(text):
+        span = diagnostic.span
         end = f"-{span.end_column}" if span and span.end_column else ""
-        result.append(f"{one.code} {span.line}:{span.column}{end}" if span else one.code)
+        result.append(
+            f"{diagnostic.code} {span.line}:{span.column}{end}" if span else diagnostic.code
+        )
     return result
 
 

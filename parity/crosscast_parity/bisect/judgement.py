@@ -75,7 +75,9 @@ class Court:
         """Yield for every run what its recipe may be with the changes."""
         key = tuple(changes)
         if key not in self._translated:
-            self._translated[key] = [self._both(one.recipe, key) for one in self.sightings]
+            self._translated[key] = [
+                self._both(sighting.recipe, key) for sighting in self.sightings
+            ]
         yield from self._translated[key]
 
     def _both(self, recipe: Recipe, changes: Sequence[Variation]) -> list[Recipe]:
@@ -102,13 +104,13 @@ class Court:
         them. What cannot be judged is not explained.
         """
         answered = {
-            (one.level, one.name)
-            for one in self._judge(number, part, other)
-            if one.result != "not tested"
+            (check.level, check.name)
+            for check in self._judge(number, part, other)
+            if check.result != "not tested"
         }
-        for one in self._judge(number, part, own):
-            if one.result == "fail" and (one.level, one.name) not in answered:
-                yield one
+        for check in self._judge(number, part, own):
+            if check.result == "fail" and (check.level, check.name) not in answered:
+                yield check
 
     def _of(self, number: int) -> Judges:
         if not self._judges:

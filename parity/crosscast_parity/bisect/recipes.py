@@ -57,26 +57,26 @@ def _walk(
 ) -> None:
     for name in ours.keys() | theirs.keys():
         place = f"{path}.{name}" if path else name
-        one, other = ours.get(name), theirs.get(name)
-        if place in IGNORED or one == other:
+        mine, other = ours.get(name), theirs.get(name)
+        if place in IGNORED or mine == other:
             continue
         if (
-            isinstance(one, Mapping)
+            isinstance(mine, Mapping)
             and isinstance(other, Mapping)
-            and not _kinds(place, one, other)
+            and not _kinds(place, mine, other)
         ):
-            _walk(one, other, place, found)
+            _walk(mine, other, place, found)
         else:
-            found.append(Difference(place, one, other))
+            found.append(Difference(place, mine, other))
     if not path:
         found.sort(key=lambda difference: difference.path)
 
 
-def _kinds(place: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _kinds(place: str, ours: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two sections are of different kinds, with other fields."""
     tags = [path.split(".")[1] for path in SECTIONS if path.startswith(f"{place}.")]
     tags += ["kind"] if place == "model" else ["source"] if place == "data" else []
-    return any(one.get(tag) != other.get(tag) for tag in tags)
+    return any(ours.get(tag) != other.get(tag) for tag in tags)
 
 
 def mixed(ours: Recipe, taken: Sequence[Difference]) -> Recipe | None:
@@ -112,14 +112,14 @@ def bisect_recipes(court: Court, theirs: Recipe) -> Bisection:
         sentence = f"no check sees a difference that the {_fields(len(whole))} make that differ"
         return Bisection(outcome="no difference", sentence=sentence, trials=search.trials)
     blamed = minimal(whole, search.gone_without)
-    rest = [one for one in whole if one not in blamed]
+    rest = [change for change in whole if change not in blamed]
     if rest:
         search.trial(blamed)  # how much of the difference they make alone
     sentence = _sentence(search, blamed, len(rest), first, search.trial(rest))
     return Bisection(
         outcome="explained",
         sentence=sentence,
-        fields=tuple(shown_path(one.path) for one in blamed),
+        fields=tuple(shown_path(change.path) for change in blamed),
         changes=tuple(map(str, blamed)),
         check=title(search.protocol.headline),
         trials=search.trials,
@@ -140,11 +140,11 @@ class _Search:
 
     def gone_without(self, part: Sequence[Difference]) -> bool:
         """Whether the difference goes away when these fields are taken back."""
-        return self.trial([one for one in self._whole if one not in part]).closed
+        return self.trial([change for change in self._whole if change not in part]).closed
 
     def trial(self, taken: Sequence[Difference]) -> Trial:
         """Return what our recipe with these fields of the other makes of the difference."""
-        key = tuple(one.path for one in taken)
+        key = tuple(change.path for change in taken)
         if key not in self._tried:
             checks, by = self._checks(taken)
             if self.protocol.headline is None and checks is not None:

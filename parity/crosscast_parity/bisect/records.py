@@ -46,15 +46,15 @@ class RecordSearch:
         self.tried[()] = claimed
         for size in range(1, LARGEST + 1):
             sets = _extended(kept, candidates)
-            for one in sets:
-                self._try(one)
+            for changes in sets:
+                self._try(changes)
             ranked = self._ranked(sets)
             if not ranked:
                 break
             tabled = _distinct(ranked)
             if size == 1 and not self.explains(ranked[0]):
                 fits = self._fit(ranked)
-                candidates += [one[0] for one in fits]
+                candidates += [fit[0] for fit in fits]
                 ranked = self._ranked([*sets, *fits])
             if self.explains(ranked[0]):
                 best = self._smallest(ranked[0])
@@ -62,9 +62,13 @@ class RecordSearch:
                 return best
             kept = _distinct(ranked)[:BEAM]
             # A number that was fitted alone is off where a second one is wrong, too.
-            fields = [_fields(one) for one in kept]
-            kept += [one for one in tabled if _fields(one) in fields and one not in kept]
-        return min(self.tried, key=lambda one: (gap_of_trial(self.tried[one]), len(one)))
+            fields = [_fields(changes) for changes in kept]
+            kept += [
+                changes for changes in tabled if _fields(changes) in fields and changes not in kept
+            ]
+        return min(
+            self.tried, key=lambda changes: (gap_of_trial(self.tried[changes]), len(changes))
+        )
 
     def _candidates(self) -> list[Variation]:
         """Return the variations that an objecting check can see and no cheap check refutes.
@@ -74,40 +78,42 @@ class RecordSearch:
         court, recipe = self.court, self.court.recipe
         parts, nothing = court.failing_parts(), court.at_a_glance(())
         tried = list(variations(recipe, unfit=True))
-        known = {str(one) for one in tried}
-        read = [one for one in guesses(recipe, court.sightings) if str(one) not in known]
+        known = {str(change) for change in tried}
+        read = [guess for guess in guesses(recipe, court.sightings) if str(guess) not in known]
         gaps = {
-            one: gap
-            for one in (*tried, *read)
-            if one.path not in GIVEN
-            and court.parts_of(one) & parts
-            and (gap := court.at_a_glance((one,))) <= nothing
+            change: gap
+            for change in (*tried, *read)
+            if change.path not in GIVEN
+            and court.parts_of(change) & parts
+            and (gap := court.at_a_glance((change,))) <= nothing
         }
-        nearest = sorted((one for one in read if one in gaps), key=lambda one: gaps[one])
+        nearest = sorted(
+            (change for change in read if change in gaps), key=lambda change: gaps[change]
+        )
         counts = Counter[str]()
         chosen = []
-        for one in nearest:
-            counts[one.path] += 1
-            if counts[one.path] <= READ_OF_EACH:
-                chosen.append(one)
-        return [one for one in tried if one in gaps] + chosen
+        for change in nearest:
+            counts[change.path] += 1
+            if counts[change.path] <= READ_OF_EACH:
+                chosen.append(change)
+        return [change for change in tried if change in gaps] + chosen
 
-    def _try(self, one: Set) -> Trial:
-        if one not in self.tried:
-            checks = self.court.by_records(one)
-            self.tried[one] = self.protocol.note(one, "records", checks)
-        return self.tried[one]
+    def _try(self, changes: Set) -> Trial:
+        if changes not in self.tried:
+            checks = self.court.by_records(changes)
+            self.tried[changes] = self.protocol.note(changes, "records", checks)
+        return self.tried[changes]
 
-    def explains(self, one: Set) -> bool:
+    def explains(self, changes: Set) -> bool:
         """Whether the records have nothing against a set."""
-        return one in self.tried and self.tried[one].closed
+        return changes in self.tried and self.tried[changes].closed
 
     def _ranked(self, sets: Sequence[Set]) -> list[Set]:
         """Return the sets by what they leave open; the value of the headline decides ties."""
 
-        def key(one: Set) -> tuple[Gap, int, float]:
-            trial = self.tried[one]
-            unfit = sum(not change.fits for change in one)
+        def key(changes: Set) -> tuple[Gap, int, float]:
+            trial = self.tried[changes]
+            unfit = sum(not change.fits for change in changes)
             return (gap_of_trial(trial), unfit, trial.value or 0.0)
 
         return sorted(sets, key=key)
@@ -115,14 +121,14 @@ class RecordSearch:
     def _fit(self, ranked: Sequence[Set]) -> list[Set]:
         """Fit every number of one field, from the best value that was tried or claimed."""
         found: list[Set] = []
-        for one in _distinct(ranked):
-            axis = AXES.get(one[0].path)
-            claimed = value_at(self.court.recipe.model_dump(), one[0].path)
+        for changes in _distinct(ranked):
+            axis = AXES.get(changes[0].path)
+            claimed = value_at(self.court.recipe.model_dump(), changes[0].path)
             if axis is None or claimed is None:
                 continue
-            better = gap_of_trial(self.tried[one]) < gap_of_trial(self.tried[()])
+            better = gap_of_trial(self.tried[changes]) < gap_of_trial(self.tried[()])
             best = fitted(
-                axis, one[0].value if better else claimed, partial(self._badness, axis.path)
+                axis, changes[0].value if better else claimed, partial(self._badness, axis.path)
             )
             for value in () if best is None else (*rounder(best), best):
                 varied = vary(self.court.recipe, axis.path, value)
@@ -141,34 +147,34 @@ class RecordSearch:
         trial = Protocol(self.protocol.headline).note((), "records", checks)
         return trial.excess if trial.failing else -1.0 / (1e-12 + (trial.value or 0.0))
 
-    def _smallest(self, one: Set) -> Set:
+    def _smallest(self, changes: Set) -> Set:
         """Leave out what is not needed."""
-        for change in one:
-            rest = tuple(other for other in one if other is not change)
+        for change in changes:
+            rest = tuple(other for other in changes if other is not change)
             if rest and self._try(rest).closed:
                 return self._smallest(rest)
-        return one
+        return changes
 
     def _as_good(self, best: Set, ranked: Sequence[Set]) -> list[Set]:
         """Return sets of other fields that explain the records, too, the best for each fields."""
         seen = {_fields(best)}
         found = []
-        for one in ranked:
-            paths = _fields(one)
-            if self.explains(one) and len(one) == len(best) and paths not in seen:
+        for changes in ranked:
+            paths = _fields(changes)
+            if self.explains(changes) and len(changes) == len(best) and paths not in seen:
                 seen.add(paths)
-                found.append(one)
+                found.append(changes)
         return found
 
 
 def _extended(kept: Sequence[Set], candidates: Sequence[Variation]) -> list[Set]:
     """Return every kept set with one more field, each set once."""
     found: dict[frozenset[tuple[str, str]], Set] = {}
-    for one in kept:
-        used = {change.path for change in one}
+    for changes in kept:
+        used = {change.path for change in changes}
         for change in candidates:
             if change.path not in used:
-                larger = (*one, change)
+                larger = (*changes, change)
                 found.setdefault(frozenset((c.path, str(c)) for c in larger), larger)
     return list(found.values())
 
@@ -176,10 +182,10 @@ def _extended(kept: Sequence[Set], candidates: Sequence[Variation]) -> list[Set]
 def _distinct(ranked: Sequence[Set]) -> list[Set]:
     """Return the best set of every combination of fields."""
     seen: dict[frozenset[str], Set] = {}
-    for one in ranked:
-        seen.setdefault(_fields(one), one)
+    for changes in ranked:
+        seen.setdefault(_fields(changes), changes)
     return list(seen.values())
 
 
-def _fields(one: Set) -> frozenset[str]:
-    return frozenset(change.path for change in one)
+def _fields(changes: Set) -> frozenset[str]:
+    return frozenset(change.path for change in changes)

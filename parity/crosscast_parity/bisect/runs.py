@@ -50,8 +50,8 @@ class RunSearch:
         helps = any(gap_of_trial(trial) < gap_of(found) for trial in self.trials.values())
         return min(self.trials, key=self._open) if helps else best
 
-    def _open(self, one: Set) -> Gap:
-        return gap_of_trial(self.trials[one])
+    def _open(self, changes: Set) -> Gap:
+        return gap_of_trial(self.trials[changes])
 
     def _unseen(self, best: Set) -> list[Variation]:
         """Return variations that the records cannot judge and that can be trained."""
@@ -61,14 +61,16 @@ class RunSearch:
             for change in variations(self.court.recipe)
             if change.path.startswith(RUN_FIRST) and change.path not in used
         ]
-        unseen = [one for one in candidates if not self.court.parts_of(one) - {"types"}]
-        return sorted(unseen, key=lambda one: _order(one.path))
+        unseen = [
+            candidate for candidate in candidates if not self.court.parts_of(candidate) - {"types"}
+        ]
+        return sorted(unseen, key=lambda change: _order(change.path))
 
-    def _run(self, one: Set) -> Trial:
+    def _run(self, changes: Set) -> Trial:
         assert self.court.run is not None
-        recipe = self.court.translated(self.court.recipe, one)
-        self.trials[one] = self.protocol.note(one, "run", self.court.run(recipe))
-        return self.trials[one]
+        recipe = self.court.translated(self.court.recipe, changes)
+        self.trials[changes] = self.protocol.note(changes, "run", self.court.run(recipe))
+        return self.trials[changes]
 
 
 def _order(path: str) -> int:

@@ -58,7 +58,7 @@ def _result(
     if explained:
         sentence = f"the script behaves as {words} does; {change}"
         if others:
-            also = "; or ".join(" and ".join(map(str, one)) for one in others[:3])
+            also = "; or ".join(" and ".join(map(str, other)) for other in others[:3])
             sentence += f" (the records do not tell it from {also})"
     else:
         sentence = "no field of the recipe, alone or with others, explains it"
@@ -66,9 +66,9 @@ def _result(
     return Bisection(
         outcome="explained" if explained else "not explained",
         sentence=sentence,
-        fields=tuple(shown_path(one.path) for one in best) if explained else (),
+        fields=tuple(shown_path(blamed.path) for blamed in best) if explained else (),
         changes=texts,
-        others=tuple(tuple(map(str, one)) for one in others) if explained else (),
+        others=tuple(tuple(map(str, other)) for other in others) if explained else (),
         check=title(protocol.headline),
         trials=tuple(protocol.trials),
     )

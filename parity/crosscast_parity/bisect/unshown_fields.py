@@ -21,8 +21,12 @@ def hidden_differences(
         theirs: recipe of the reference.
         recipes: of every stage, what was made of both: in one process, smaller, shorter.
     """
-    shown = {one.path for pair in recipes for one in differences(*pair)}
-    hidden = [one.path for one in differences(ours, theirs) if not _shown(one.path, shown)]
+    shown = {difference.path for pair in recipes for difference in differences(*pair)}
+    hidden = [
+        difference.path
+        for difference in differences(ours, theirs)
+        if not _shown(difference.path, shown)
+    ]
     if not hidden:
         return ()
     fields = ", ".join(map(shown_path, hidden))
@@ -33,7 +37,7 @@ def hidden_differences(
 def _shown(path: str, shown: set[str]) -> bool:
     """A section that was another kind may differ in single fields of a stage, and vice versa."""
     return any(
-        one == path or one.startswith(f"{path}.") or path.startswith(f"{one}.") for one in shown
+        name == path or name.startswith(f"{path}.") or path.startswith(f"{name}.") for name in shown
     )
 
 

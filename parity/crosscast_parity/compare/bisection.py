@@ -68,10 +68,10 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
             if replaced_in(made.spec.variant, mine, recipe)
         }
         return tuple(
-            one
-            for one in checks
-            if (one.level != "L0a" or one.run not in blind)
-            and (same_loss(mine, recipe) or not one.name.startswith("first loss,"))
+            check
+            for check in checks
+            if (check.level != "L0a" or check.run not in blind)
+            and (same_loss(mine, recipe) or not check.name.startswith("first loss,"))
         )
 
     court = Court(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
@@ -87,7 +87,7 @@ def same_loss(recipe: Recipe, other: Recipe) -> bool:
 
     The first losses of two scripts cannot be compared otherwise; their gradients can.
     """
-    means = [one.accumulation.normalize_by == "microbatch" for one in (recipe, other)]
+    means = [variant.accumulation.normalize_by == "microbatch" for variant in (recipe, other)]
     return means[0] == means[1]
 
 
@@ -99,11 +99,15 @@ def replaced_in(variant: str, recipe: Recipe, other: Recipe) -> bool:
     differ, which says nothing. The records have been asked about the doubled scale of these runs.
     """
     derive = VARIANTS[variant]
-    main, ours, theirs = (one.model_dump() for one in (recipe, derive(recipe), derive(other)))
+    main, ours, theirs = (
+        document.model_dump() for document in (recipe, derive(recipe), derive(other))
+    )
     return any(
-        _value(ours, one.path) is not None
-        and _value(main, one.path) != _value(ours, one.path) == _value(theirs, one.path)
-        for one in differences(recipe, other)
+        _value(ours, difference.path) is not None
+        and _value(main, difference.path)
+        != _value(ours, difference.path)
+        == _value(theirs, difference.path)
+        for difference in differences(recipe, other)
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast_parity.compare.bisection import bisect_pairs
+from crosscast_parity.compare.findings import Findings
 from crosscast_parity.compare.reporting import Outcomes, report_of
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
@@ -18,7 +19,13 @@ from crosscast_parity.planning.options import Options, choose_reference_name
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.planning.stages import make_stages, own_stage
-from crosscast_parity.processes.work_done import OnProgress, Progress, Tally, ignore
+from crosscast_parity.processes.work_done import (
+    OnProgress,
+    Progress,
+    Tally,
+    ignore,
+    without_findings,
+)
 from crosscast_parity.recipes.derived import is_half
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import stress_faults
@@ -46,7 +53,8 @@ def compare(
             reference.
         options: folder, depth of the check, numbers of windows, twins, threads and jobs.
         compile_to: the compiler, passed in so that the harness does not depend on it.
-        on_progress: called whenever a run begins or ends.
+        on_progress: called whenever a run begins or ends, and when the first windows of two
+            programs were judged.
         stages: instead of those of `options.check`.
         inputs: recipe that rows and weights are made for, instead of the reference's.
 
@@ -78,19 +86,21 @@ class _Comparison:
         names = [contestant.name for contestant in contestants]
         self.wanted = choose_reference_name(names, options.reference)
         self.options = options
-        self.contestants = {one.name: one for one in contestants}
+        self.contestants = {contestant.name: contestant for contestant in contestants}
         self.recipe = self.contestants[self.wanted].recipe
         self.work = Workspace(options, compile_to)
         self.inputs = inputs
         self.compile_to = compile_to
         self.tally = Tally(on_progress)
         self.stages = list(stages) if stages is not None else self._stages()
-        self.execution = {one.name: self._execution(one) for one in contestants}
+        self.execution = {
+            contestant.name: self._execution(contestant) for contestant in contestants
+        }
         self.results = [self._result(stage) for stage in self.stages]
 
     def _stages(self) -> list[Stage]:
         options = self.options
-        own = any(one.own for one in self.contestants.values())
+        own = any(contestant.own for contestant in self.contestants.values())
         if options.stress:
             self._refuse_stress(own)
         if own:
@@ -109,7 +119,7 @@ class _Comparison:
             raise refuse("--stress derives a recipe, which a script of one's own cannot follow")
         if self.options.check == "model":
             raise refuse("--stress is for the small model of --check quick, full and nightly")
-        if any(one.recipe != self.recipe for one in self.contestants.values()):
+        if any(contestant.recipe != self.recipe for contestant in self.contestants.values()):
             raise refuse("--stress would make one recipe of two that are to be compared")
 
     def _execution(self, contestant: Contestant) -> Execution:
@@ -120,7 +130,9 @@ class _Comparison:
         return choose_execution(half, contestant.framework, options.half, options.device)
 
     def _result(self, stage: Stage) -> StageResult:
-        recipes = {name: stage.derive(one.recipe) for name, one in self.contestants.items()}
+        recipes = {
+            name: stage.derive(contestant.recipe) for name, contestant in self.contestants.items()
+        }
         recipe = recipes[self.wanted]
         faults: tuple[Fault, ...] = ()
         if "faults" in stage.parts:
@@ -142,9 +154,12 @@ class _Comparison:
             self.work.release()
 
     def _compare(self) -> ParityReport:
-        maker = self._maker()
+        findings = Findings(self.results, self.wanted, self.tally.tell)
+        maker = self._maker(findings)
+        plain = maker.plain()
+        findings.expect(one.spec for one in plain)
         # Cores that wait for the slowest may as well make the twins of the likely reference.
-        maker.make([*maker.plain(), *maker.twins(self.wanted)])
+        maker.make([*plain, *maker.twins(self.wanted)])
         reference = self._reference()
         if reference and reference != self.wanted:
             maker.make(maker.twins(reference))
@@ -165,7 +180,7 @@ class _Comparison:
             self._save(report.entrant(reference), self.options.save_reference)
         return report
 
-    def _maker(self) -> Maker:
+    def _maker(self, findings: Findings) -> Maker:
         return Maker(
             options=self.options,
             contestants=self.contestants,
@@ -175,6 +190,7 @@ class _Comparison:
             work=self.work,
             inputs=self.inputs,
             tally=self.tally,
+            on_made=findings,
         )
 
     def _again(self, ours: Contestant, changed: Contestant, result: StageResult) -> ParityReport:
@@ -194,7 +210,7 @@ class _Comparison:
             [ours, changed],
             options=options,
             compile_to=self.compile_to,
-            on_progress=self.tally.on_progress,
+            on_progress=without_findings(self.tally.on_progress),
             stages=[stage],
             inputs=result.recipes[self.wanted],
         )

@@ -108,9 +108,9 @@ def prove(
     return Proof(
         target=target,
         outcome=outcome,
-        wording="; ".join(f"{one.stage}: {one.wording}" for one in stages),
+        wording="; ".join(f"{stage.stage}: {stage.wording}" for stage in stages),
         stages=stages,
-        checks=tuple(f"{place(one)}: {one.result}: {one.wording}" for one in checks),
+        checks=tuple(f"{place(check)}: {check.result}: {check.wording}" for check in checks),
         fields=fields,
     )
 
@@ -151,7 +151,7 @@ def _on_toy(
     rows = [row for run in toy.runs for row in run.seen.rows]
     skipped = sum(bool(row["skipped"]) for row in rows)
     words = f"{len(rows)} windows are as the reference has them, {skipped} of them overflowed"
-    left = [one for one in toy.checks if one.result != "pass"]
+    left = [check for check in toy.checks if check.result != "pass"]
     if left:
         words = f"{_words(left)}; nothing differs"
     return toy, StageProof(stage=STAGE, outcome="same", wording=words)
@@ -186,9 +186,12 @@ def _on_bert(
 
 def _unless_writing(error: DiagnosticError) -> str:
     """Return what refused a run; raise what is about files again."""
-    if any(one.code.startswith("CC5") or one.code == "CC708" for one in error.diagnostics):
+    if any(
+        diagnostic.code.startswith("CC5") or diagnostic.code == "CC708"
+        for diagnostic in error.diagnostics
+    ):
         raise error
-    return "; ".join(one.message for one in error.diagnostics)
+    return "; ".join(diagnostic.message for diagnostic in error.diagnostics)
 
 
 def _judged(target: str, report: ParityReport) -> tuple[Outcome, str]:
@@ -212,7 +215,7 @@ def _failing(checks: Sequence[Check]) -> list[Check]:
 
 
 def _words(checks: Sequence[Check]) -> str:
-    return "; ".join(f"{place(one)}: {one.wording}" for one in checks[:_SHOWN])
+    return "; ".join(f"{place(check)}: {check.wording}" for check in checks[:_SHOWN])
 
 
 def _fields(
@@ -223,8 +226,12 @@ def _fields(
     unknown: Sequence[str],
     failing: set[str],
 ) -> Iterator[FieldProof]:
-    known = {one.field.partition("[")[0]: one.why for one in report.exercise if not one.exercised}
-    seen = {one.field.partition("[")[0]: one.why for one in report.exercise if one.exercised}
+    known = {
+        field.field.partition("[")[0]: field.why for field in report.exercise if not field.exercised
+    }
+    seen = {
+        field.field.partition("[")[0]: field.why for field in report.exercise if field.exercised
+    }
     own = not isinstance(recipe.model, BertModel)
     for path, _ in leaves(recipe):
         if path in corrected:

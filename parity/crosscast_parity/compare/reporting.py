@@ -81,7 +81,9 @@ def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
 
 def _left_out(outcomes: Outcomes) -> list[str]:
     """Return what of any program's recipe was not run, in words, each once."""
-    words = [w for one in outcomes.contestants.values() for w in comparable(one.recipe)[1]]
+    words = [
+        w for contestant in outcomes.contestants.values() for w in comparable(contestant.recipe)[1]
+    ]
     return list(dict.fromkeys(words))
 
 
@@ -159,7 +161,7 @@ def _pair(
         checks += found
         errors |= sizes
         differences += rows
-    recipes = {name: one.recipe for name, one in outcomes.contestants.items()}
+    recipes = {name: contestant.recipe for name, contestant in outcomes.contestants.items()}
     checks += hidden_in(outcomes.results, recipes, entrant.name, reference.name)
     checks += seed_checks(outcomes.results, entrant.name, reference.name)
     verdict, wording = conclude(entrant, reference, checks, runs, outcomes.runs(reference.name))

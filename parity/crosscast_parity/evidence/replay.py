@@ -5,11 +5,12 @@ The checks are those of `levels.replay`; what does not depend on the recipe is f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from crosscast.plan.canonical import canonical_plan
-from crosscast.plan.operations import Ema, Normalize, Plan
+from crosscast.plan.operations import Ema, Normalize, Plan, Schedule
+from crosscast.plan.schedule import learning_rate
 from crosscast.recipe.document import Recipe
 from crosscast.reference.data import Roles
 from crosscast_parity.checks.check import Check
@@ -36,6 +37,9 @@ class Replayed:
 
     recipe: Recipe
     observation: Observation
+    _measured: list[tuple[tuple[object, ...], Check]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def factors(self, recipe: Recipe) -> Checks:
         """Hold what the losses were multiplied by against a recipe.
@@ -106,6 +110,15 @@ class Replayed:
         return finite_part(self._seen, self._source)
 
     def _update(self, plan: Plan, source: Source, part: Windows) -> Check:
+        """Measure the updates, or return what was found under a plan that says the same of them."""
+        key = (source, len(part), *_decisive(plan, len(part)))
+        check = next((known for said, known in self._measured if said == key), None)
+        if check is None:
+            check = self._measure(plan, source, part)
+            self._measured.append((key, check))
+        return check
+
+    def _measure(self, plan: Plan, source: Source, part: Windows) -> Check:
         measured = measure_updates(plan, self._roles, part, source)
         errors = [
             TensorError(one.window, name, error)
@@ -132,6 +145,17 @@ class Replayed:
             for name, size in found.items()
             if not size <= UPDATE_LIMIT
         )
+
+
+def _decisive(plan: Plan, windows: int) -> tuple[object, ...]:
+    """Return all of a plan that decides about its first updates.
+
+    Of the schedule these are the first rates: during a warm-up most schedules are one.
+    """
+    schedule = plan.find(Schedule)
+    assert schedule is not None
+    rates = tuple(learning_rate(schedule, position) for position in range(windows))
+    return (*(op for op in plan if not isinstance(op, Schedule)), schedule.tick, rates)
 
 
 def _unit(plan: Plan) -> str:

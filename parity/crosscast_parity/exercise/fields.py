@@ -89,8 +89,8 @@ def _counts(path: str) -> bool:
 
 def _leaves(value: Any, path: str, known: Sequence[str]) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _leaves(one, f"{path}.{key}" if path else key, known)
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}" if path else key, known)
     elif isinstance(value, tuple) and f"{path}.0" in known and value:
         yield from (f"{path}.{number}" for number in range(len(value)))
     else:
@@ -152,16 +152,16 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
         for variation in variations(sighting.recipe, path, unfit=True):
             if "loss_scaling" in variation.also and path.startswith("precision."):
                 continue  # the scale would tell them apart, not the precision
-            if not any(variation.value == one.value for one in tried):
+            if not any(variation.value == candidate.value for candidate in tried):
                 tried.append(variation)
             found = _seen(number, variation, board)
             if found is not None:
                 return found
-    if path == "schedule.total_steps" and any(_whole(one) for one in board.sightings):
+    if path == "schedule.total_steps" and any(_whole(seen) for seen in board.sightings):
         words = "a run makes that many windows, which are counted"
         return Exercise(path=path, status="exercised", wording=words, level="L0a")
     because = EXPLANATIONS.get(path, "")
-    values = " and ".join(shown(one.value) for one in tried[:3])
+    values = " and ".join(shown(candidate.value) for candidate in tried[:3])
     wording = f"because {because}; " if because else ""
     wording += f"all checks pass with {values}, too" if tried else "no run has this field"
     return Exercise(path=path, status="not exercised", wording=wording)

@@ -48,10 +48,12 @@ def fields_exercised(result: StageResult, contestant: str) -> tuple[FieldExercis
     def judged() -> tuple[FieldExercise, ...]:
         return tuple(
             FieldExercise(
-                field=shown_path(one.path), exercised=one.status == "exercised", why=one.wording
+                field=shown_path(entry.path),
+                exercised=entry.status == "exercised",
+                why=entry.wording,
             )
-            for one in exercise(recipe, sightings(result, contestant))
-            if one.status != "not used"
+            for entry in exercise(recipe, sightings(result, contestant))
+            if entry.status != "not used"
         )
 
     return result.judgements.recall(FIELDS, "exercise", folders, given, judged)

@@ -37,21 +37,23 @@ class Rule:
         return "", f"because {self.unseen}"
 
 
-def _gradients(recipe: Recipe, one: Sighting) -> bool:
-    exact = one.recipe.precision.compute_dtype == "float32"
-    return one.compared and one.observation is not None and exact
+def _gradients(recipe: Recipe, sighting: Sighting) -> bool:
+    exact = sighting.recipe.precision.compute_dtype == "float32"
+    return sighting.compared and sighting.observation is not None and exact
 
 
 _NEEDS: dict[Needs, Callable[[Recipe, Sighting], bool]] = {
-    "nothing": lambda recipe, one: True,
-    "never": lambda recipe, one: False,
+    "nothing": lambda recipe, sighting: True,
+    "never": lambda recipe, sighting: False,
     "gradients": _gradients,
-    "bert gradients": lambda recipe, one: _gradients(recipe, one) and one.weights == "bert",
-    "half types": lambda recipe, one: (
-        one.observation is not None and one.recipe.precision.compute_dtype != "float32"
+    "bert gradients": lambda recipe, sighting: (
+        _gradients(recipe, sighting) and sighting.weights == "bert"
     ),
-    "no dropout": lambda recipe, one: (
-        _gradients(recipe, one) and not getattr(recipe.model, "dropout", 1.0)
+    "half types": lambda recipe, sighting: (
+        sighting.observation is not None and sighting.recipe.precision.compute_dtype != "float32"
+    ),
+    "no dropout": lambda recipe, sighting: (
+        _gradients(recipe, sighting) and not getattr(recipe.model, "dropout", 1.0)
     ),
 }
 

@@ -36,12 +36,6 @@ LOSSES = frozenset({"cross_entropy", "cross_entropy_with_softmax", "nll_loss", "
 BY_FIRST_INPUT = REDUCTIONS | EMBEDDINGS | LOSSES
 """Half if its first float input is; the weights of a LayerNorm may stay float32."""
 
-MODULES = {
-    "torch": "crosscast_parity.inside.emulate_torch",
-    "tensorflow": "crosscast_parity.inside.emulate_tensorflow",
-    "paddle": "crosscast_parity.inside.emulate_paddle",
-}
-
 
 class Tensors(Protocol):
     """What the policy must be able to ask a framework."""
@@ -130,12 +124,14 @@ def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
     return change(value)
 
 
-def install(framework: str) -> Callable[[Any], None]:
+def install(inside: str) -> Callable[[Any], None]:
     """Emulate half precision in this process from now on.
+
+    Args:
+        inside: the package with what a backend loads in the process of its framework.
 
     Returns:
         A function to call with the script's module once it is loaded.
     """
-    module = importlib.import_module(MODULES[framework])
-    adapt: Callable[[Any], None] = module.install()
+    adapt: Callable[[Any], None] = importlib.import_module(f"{inside}.emulate").install()
     return adapt

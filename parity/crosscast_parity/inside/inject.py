@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
-from crosscast_parity.inside.poison import CELLS, GRADIENTS, Cell, Gradients
+from crosscast_parity.inside.poison import Cell, Gradients, make_cell, make_gradients
 
 VALUES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 INPUT = "input:"
@@ -197,6 +197,6 @@ class Injector:
         return train_window
 
 
-def make_injector(framework: str, faults: Sequence[Fault]) -> Injector:
-    """Return the injector for a script of a framework."""
-    return Injector(faults, Poison(CELLS[framework](), GRADIENTS[framework]()))
+def make_injector(inside: str, faults: Sequence[Fault]) -> Injector:
+    """Return the injector for a script; `inside` as of `poison.make_cell`."""
+    return Injector(faults, Poison(make_cell(inside), make_gradients(inside)))

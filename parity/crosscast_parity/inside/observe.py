@@ -1,6 +1,6 @@
 """Record from outside what a script does in its first windows.
 
-    stop = observe.install("torch", module, Path(output) / "observed", windows=4, manifest=True)
+    stop = observe.install(inside, module, Path(output) / "observed", windows=4, manifest=True)
     module.main([...])
     stop()
 
@@ -66,7 +66,6 @@ that are compiled):
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -75,11 +74,11 @@ import numpy as np
 
 from crosscast_parity.inside import observed_files as files
 from crosscast_parity.inside.manifest import Recorder, Tap
+from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.watcher import Array, Blind, Seen, Watcher
 
 MANY_WEIGHTS = 2_000_000
 """Models of so many weights are recorded without `first`."""
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
 SEAMS = ("micro_batch_loss", "train_window")
 """Functions that are wrapped; of a script without them nothing is recorded."""
 
@@ -219,12 +218,13 @@ class Observer:
 
 
 def install(
-    framework: str, module: Any, folder: Path, windows: int, manifest: bool
+    inside: str, module: Any, folder: Path, windows: int, manifest: bool
 ) -> Callable[[], None]:
     """Observe the first windows of a script's next run in this process.
 
     Args:
-        framework: `torch`, `tensorflow`, `paddle`, or `none` for a script of no known framework.
+        inside: the package with what a backend loads in the process of its framework; empty for
+            a script of no known framework.
         module: the loaded script, before its `main` is called.
         folder: where the files go; what an earlier run left there is removed.
         windows: how many windows to record, from the first that the run trains.
@@ -236,13 +236,10 @@ def install(
     seams = all(hasattr(module, name) for name in SEAMS)
     if not seams or (windows < 1 and not manifest):
         return lambda: None
-    watcher: Watcher = Blind()
-    tap: Tap | None = None
-    if framework in FRAMEWORKS:
-        package = "crosscast_parity.inside"
-        watcher = importlib.import_module(f"{package}.observe_{framework}").make_watcher()
-        if manifest:
-            tap = importlib.import_module(f"{package}.manifest_{framework}").make_tap()
+    eyes = module_of(inside, "observe")
+    watcher: Watcher = eyes.make_watcher() if eyes else Blind()
+    types = module_of(inside, "manifest") if manifest else None
+    tap: Tap | None = types.make_tap() if types else None
     observer = Observer(module, folder, windows, watcher)
     observer.install(tap)
     return observer.stop

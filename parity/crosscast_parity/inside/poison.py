@@ -1,6 +1,7 @@
 """Where a framework lets the loss and the gradients of a micro-batch be changed from outside.
 
-Standard library only, as `inject.py`; a framework is imported when a script that uses it runs.
+Here for frameworks that compute at once and whose parameters take hooks; others bring a module
+`poison`. Standard library only, as `inject.py`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
+
+from crosscast_parity.inside.modules import module_of
 
 
 class Cell(Protocol):
@@ -21,7 +24,7 @@ class Cell(Protocol):
 
 
 class EagerCell:
-    """For frameworks that run the loss function anew for every micro-batch."""
+    """For frameworks that run the loss function anew for every micro-batch, as most do."""
 
     def __init__(self) -> None:
         self._factor = 1.0
@@ -33,42 +36,6 @@ class EagerCell:
     def apply(self, loss: Any) -> Any:
         """Return the loss times the factor."""
         return loss * self._factor
-
-
-class VariableCell:
-    """For TensorFlow: the loss is traced once, so the factor must be a variable of the graph."""
-
-    def __init__(self) -> None:
-        self._variable: Any = None
-
-    def _made(self) -> Any:
-        # Made late: a variable starts the runtime, after which threads cannot be set any more.
-        # In init_scope because the first use may be inside a function that is being traced.
-        if self._variable is None:
-            import tensorflow
-
-            with tensorflow.init_scope():
-                self._variable = tensorflow.Variable(
-                    1.0, trainable=False, dtype=tensorflow.float32, name="fault_factor"
-                )
-        return self._variable
-
-    def set(self, factor: float) -> None:
-        """Use `factor` from now on."""
-        self._made().assign(factor)
-
-    def apply(self, loss: Any) -> Any:
-        """Return the loss times the factor."""
-        import tensorflow
-
-        return loss * tensorflow.cast(self._made(), loss.dtype)
-
-
-CELLS: dict[str, Callable[[], Cell]] = {
-    "torch": EagerCell,
-    "paddle": EagerCell,
-    "tensorflow": VariableCell,
-}
 
 
 class Gradients(Protocol):
@@ -88,23 +55,21 @@ class Gradients(Protocol):
 
 
 class HookedGradients:
-    """PyTorch and Paddle: a hook on every parameter, called with the gradient of a backward."""
+    """A hook on every parameter, called with the gradient of a backward."""
 
-    def __init__(self, framework: str) -> None:
+    def __init__(self) -> None:
         self.reached: set[str] = set()
-        self._framework = framework
         self._hooked: list[Any] = []
         self._values: Mapping[str, float] = {}
 
     def attach(self, parameters: Mapping[str, Any]) -> None:
         """Hook the parameters that get a gradient."""
-        full_like = importlib.import_module(self._framework).full_like
         for name, parameter in parameters.items():
-            frozen = getattr(parameter, "stop_gradient", None)  # Paddle's word
+            frozen = getattr(parameter, "stop_gradient", None)  # where there is no requires_grad
             trained = parameter.requires_grad if frozen is None else not frozen
             if trained and not any(parameter is known for known in self._hooked):
                 self._hooked.append(parameter)
-                parameter.register_hook(self._hook(name, full_like))
+                parameter.register_hook(self._hook(name, _full_like(parameter)))
 
     def set(self, values: Mapping[str, float]) -> None:
         """Fill these gradients from now on."""
@@ -124,76 +89,30 @@ class HookedGradients:
         return hook
 
 
-class TracedGradients:
-    """TensorFlow: `GradientTape.gradient`, whose result a script has traced into a graph.
+def _full_like(tensor: Any) -> Callable[..., Any]:
+    """Return the function of that name of the framework that a tensor is of."""
+    framework = importlib.import_module(type(tensor).__module__.partition(".")[0])
+    found: Callable[..., Any] = framework.full_like
+    return found
 
-    So the values live in a variable: one number a parameter, 0 for gradients to leave alone.
+
+def make_cell(inside: str) -> Cell:
+    """Return what poisons the loss in a framework.
+
+    Args:
+        inside: the package with what a backend loads in the process; empty for none.
     """
-
-    def __init__(self) -> None:
-        self.reached: set[str] = set()
-        self._positions: dict[Any, int] = {}
-        self._names: list[str] = []
-        self._values: Any = None
-        self._original: Any = None
-        self._patch: Any = None
-
-    def attach(self, parameters: Mapping[str, Any]) -> None:
-        """Note the variables and watch the tape."""
-        import tensorflow as tf
-
-        self._names = list(dict.fromkeys([*self._names, *parameters]))
-        for name, parameter in parameters.items():
-            # What Keras 3 calls a variable holds TensorFlow's as its value.
-            variable = parameter if isinstance(parameter, tf.Variable) else parameter.value
-            self._positions[variable.ref()] = self._names.index(name)
-        zeros = tf.zeros(len(self._names))
-        self._values = tf.Variable(zeros, trainable=False, name="fault_values")
-        if self._original is None:
-            self._original = tf.GradientTape.gradient
-            self._patch = tf.GradientTape.gradient = self._watching(self._original)
-
-    def set(self, values: Mapping[str, float]) -> None:
-        """Fill these gradients from now on."""
-        if self._values is not None:
-            self._values.assign([values.get(name, 0.0) for name in self._names])
-
-    def release(self) -> None:
-        """Give the tape its own function back."""
-        if self._original is not None:
-            import tensorflow as tf
-
-            # Who observes as well may have put back what was there before both.
-            if tf.GradientTape.gradient is self._patch:
-                tf.GradientTape.gradient = self._original
-            self._original = None
-
-    def _watching(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-            found = original(tape, target, sources, *args, **kwargs)
-            if not isinstance(sources, list | tuple):
-                return found
-            return [self._poisoned(one, of) for one, of in zip(found, sources, strict=True)]
-
-        return gradient
-
-    def _poisoned(self, gradient: Any, source: Any) -> Any:
-        import tensorflow as tf
-
-        reference = source.ref() if hasattr(source, "ref") else None
-        if gradient is None or reference not in self._positions:
-            return gradient
-        if isinstance(gradient, tf.IndexedSlices):  # rows of an embedding
-            rows = self._poisoned(gradient.values, source)
-            return tf.IndexedSlices(rows, gradient.indices, gradient.dense_shape)
-        position = self._positions[reference]
-        self.reached.add(self._names[position])
-        value = tf.cast(self._values[position], gradient.dtype)
-        return tf.where(value == 0, gradient, value)
+    own = _own(inside)
+    cell: Cell = own.make_cell() if own else EagerCell()
+    return cell
 
 
-GRADIENTS: dict[str, Callable[[], Gradients]] = {
-    "torch": lambda: HookedGradients("torch"),
-    "paddle": lambda: HookedGradients("paddle"),
-    "tensorflow": TracedGradients,
-}
+def make_gradients(inside: str) -> Gradients:
+    """Return what poisons gradients in a framework; `inside` as of `make_cell`."""
+    own = _own(inside)
+    gradients: Gradients = own.make_gradients() if own else HookedGradients()
+    return gradients
+
+
+def _own(inside: str) -> Any:
+    return module_of(inside, "poison")

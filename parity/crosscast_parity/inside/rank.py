@@ -3,10 +3,12 @@
 A copy of this file lies as `train.py` beside an emitted launch.sh, which so starts it instead of
 the script; `ranks.json` beside it says what the script is:
 
-    {"framework": "torch", "emulate": false, "script": ".../train.py", "output": ".../run",
+    {"inside": "crosscast_torch.inside", "emulate": false, "rank_variable": "RANK",
+     "script": ".../train.py", "output": ".../run",
      "faults": {"1": ["2:0=inf"]}, "steps": [0, 1, 2]}
 
-Faults are by number of the process. What it leaves is in `run/rank-N`, as `session` does it.
+Faults are by number of the process, which a variable tells: plain, or as JSON below `task.index`.
+What it leaves is in `run/rank-N`, as `session` does it.
 """
 
 from __future__ import annotations
@@ -21,29 +23,24 @@ from crosscast_parity.inside.emulate import install as emulate
 from crosscast_parity.inside.orphans import end_with_parent
 from crosscast_parity.inside.session import Run, Session
 
-NUMBERS = ("RANK", "PADDLE_TRAINER_ID")
-"""Variables in which launchers tell a process its number."""
 
-
-def rank_of(environment: Mapping[str, str]) -> int:
-    """Return the number of this process among those that were started together."""
-    for name in NUMBERS:
-        if name in environment:
-            return int(environment[name])
-    cluster = json.loads(environment.get("TF_CONFIG", "{}"))
-    return int(cluster.get("task", {}).get("index", 0))
+def rank_of(environment: Mapping[str, str], variable: str) -> int:
+    """Return the number of this process among those that were started together; 0 if not told."""
+    found = json.loads(environment.get(variable, "0"))
+    if isinstance(found, dict):
+        found = found.get("task", {}).get("index", 0)
+    return int(found)
 
 
 def main(place: Path, arguments: Sequence[str]) -> int:
     """Make the run of this process; return the exit code of the script."""
     end_with_parent()
     spec = json.loads(place.read_text())
-    number = rank_of(os.environ)
+    number = rank_of(os.environ, spec["rank_variable"])
     output = Path(spec["output"]) / f"rank-{number}"
     output.mkdir(parents=True, exist_ok=True)
-    session = Session(
-        output, spec["framework"], emulate(spec["framework"]) if spec["emulate"] else None
-    )
+    inside = spec["inside"]
+    session = Session(output, inside, emulate(inside) if spec["emulate"] else None)
     run = Run(
         name=f"rank {number}",
         script=spec["script"],

@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from crosscast_parity.inside.emulate import install
 from crosscast_parity.inside.inject import FORM, Fault, make_injector, parse_fault
-from crosscast_parity.inside.poison import CELLS
 from crosscast_parity.inside.script import load_script
 
 
@@ -23,21 +23,32 @@ def _fault(text: str) -> Fault:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _package(text: str) -> str:
+    """Check that what a framework's backend loads here, as `crosscast_torch.inside`, is there."""
+    try:
+        found = find_spec(text)
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no package of a backend")
+    return text
+
+
 def main(argv: Sequence[str]) -> int:
     """Parse the runner's own arguments, install the faults, call the script's main."""
     parser = argparse.ArgumentParser(prog="crosscast_parity.inside.runner", description=__doc__)
-    parser.add_argument("--framework", choices=sorted(CELLS), required=True)
+    parser.add_argument("--inside", type=_package, required=True, metavar="PACKAGE")
     parser.add_argument("--script", type=Path, required=True)
     parser.add_argument("--fault", type=_fault, action="append", default=[], metavar=FORM)
     parser.add_argument("--emulate", action="store_true", help="half precision in float32")
     parser.add_argument("arguments", nargs="*", help="after --: the script's own arguments")
     options = parser.parse_args(argv)
     sys.argv = [str(options.script), *options.arguments]
-    adapt = install(options.framework) if options.emulate else None
+    adapt = install(options.inside) if options.emulate else None
     module = load_script(options.script.resolve())
     if adapt:
         adapt(module)
-    make_injector(options.framework, options.fault).install(module)
+    make_injector(options.inside, options.fault).install(module)
     code = module.main(options.arguments)
     return 0 if code is None else int(code)
 

@@ -2,9 +2,10 @@
 
     python -m crosscast_parity.inside.session SPEC.json
 
-Importing a framework takes longer than a short run, hence one process for many. SPEC.json:
+Importing a framework takes longer than a short run, hence one process for many. SPEC.json, with the
+package that the framework's backend loads here, empty for scripts of no framework that is known:
 
-    {"framework": "torch", "emulate": false,
+    {"inside": "crosscast_torch.inside", "emulate": false,
      "runs": [{"name": "main", "script": ".../train.py", "arguments": ["--train", ...],
                "output": ".../main", "faults": ["2:0=inf"], "record": 0, "manifest": false}]}
 
@@ -31,9 +32,9 @@ from typing import Any
 
 from crosscast_parity.inside.emulate import install as emulate
 from crosscast_parity.inside.inject import make_injector, parse_fault
+from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.observe import install as observe
 from crosscast_parity.inside.orphans import end_with_parent
-from crosscast_parity.inside.poison import CELLS
 from crosscast_parity.inside.script import loaded
 from crosscast_parity.inside.steps import StepRecorder
 
@@ -41,7 +42,7 @@ Adapt = Callable[[Any], None]
 CANNOT_RUN = 3
 SEAMS = ("train_window", "micro_batch_loss")
 GENERATED = "__autograph_generated_file"
-"""What TensorFlow writes from a script while it runs: another temporary file every time."""
+"""What AutoGraph writes from a script while it runs: another temporary file every time."""
 RUNNER = Path(__file__).resolve().parents[1]
 INSTALLED = ("site-packages", "dist-packages")
 
@@ -65,11 +66,11 @@ class Run:
 
 
 class Session:
-    """A process's runs; `framework` is `none` for scripts of no framework that is known here."""
+    """A process's runs; `inside` is that of SPEC.json."""
 
-    def __init__(self, folder: Path, framework: str, adapt: Adapt | None) -> None:
+    def __init__(self, folder: Path, inside: str, adapt: Adapt | None) -> None:
         self._events = folder / "events.jsonl"
-        self._framework = framework
+        self._inside = inside
         self._adapt = adapt
         self._standard = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
         self._hashes: dict[str, str] = {}
@@ -111,15 +112,13 @@ class Session:
                 return _cannot_inject(output)
             if run.faults:
                 faults = [parse_fault(text) for text in run.faults]
-                # A factor on the loss needs no framework, and more is not asked of unknown ones.
-                framework = self._framework if self._framework in CELLS else "torch"
-                injector = make_injector(framework, faults)
+                injector = make_injector(self._inside, faults)
                 injector.install(module)
                 after.callback(injector.uninstall)
-            if (run.record or run.manifest) and self._framework in CELLS:
+            if (run.record or run.manifest) and self._inside:
                 folder = output / "observed"
                 after.callback(
-                    observe(self._framework, module, folder, run.record, manifest=run.manifest)
+                    observe(self._inside, module, folder, run.record, manifest=run.manifest)
                 )
             if run.steps is not None:
                 StepRecorder(module, output / "steps", run.steps).install()
@@ -131,10 +130,10 @@ class Session:
         return 0 if code is None else int(code)
 
     def _forget(self) -> None:
-        """Give back what a run has left in the framework: memory, the dtype policy of Keras."""
-        keras = sys.modules.get("keras")
-        if self._framework == "tensorflow" and keras is not None:
-            keras.utils.clear_session()
+        """Give back what a run has left in the framework."""
+        cleanup = module_of(self._inside, "cleanup")
+        if cleanup:
+            cleanup.clean_up()
         gc.collect()
 
     def _modules(self) -> dict[str, str]:
@@ -222,8 +221,8 @@ def main(argv: list[str]) -> int:
     end_with_parent()
     spec_path = Path(argv[0])
     spec = json.loads(spec_path.read_text())
-    adapt = emulate(spec["framework"]) if spec["emulate"] else None
-    session = Session(spec_path.parent, spec["framework"], adapt)
+    adapt = emulate(spec["inside"]) if spec["emulate"] else None
+    session = Session(spec_path.parent, spec["inside"], adapt)
     for run in spec["runs"]:
         session.make(Run(**run))
     return 0

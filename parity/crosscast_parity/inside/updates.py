@@ -3,12 +3,13 @@
     python .../crosscast_parity/inside/updates.py SPEC.json
 
 For scripts as users write them: nothing is asked of their form. What is recorded is what a
-framework's optimizers are handed and what they do, see `updates_torch` and `updates_tensorflow`.
+framework's optimizers are handed and what they do, see the modules `updates` of the backends.
 Standard library only, and Python 3.8: the interpreter may be one in which an old API still runs.
 
 SPEC.json:
 
-    {"framework": "torch", "script": ".../train.py", "arguments": ["--steps", "20"],
+    {"inside": "crosscast_torch.inside", "modules": ["torch"],
+     "script": ".../train.py", "arguments": ["--steps", "20"],
      "records": ".../updates.jsonl", "most": 100, "perturb": false, "poison": null,
      "lines": {".../train.py": [12, 13]}}
 
@@ -44,8 +45,6 @@ from typing import Any
 from crosscast_parity.inside.orphans import end_with_parent
 
 SEED = 20260101
-FIRST_NAMES = {"torch": ("torch",), "tensorflow": ("keras", "tf_keras", "tensorflow")}
-"""Modules at whose import a framework is watched."""
 
 
 class Records:
@@ -173,13 +172,12 @@ def main(argv: list[str]) -> None:
     end_with_parent()
     spec = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
     records = Records(spec["records"], spec["most"])
-    framework = spec["framework"]
 
     def install(name: str) -> None:
-        watch = importlib.import_module(f"crosscast_parity.inside.updates_{framework}")
+        watch = importlib.import_module(f"{spec['inside']}.updates")
         watch.install(records, name, perturb=spec["perturb"], poison=spec["poison"])
 
-    sys.meta_path.insert(0, _Watching(FIRST_NAMES[framework], install))
+    sys.meta_path.insert(0, _Watching(tuple(spec["modules"]), install))
     sys.meta_path.insert(0, _Watching(("numpy",), lambda name: seed()))
     seed()
     lines = Lines(spec["lines"])

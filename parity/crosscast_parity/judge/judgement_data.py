@@ -31,7 +31,7 @@ def _write_checks(checks: Checks) -> Any:
 
 
 def _read_checks(data: Any) -> Checks:
-    return tuple(_check(one) for one in _of(list, data))
+    return tuple(_check(entry) for entry in _of(list, data))
 
 
 def _check(data: Any) -> Check:
@@ -65,11 +65,11 @@ def _read_compared(data: Any) -> tuple[Checks, TensorErrors]:
 
 
 def _write_fields(found: tuple[FieldExercise, ...]) -> Any:
-    return [one.to_json() for one in found]
+    return [diagnostic.to_json() for diagnostic in found]
 
 
 def _read_fields(data: Any) -> tuple[FieldExercise, ...]:
-    return tuple(_field(one) for one in _of(list, data))
+    return tuple(_field(entry) for entry in _of(list, data))
 
 
 def _field(data: Any) -> FieldExercise:

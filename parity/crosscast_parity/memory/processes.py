@@ -18,6 +18,7 @@ from crosscast.memory.records import Device, Moment, TracedModel, TracedWeight
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span
 from crosscast.messages.output import write_files
 from crosscast.recipe.document import BertModel, Recipe, SyntheticData
+from crosscast.targets.backend import Backend, harness_of, installed_backends
 from crosscast_parity.processes.process import (
     MISSING_PACKAGE,
     Job,
@@ -33,8 +34,8 @@ from crosscast_parity.scaling_law.shapes import Shape
 Work = Literal["allocations", "trace"]
 TOKEN_ARRAYS = ("input_ids", "attention_mask", "token_type_ids")
 _SECONDS = 600.0
-NEEDED = ("torch", "numpy", "safetensors")
-"""What the emitted script imports."""
+NEEDED = ("numpy", "safetensors")
+"""What every emitted script imports besides its framework."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def measure(
 
     Args:
         recipe: For one process.
-        framework: `torch`, `tensorflow` or `paddle`.
+        framework: A backend whose package can watch its allocator.
         python: The interpreter that has the framework.
         device: Where it runs.
         windows: How many; moments exist from the second one on.
@@ -93,12 +94,19 @@ def measure(
     return Measured(found["peak"], tuple(found["where"]), found["version"])
 
 
+def tracer() -> Backend:
+    """Return the backend whose framework traces models of users."""
+    return next(
+        one for one in installed_backends() if one.harness is not None and one.harness.has("trace")
+    )
+
+
 def trace_model(
     recipe: Recipe, python: str, *, folder: Path, timeout: float = _SECONDS
 ) -> TracedModel:
     """Trace a model of the user's in PyTorch, without computing anything.
 
-    This imports and calls what `model.factory.torch` names: the user's code.
+    This imports and calls what `model.factory` names for PyTorch: the user's code.
 
     Args:
         recipe: With a model of one's own. Its precision counts, its batch sizes do not.
@@ -117,7 +125,8 @@ def trace_model(
         "inputs": inputs,
         "autocast": recipe.half,  # with half weights, too, for a model of one's own
     }
-    found = _ask("trace", alone, "torch", python, "cpu", options, timeout, cwd=folder.absolute())
+    name = tracer().name
+    found = _ask("trace", alone, name, python, "cpu", options, timeout, cwd=folder.absolute())
     tokens = inputs.get("input_ids", {}).get("shape", [0])
     return TracedModel(
         weights=tuple(TracedWeight(*weight) for weight in found["weights"]),
@@ -169,13 +178,14 @@ def _ask(
         paths = [environment.get("PYTHONPATH", ""), str(root / "runner")]
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         script, answer = root / "out" / "train.py", root / "answer.json"
-        module = f"crosscast_parity.inside.{work}_{framework}"
+        harness = harness_of(framework)
+        assert harness is not None  # `measure` and `trace_model` are for such frameworks
         job = Job(
             name=work,
             command=(
                 python,
                 "-m",
-                module,
+                f"{harness.inside}.{work}",
                 str(script),
                 json.dumps({**options, "answer": str(answer)}),
             ),
@@ -228,7 +238,7 @@ def _traced(job: Job, answer: Path, log: Sequence[str]) -> dict[str, Any]:
 
 
 def _stopped(said: Mapping[str, Any], job: Job) -> DiagnosticError:
-    if said["module"] in NEEDED:
+    if said["module"] in (tracer().name, *NEEDED):
         return _missing(f"{job.command[0]} has no package {said['module']}")
     place, span = said["place"], None
     if place:
@@ -243,9 +253,9 @@ def _stopped(said: Mapping[str, Any], job: Job) -> DiagnosticError:
             "interpreter, which --python torch=PATH names"
         )
     reason = f"{said['type']}: {said['words']}" if said["kind"] != "refused" else said["words"]
-    message = f"the model cannot be traced: {reason}"
+    message, path = f"the model cannot be traced: {reason}", f"model.factory.{tracer().name}"
     return DiagnosticError(
-        Diagnostic(code="CC452", path="model.factory.torch", message=message, span=span, hint=hint)
+        Diagnostic(code="CC452", path=path, message=message, span=span, hint=hint)
     )
 
 

@@ -12,13 +12,17 @@ from typing import Any, Literal, Protocol
 
 from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import backend_names, find_target, without_script
+from crosscast.targets.backend import (
+    backend_names,
+    find_target,
+    harness_of,
+    without_script,
+)
 from crosscast_parity.adapters.registry import ADAPTERS
 
 NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._@-]{0,39}\Z", re.ASCII)
 KEYS = ("python", "recipe", "script", "adapter")
 FORM = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
-FRAMEWORKS = ("torch", "tensorflow", "paddle", "none")
 
 Edit = Callable[[Path], object]
 """Changes the emitted files of a folder, as a mutation does."""
@@ -60,10 +64,15 @@ class Contestant:
 
     @property
     def framework(self) -> str:
-        """Whose process it is: `torch`, `tensorflow`, `paddle`, or `none`."""
-        name = self.target.partition("@")[0]
+        """Whose process it is: that of a backend that the harness knows, or `none`."""
+        return self.target.partition("@")[0] if self.inside else "none"
+
+    @property
+    def inside(self) -> str:
+        """The package that the framework's backend loads in the process; empty for none."""
+        harness = harness_of(self.target.partition("@")[0])
         # A third-party trainer has a loop of its own, with nothing to wrap.
-        return name if name in FRAMEWORKS and not self.adapter else "none"
+        return harness.inside if harness is not None and not self.adapter else ""
 
     @property
     def emitted(self) -> bool:

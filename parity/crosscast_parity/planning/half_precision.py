@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast_parity.inside.emulate import MODULES
+from crosscast.targets.backend import harness_of
 from crosscast_parity.planning.options import Half
 
 Execution = Literal["native", "emulated"]
@@ -16,7 +16,7 @@ def choose_execution(half: bool, framework: str, wanted: Half, device: str) -> E
     """Return how the half precision of a program is computed.
 
     Native kernels of CPUs differ: TensorFlow's sum in half, Paddle has none, PyTorch's are 20 times
-    slower than the emulation. So `auto` emulates on CPU what it can.
+    slower than the emulation. So `auto` emulates on CPU wherever it can be done.
 
     Args:
         half: whether there is any.
@@ -27,7 +27,8 @@ def choose_execution(half: bool, framework: str, wanted: Half, device: str) -> E
     Raises:
         DiagnosticError: CC713 if emulation is asked for where there is none.
     """
-    known = framework in MODULES
+    harness = harness_of(framework)
+    known = harness is not None and harness.has("emulate")
     if not half or wanted == "native" or device != "cpu" or (wanted == "auto" and not known):
         return "native"
     if not known:

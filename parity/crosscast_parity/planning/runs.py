@@ -185,11 +185,12 @@ def twin_runs(
     ]
 
 
-def cost(spec: RunSpec, weights: int) -> float:
-    """Return a rough measure of the work in a run, for the order of runs and for the ETA."""
-    micro_batches = spec.windows * spec.recipe.accumulation.steps
-    rows = micro_batches * spec.recipe.batch.micro_batch_size
-    return 0.5 + micro_batches * 0.004 + rows * spec.recipe.data.sequence_length * weights * 1e-10
+def is_judged_first(spec: RunSpec) -> bool:
+    """Whether a run is one of those that make the first finding: recorded and plain, or the gate's.
+
+    They take a few windows, and what they show needs no run that is longer.
+    """
+    return bool((spec.record and not spec.faults) or spec.repeat)
 
 
 def in_sessions(

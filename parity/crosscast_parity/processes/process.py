@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.targets.backend import installed_backends
 from crosscast_parity.recordings.status import Status, StatusKind, read_status
 
 OutcomeKind = Literal["finished", "stopped", "cannot_run", "failed", "timeout", "interrupted"]
@@ -80,11 +81,10 @@ def child_environment(
         environment["PYTHONPATH"] = os.pathsep.join(str(Path(one).absolute()) for one in entries)
     for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
         environment[f"{name}_NUM_THREADS"] = str(threads)
+    for backend in installed_backends():
+        own = backend.harness.environment if backend.harness is not None else {}
+        environment |= {name: value.format(threads=threads) for name, value in own.items()}
     environment |= {
-        "TF_NUM_INTRAOP_THREADS": str(threads),
-        "TF_NUM_INTEROP_THREADS": "1",
-        "TF_ENABLE_ONEDNN_OPTS": "0",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",

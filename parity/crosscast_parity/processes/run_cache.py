@@ -19,6 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from crosscast.targets.backend import installed_backends
+
 KEY_LENGTH = 20
 LARGEST_FOLDER, MOST_FILES = 50 * 2**20, 5000
 """Bytes and files of a user's folder that are still worth reading to know it again."""
@@ -26,12 +28,6 @@ ENVIRONMENT = (
     "NVIDIA_",
     "CUDA_",
     "CUBLAS_",
-    "FLAGS_",
-    "TF_",
-    "XLA_",
-    "KERAS_",
-    "TORCH",
-    "PYTORCH_",
     "OMP_",
     "MKL_",
     "KMP_",
@@ -40,22 +36,9 @@ ENVIRONMENT = (
     "DNNL_",
     "LD_",
 )
-"""How variables begin that can decide about the numbers of a run."""
-PACKAGES = (
-    "torch",
-    "tensorflow",
-    "tensorflow-cpu",
-    "keras",
-    "tf_keras",
-    "paddlepaddle",
-    "paddlepaddle-gpu",
-    "numpy",
-    "safetensors",
-    "accelerate",
-    "transformers",
-    "lightning",
-)
-"""Packages whose versions are shown."""
+"""How variables begin that can decide about the numbers of a run, whatever the framework."""
+PACKAGES = ("numpy", "safetensors", "accelerate", "transformers", "lightning")
+"""Packages whose versions are shown besides those of the frameworks."""
 
 
 _ASK = """
@@ -69,11 +52,18 @@ print(json.dumps({"versions": found, "identity": [place, sorted(every)]}))
 """
 
 
+def _packages() -> Iterator[str]:
+    yield from PACKAGES
+    for backend in installed_backends():
+        if backend.harness is not None:
+            yield from (*backend.distributions, *backend.harness.packages)
+
+
 @lru_cache(maxsize=64)
 def _ask(python: str) -> tuple[tuple[tuple[str, str], ...], str]:
     try:
         answer = subprocess.run(
-            [python, "-c", _ASK, *PACKAGES],
+            [python, "-c", _ASK, *_packages()],
             capture_output=True,
             text=True,
             timeout=60,
@@ -107,7 +97,9 @@ def unique() -> str:
 
 def numeric_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that can decide about the numbers of a run."""
-    return {k: v for k, v in environment.items() if k.startswith(ENVIRONMENT)}
+    own = (one.harness.numeric_variables for one in installed_backends() if one.harness is not None)
+    prefixes = (*ENVIRONMENT, *(prefix for some in own for prefix in some))
+    return {k: v for k, v in environment.items() if k.startswith(prefixes)}
 
 
 @lru_cache(maxsize=8192)

@@ -40,14 +40,18 @@ class SessionRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionJob:
-    """A process and the runs it makes, in order."""
+    """A process and the runs it makes, in order.
+
+    `rank`: those with a lower one begin first. `inside`: see `inside.session`.
+    """
 
     name: str
     python: str
-    framework: str
+    inside: str
     emulate: bool
     environment: Mapping[str, str]
     runs: tuple[SessionRun, ...]
+    rank: int = 0
 
     @property
     def cost(self) -> float:
@@ -115,7 +119,7 @@ class _Active:
 
 
 class SessionPool:
-    """Runs sessions, at most `jobs` at a time; the most work first.
+    """Runs sessions, at most `jobs` at a time; by rank, and among equals the most work first.
 
     A process that dies takes only the run with it that it was making: another process makes those
     that were still to come.
@@ -142,7 +146,7 @@ class SessionPool:
 
     def run(self, jobs: Sequence[SessionJob]) -> dict[str, Finished]:
         """Make all runs; return them by key. Ctrl-C ends all: the rest is `interrupted`."""
-        waiting = deque(sorted(jobs, key=lambda job: -job.cost))
+        waiting = deque(sorted(jobs, key=lambda job: (job.rank, -job.cost)))
         active: list[_Active] = []
         try:
             while waiting or active:
@@ -186,9 +190,7 @@ class SessionPool:
             for run in job.runs
         ]
         spec = folder / "spec.json"
-        spec.write_text(
-            json.dumps({"framework": job.framework, "emulate": job.emulate, "runs": runs})
-        )
+        spec.write_text(json.dumps({"inside": job.inside, "emulate": job.emulate, "runs": runs}))
         process = Job(
             name=job.name,
             command=(job.python, "-m", SESSION, str(spec)),
@@ -271,7 +273,7 @@ class SessionPool:
         return SessionJob(
             name=session.job.name,
             python=session.job.python,
-            framework=session.job.framework,
+            inside=session.job.inside,
             emulate=session.job.emulate,
             environment=session.job.environment,
             runs=left,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.processes.sessions import EventKind, SessionRun
@@ -11,9 +12,12 @@ from crosscast_parity.processes.sessions import EventKind, SessionRun
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a comparison is. `done` and `total` are in a unit of work, not in runs."""
+    """How far a comparison is. `done` and `total` are in a unit of work, not in runs.
 
-    kind: EventKind
+    `title`: of the run that began or ended; of a finding what was found, in words.
+    """
+
+    kind: EventKind | Literal["finding"]
     title: str
     outcome: Outcome | None
     done: float
@@ -25,6 +29,16 @@ OnProgress = Callable[[Progress], None]
 
 def ignore(progress: Progress) -> None:
     """Say nothing when a run begins or ends."""
+
+
+def without_findings(on_progress: OnProgress) -> OnProgress:
+    """Return what passes on all but the findings."""
+
+    def pass_on(progress: Progress) -> None:
+        if progress.kind != "finding":
+            on_progress(progress)
+
+    return pass_on
 
 
 @dataclass(slots=True)
@@ -42,3 +56,7 @@ class Tally:
             self.seen.add(run.key)
             self.done += run.cost
         self.on_progress(Progress(kind, run.title, outcome, self.done, self.total))
+
+    def tell(self, finding: str) -> None:
+        """Pass on what was found while runs are being made."""
+        self.on_progress(Progress("finding", finding, None, self.done, self.total))

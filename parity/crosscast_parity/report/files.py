@@ -1,4 +1,4 @@
-"""Write the report: page and figures for people, JSON and JUnit XML for programs."""
+"""Write the report: HTML page, figures, JSON and JUnit XML."""
 
 from __future__ import annotations
 

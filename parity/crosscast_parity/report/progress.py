@@ -1,4 +1,4 @@
-"""What is printed while runs are made: a bar with the time left in a terminal, else lines."""
+"""Progress of the runs: a progress bar in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from rich.progress import (
 )
 
 from crosscast_parity.processes.work_done import OnProgress, Progress
+from crosscast_parity.report.terminal import plain
 
 
 @contextmanager
 def progress_on(stream: TextIO) -> Iterator[OnProgress]:
-    """Return what tells a terminal, or a log file, how far a comparison is."""
+    """Return a callback that prints the progress of a comparison."""
     console = Console(file=stream)
     if not console.is_terminal:
         yield lambda progress: _print_line(stream, progress)
@@ -49,6 +50,9 @@ class _Display:
 
     def __call__(self, progress: Progress) -> None:
         title = progress.title
+        if progress.kind == "finding":
+            self._bar.console.print(plain(title), markup=False, highlight=False, soft_wrap=True)
+            return
         if progress.kind == "started":
             self._running.append(title)
         elif title in self._running:
@@ -66,7 +70,9 @@ class _Display:
 
 def _print_line(stream: TextIO, progress: Progress) -> None:
     outcome = progress.outcome
-    if outcome is not None:
+    if progress.kind == "finding":
+        print(plain(progress.title), file=stream, flush=True)
+    elif outcome is not None:
         share = progress.done / progress.total if progress.total else 1.0
         words = "" if outcome.complete else f": {outcome.message}"
         print(

@@ -1,4 +1,4 @@
-"""The report in a terminal: verdict, levels and what did not pass, within 80 columns."""
+"""The report in a terminal: verdict, levels and failed checks, within 80 columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast_parity.judge.verdict import by_level, place
 
 WIDTH = 80
 SHOWN = 6
-"""Checks that did not pass, per pair; the page has them all."""
+"""Maximum number of failed checks shown per pair; the HTML page has all of them."""
 _MARKS = {"fail": "FAIL", "unclear": "unclear", "pass": "ok", "not tested": "-", "info": "-"}
 _STYLES = (
     (r"\bEQUIVALENT\b", "bold green"),
@@ -23,7 +23,7 @@ _STYLES = (
     (r"\bNOT TESTED\b", "bold"),
     (r"(?<== )ok\b", "green"),
 )
-"""Words that are coloured; they say the same without a colour."""
+"""Words to highlight in color."""
 
 
 def summary_lines(report: ParityReport, *, files: Sequence[Path] = ()) -> list[str]:
@@ -67,7 +67,7 @@ def print_summary(report: ParityReport, *, files: Sequence[Path] = ()) -> None:
 
 
 def _pair(pair: Pair) -> Iterator[str]:
-    yield _plain(f"{pair.contestant} against {pair.reference}: {pair.verdict}")
+    yield plain(f"{pair.contestant} against {pair.reference}: {pair.verdict}")
     yield from _wrapped(pair.wording, indent="  ")
     yield from _levels(pair.checks)
     yield from _troubles(pair.checks)
@@ -81,7 +81,7 @@ def _alone(report: ParityReport) -> Iterator[str]:
             outcome = ended[0].outcome
             yield from _wrapped(f"{ended[0].title}: {outcome.kind}: {outcome.message}")
         else:
-            yield from _wrapped(f"{entrant.name}: nothing to compare it with")
+            yield from _wrapped(f"{entrant.name}: there is no other program to compare with")
         yield from _levels(entrant.checks)
         yield from _troubles(entrant.checks)
 
@@ -109,7 +109,7 @@ def _troubles(checks: Sequence[Check]) -> Iterator[str]:
 
 def _wrapped(text: str, *, indent: str = "", keep: bool = False) -> list[str]:
     """Wrap at words; `keep` leaves `level = result` whole."""
-    text = _plain(text)
+    text = plain(text)
     if keep:
         text = text.replace(" = ", "\0=\0")
     lines = textwrap.wrap(
@@ -122,7 +122,7 @@ def _wrapped(text: str, *, indent: str = "", keep: bool = False) -> list[str]:
     return [line.replace("\0=\0", " = ") for line in lines]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return the text in one line without what could steer a terminal."""
     text = " ".join(text.split()) if "\n" in text or "\t" in text else text
     return "".join(letter if letter.isprintable() else "?" for letter in text)

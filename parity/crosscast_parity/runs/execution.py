@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.runs import RunSpec, plain_runs, twin_runs
+from crosscast_parity.processes.process import Outcome
 from crosscast_parity.processes.sessions import (
+    EventKind,
     Finished,
     Limits,
     SessionPool,
@@ -20,7 +22,7 @@ from crosscast_parity.processes.sessions import (
     read_outcome,
 )
 from crosscast_parity.processes.work_done import Tally
-from crosscast_parity.runs.outcomes import StageResult, gather
+from crosscast_parity.runs.outcomes import Made, StageResult, gather
 from crosscast_parity.runs.work_queue import Asked, deal
 from crosscast_parity.runs.workspace import Workspace
 
@@ -30,7 +32,9 @@ class Maker:
     """Makes runs, or finds them among those made before, and puts them into `results`.
 
     `wanted`: the program whose recipe rows and weights are made for, unless `inputs` is another
-    recipe for that. `execution`: how half precision is run, by program.
+    recipe for that. `execution`: how half precision is run, by program. `on_made`: called with
+    every run that has come to an end of its own while others are still to be made; `results` get
+    them all at the end, in the order in which they were asked for.
     """
 
     options: Options
@@ -41,6 +45,7 @@ class Maker:
     work: Workspace
     inputs: Recipe | None
     tally: Tally
+    on_made: Callable[[Made], None]
 
     def plain(self) -> list[Asked]:
         """Return the runs of all programs in all stages, twins apart."""
@@ -92,29 +97,46 @@ class Maker:
         missing = list({one.run.key: one for one in asked if one.run.key not in finished}.values())
         limits = Limits(self.options.timeout, int(self.options.memory * 2**30))
         self.tally.total += sum(one.run.cost for one in missing)
+        if missing:
+            for one in asked:
+                self._pass_on(one, finished.get(one.run.key), cached=True)
+
+        def on_event(kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
+            self.tally(kind, run, outcome)
+            folder = self.work.store.find(run.key) if outcome and outcome.complete else None
+            if outcome and folder:
+                for one in asked:
+                    if one.run.key == run.key:
+                        self._pass_on(one, Finished(outcome, folder), cached=False)
+
         pool = SessionPool(
             self.work.store,
             self.work.folder,
             jobs=self.options.jobs,
             limits=limits,
-            on_event=self.tally,
+            on_event=on_event,
         )
-        finished |= pool.run(deal(missing, self.execution, self.work, self.options.jobs))
+        jobs = deal(missing, self.execution, self.work, self.options.jobs, self.wanted)
+        finished |= pool.run(jobs)
         for one in asked:
-            made = gather(
-                one.spec,
-                finished[one.run.key],
-                self.execution[one.contestant.name],
-                cached=one.run.key in cached,
-            )
+            made = self._made(one, finished[one.run.key], cached=one.run.key in cached)
             self._of(one.spec.stage).made[(one.spec.contestant, one.spec.name)] = made
+
+    def _pass_on(self, one: Asked, finished: Finished | None, *, cached: bool) -> None:
+        if finished:
+            made = self._made(one, finished, cached=cached)
+            if made.run.outcome.complete:
+                self.on_made(made)
+
+    def _made(self, one: Asked, finished: Finished, *, cached: bool) -> Made:
+        return gather(one.spec, finished, self.execution[one.contestant.name], cached=cached)
 
     def _kept(self, one: Asked) -> Path | None:
         """Return the folder of a run that was made before; a damaged one is removed."""
-        folder, execution = self.work.store.find(one.run.key), self.execution[one.contestant.name]
+        folder = self.work.store.find(one.run.key)
         if folder is None:
             return None
-        found = gather(one.spec, Finished(read_outcome(folder), folder), execution, cached=True)
+        found = self._made(one, Finished(read_outcome(folder), folder), cached=True)
         if found.run.outcome.complete:
             return folder
         self.work.store.drop(one.run.key)

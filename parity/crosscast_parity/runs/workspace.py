@@ -5,18 +5,20 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import harness_of, installed_backends
 from crosscast_parity.adapters.registry import ADAPTERS
 from crosscast_parity.inputs.shared import Inputs, write_inputs
 from crosscast_parity.judge.judgement_store import Judgements
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
-from crosscast_parity.planning.runs import RunSpec, Stage, cost
+from crosscast_parity.planning.pace import cost
+from crosscast_parity.planning.runs import RunSpec, Stage
 from crosscast_parity.processes.process import child_environment
 from crosscast_parity.processes.run_cache import (
     Store,
@@ -34,6 +36,7 @@ CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 """`compile_to(recipe, targets, directory)` writes directory/<target>/train.py and the rest."""
 
 
+INSIDE = Path(__file__).parents[1] / "inside"
 OWN_WAYS = ("CC737",)
 LOCK = "lock"
 
@@ -115,7 +118,6 @@ class Workspace:
             "--threads": options.threads,
         }
         faults = [str(fault) for fault in spec.faults]
-        inside = Path(__file__).parents[1] / "inside"
         key = content_hash(
             {
                 "script": self._identity(contestant, script),
@@ -129,14 +131,14 @@ class Workspace:
                 "emulate": emulate,
                 "interpreter": interpreter(contestant.python),
                 "environment": self._numeric(),
-                "runner": folder_hash(inside),
+                "runner": [folder_hash(folder) for folder in _loaded(contestant.framework)],
             }
         )
         arguments = [str(part) for pair in (files | settings).items() for part in pair]
         return SessionRun(
             key=key,
             title=f"{spec.contestant} {spec.stage}/{spec.name}",
-            cost=cost(spec, weights_of(spec.recipe)),
+            cost=cost(spec, weights_of(spec.recipe), contestant.framework),
             spec={
                 "script": str(script),
                 "arguments": arguments,
@@ -168,7 +170,13 @@ class Workspace:
         )
 
     def session(
-        self, contestant: Contestant, name: str, runs: Sequence[SessionRun], *, emulate: bool
+        self,
+        contestant: Contestant,
+        name: str,
+        runs: Sequence[SessionRun],
+        *,
+        emulate: bool,
+        rank: int = 0,
     ) -> SessionJob:
         """Return the process that makes some runs of a contestant."""
         found = self._environment({}).get("PYTHONPATH")
@@ -177,10 +185,11 @@ class Workspace:
         return SessionJob(
             name=name,
             python=contestant.python,
-            framework=contestant.framework,
+            inside=contestant.inside,
             emulate=emulate,
             environment=self._environment(extra),
             runs=tuple(runs),
+            rank=rank,
         )
 
 
@@ -199,11 +208,22 @@ def _take(folder: Path) -> IO[bytes]:
     return lock
 
 
+def _loaded(framework: str) -> Iterator[Path]:
+    """Yield the folders of the modules that watch a script of a framework."""
+    yield INSIDE
+    harness = harness_of(framework)
+    if harness is not None:
+        yield harness.folder
+
+
 def place_runner(workdir: Path) -> None:
-    """Copy the package `inside` beside the runs, for interpreters without crosscast."""
-    package = workdir / "runner" / "crosscast_parity"
-    source = Path(__file__).parents[1] / "inside"
-    shutil.copytree(
-        source, package / "inside", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    (package / "__init__.py").touch()
+    """Copy what watches scripts beside the runs, for interpreters without crosscast."""
+    packages = {"crosscast_parity.inside": INSIDE}
+    for backend in installed_backends():
+        if backend.harness is not None:
+            packages[backend.harness.inside] = backend.harness.folder
+    for name, source in packages.items():
+        target = (workdir / "runner").joinpath(*name.split("."))
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=ignored)
+        (target.parent / "__init__.py").touch()

@@ -62,7 +62,7 @@ def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
         yield "the schedule does not count windows, or counts them for every process"
     if "scale by the recipe" in failed or "scale" in failed:
         yield "the loss scale does not count windows as the recipe does"
-    wrong = [one for one in ("loss", "gradient norm") if one in failed]
+    wrong = [name for name in ("loss", "gradient norm") if name in failed]
     if wrong and not _full_windows_differ(case, failed):
         yield "only short windows differ: their divisor is that of another window or process"
     if not wrong and {"weights", "moments"} & failed.keys():

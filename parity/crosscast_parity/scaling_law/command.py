@@ -108,7 +108,8 @@ def check_target(subject: Subject, target: str, settings: Settings) -> TargetRep
 def _refused(target: str, error: DiagnosticError) -> TargetReport:
     """Return the report on a target that cannot express a shape."""
     first = next(
-        (one for one in error.diagnostics if one.severity is Severity.ERROR), error.diagnostics[0]
+        (diagnostic for diagnostic in error.diagnostics if diagnostic.severity is Severity.ERROR),
+        error.diagnostics[0],
     )
     words = f"cannot be compiled: {first.code}: {first.path or 'recipe'}: {first.message}"
     return TargetReport(target=target, verdict="NOT TESTED", wording=words, code=first.code)

@@ -162,7 +162,7 @@ def _given(case: Case) -> Check:
         surplus = len({h for rank in dealt for h in rank} - set(wanted))
         again = twice - (len(wanted) - len(set(wanted)))  # the data may hold equal rows
         found.append((window, missing, again, surplus))
-    wrong = [one for one in found if any(one[1:])]
+    wrong = [difference for difference in found if any(difference[1:])]
     words = f"equal in {windows(len(found))}"
     if wrong:
         window, missing, twice, surplus = wrong[0]

@@ -38,7 +38,7 @@ class Scene:
     @property
     def windows(self) -> frozenset[int]:
         """Those that overflow."""
-        return frozenset(one.window for one in self.overflows)
+        return frozenset(overflow.window for overflow in self.overflows)
 
 
 def scenes_of(subject: Subject) -> tuple[Scene, Scene]:
@@ -72,8 +72,8 @@ def _faults(scene: Scene, subject: Subject, shape: Shape) -> Iterator[tuple[int,
     windows = list(
         islice(windows_of(shape.applied(subject.recipe), subject.train_rows), subject.windows)
     )
-    for one in scene.overflows:
-        ranks = windows[one.window]
-        process = len(ranks) - 1 if one.late else 0
-        micro = len(ranks[process]) - 1 if one.late else 0
-        yield process, Fault(one.window, micro, one.kind)
+    for overflow in scene.overflows:
+        ranks = windows[overflow.window]
+        process = len(ranks) - 1 if overflow.late else 0
+        micro = len(ranks[process]) - 1 if overflow.late else 0
+        yield process, Fault(overflow.window, micro, overflow.kind)

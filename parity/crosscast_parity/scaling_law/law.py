@@ -62,7 +62,7 @@ def exceptions_of(
     """
     first, *others = [(shape, shape.applied(recipe)) for shape in shapes]
     found = (_first_difference(first, other, train_rows, windows) for other in others)
-    return tuple(one for one in found if one is not None)
+    return tuple(exemption for exemption in found if exemption is not None)
 
 
 def possible_exceptions(recipe: Recipe, shapes: Sequence[Shape]) -> tuple[Exemption, ...]:
@@ -72,9 +72,9 @@ def possible_exceptions(recipe: Recipe, shapes: Sequence[Shape]) -> tuple[Exempt
     found: dict[Kind, Exemption] = {}
     for rest in range(1, whole):
         for other in others:
-            one = _first_difference(first, other, whole + rest, 2)
-            if one is not None:
-                found.setdefault(one.kind, one)
+            exemption = _first_difference(first, other, whole + rest, 2)
+            if exemption is not None:
+                found.setdefault(exemption.kind, exemption)
     return tuple(found.values())
 
 

@@ -35,14 +35,16 @@ class RankJob:
     """A run of several processes.
 
     `emitted`: the folder that was compiled. `output`: an empty folder for what the run leaves.
-    `faults`: by number of the process. `steps`: windows whose state is kept. `stall`: seconds
-    without a finished window, after the first one, that end the run.
+    `inside`, `rank_variable`: see `inside.rank`. `faults`: by number of the process. `steps`:
+    windows whose state is kept. `stall`: seconds without a finished window, after the first one,
+    that end the run.
     """
 
     emitted: Path
     output: Path
     python: str
-    framework: str
+    inside: str
+    rank_variable: str
     emulate: bool
     processes: int
     arguments: tuple[str, ...]
@@ -60,11 +62,12 @@ def run_ranks(job: RankJob) -> Outcome:
     shutil.copy(job.emitted / "launch.sh", folder)
     shutil.copy(RANK, folder / "train.py")
     spec = {
-        "framework": job.framework,
+        "inside": job.inside,
+        "rank_variable": job.rank_variable,
         "emulate": job.emulate,
         "script": str(job.emitted / "train.py"),
         "output": str(job.output),
-        "faults": {str(n): [str(one) for one in faults] for n, faults in job.faults.items()},
+        "faults": {str(n): [str(fault) for fault in faults] for n, faults in job.faults.items()},
         "steps": list(job.steps),
     }
     (folder / "ranks.json").write_text(json.dumps(spec))

@@ -79,7 +79,7 @@ def make_subject(
     single, told = comparable(recipe)
     if keep_model and bert_of(recipe).labels != LABELS:
         raise refuse(f"--keep-model is for models of {LABELS} labels, which the rows have")
-    said = [one for one in told if one.startswith("model.dropout")]
+    said = [name for name in told if name.startswith("model.dropout")]
     own = recipe.processes if recipe.processes > 1 else PROCESSES
     count = processes or min(own, MOST_PROCESSES)
     if count != recipe.processes:

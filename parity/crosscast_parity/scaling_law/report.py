@@ -107,8 +107,13 @@ class ScalingReport:
             "shapes": [str(shape) for shape in others],
             "changes": list(self.subject.changes),
             "exemptions": [
-                {"kind": one.kind, "rows": one.rows, "shape": str(one.shape), "words": one.words}
-                for one in self.subject.exemptions
+                {
+                    "kind": exemption.kind,
+                    "rows": exemption.rows,
+                    "shape": str(exemption.shape),
+                    "words": exemption.words,
+                }
+                for exemption in self.subject.exemptions
             ],
             "targets": [target.to_json() for target in self.targets],
         }
@@ -117,8 +122,8 @@ class ScalingReport:
         """Yield the report as lines of at most 80 columns."""
         for target in self.targets:
             yield from _target(target, self.subject)
-        for one in self.subject.exemptions:
-            yield from _wrapped(f"not the same by design: {one.words}")
+        for exemption in self.subject.exemptions:
+            yield from _wrapped(f"not the same by design: {exemption.words}")
         for words in self.subject.changes:
             yield from _wrapped(f"changed: {words}")
 

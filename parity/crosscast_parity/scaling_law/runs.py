@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import harness_of
 from crosscast_parity.inputs.shared import Inputs, write_inputs
 from crosscast_parity.planning.half_precision import Execution, choose_execution
 from crosscast_parity.planning.options import Half
@@ -82,6 +83,9 @@ class Maker:
         self.execution: Execution = choose_execution(
             self.half, self.framework, settings.half, "cpu"
         )
+        harness = harness_of(self.framework)
+        self._inside = "" if harness is None else harness.inside
+        self._rank_variable = "RANK" if harness is None else harness.rank_variable
         self._folders: dict[str, Path] = {}
         self._done, self._total = 0, 1
         self.inputs = self._inputs()
@@ -122,7 +126,7 @@ class Maker:
         job = SessionJob(
             name=self.target.replace("@", "-"),
             python=self.settings.python,
-            framework=self.framework,
+            inside=self._inside,
             emulate=self.execution == "emulated",
             environment=self._environment(),
             runs=tuple(runs),
@@ -136,7 +140,7 @@ class Maker:
         )
         done = pool.run([job])
         return {
-            key: Made(one.outcome, (read_steps(one.folder / "steps"),)) for key, one in done.items()
+            key: Made(run.outcome, (read_steps(run.folder / "steps"),)) for key, run in done.items()
         }
 
     def _tell(self, kind: EventKind, title: str, outcome: Outcome | None) -> None:
@@ -193,7 +197,8 @@ class Maker:
             emitted=emitted or self.emitted(shape),
             output=output,
             python=self.settings.python,
-            framework=self.framework,
+            inside=self._inside,
+            rank_variable=self._rank_variable,
             emulate=self.execution == "emulated",
             processes=shape.processes,
             arguments=self._arguments(self.inputs.weights),

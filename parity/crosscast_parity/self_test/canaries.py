@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from crosscast.targets.backend import harness_of
+from crosscast.targets.harness import Edit
 from crosscast_parity.checks.check import Level
-from crosscast_parity.self_test.mutation import Edit, Mutation
-
-HALF_MARKS = {
-    "torch": "torch.autocast(",
-    "tensorflow": 'DTYPE_POLICY = "mixed_',
-    "paddle": "paddle.amp.auto_cast(",
-}
-"""What stands only in scripts with autocast."""
+from crosscast_parity.self_test.mutation import Mutation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,47 +101,18 @@ SHARED: tuple[Canary, ...] = (
 )
 
 _ATTENTION = Edit("/ HEAD_SIZE**0.5", "/ HIDDEN_SIZE**0.5", file="model.py")
-_ENTROPY = "    return F.cross_entropy(logits, labels, reduction="
-
-GELU: Mapping[str, Edit] = {
-    "torch": Edit("(x).float()), x)", '(x).float(), approximate="tanh"), x)', file="model.py"),
-    "tensorflow": Edit("tf.nn.gelu(y)", "tf.nn.gelu(y, approximate=True)", file="model.py"),
-    "paddle": Edit("F.gelu(hidden)", "F.gelu(hidden, approximate=True)", file="model.py"),
-}
-NO_AUTOCAST: Mapping[str, tuple[Edit, ...]] = {
-    "torch": (
-        Edit(
-            "torch.autocast(device.type, ", "torch.autocast(device.type, enabled=False, ", times=2
-        ),
-    ),
-    "tensorflow": (Edit("set_dtype_policy(DTYPE_POLICY)", 'set_dtype_policy("float32")'),),
-    "paddle": (Edit("auto_cast(state.amp, ", "auto_cast(False, ", times=2),),
-}
-HALF_LOSS: Mapping[str, tuple[Edit, ...]] = {
-    "torch": (Edit("logits = model(**inputs).float()", "logits = model(**inputs)"),),
-    "tensorflow": (
-        Edit(
-            "logits = tf.cast(model(**inputs, training=training), tf.float32)",
-            "logits = model(**inputs, training=training)",
-        ),
-    ),
-    "paddle": (
-        Edit(
-            '    logits = model(**inputs).astype("float32")\n' + _ENTROPY + '"sum")',
-            "    logits = model(**inputs)\n" + _ENTROPY + '"sum").astype("float32")',
-        ),
-    ),
-}
 
 
 def canaries_of(framework: str) -> tuple[Canary, ...]:
-    """Return the canaries for scripts of a framework; none for one that is not built in."""
-    if framework not in HALF_MARKS:
+    """Return the canaries for scripts of a framework; none for one whose bugs nobody spells."""
+    harness = harness_of(framework)
+    if harness is None or harness.bugs is None:
         return ()
-    half = HALF_MARKS[framework]
+    bugs = harness.bugs
+    half = bugs.half_mark
     return (
         *SHARED,
-        _canary("L1a", "tanh-gelu", "GELU is computed by tanh", "", GELU[framework]),
+        _canary("L1a", "tanh-gelu", "GELU is computed by tanh", "", bugs.tanh_gelu),
         _canary(
             "L1c",
             "half-attention",
@@ -160,7 +126,7 @@ def canaries_of(framework: str) -> tuple[Canary, ...]:
             "autocast-off",
             "autocast is off",
             "precision.mode",
-            *NO_AUTOCAST[framework],
+            *bugs.no_autocast,
             needs=half,
         ),
         _canary(
@@ -168,7 +134,7 @@ def canaries_of(framework: str) -> tuple[Canary, ...]:
             "half-loss",
             "the loss is computed in half",
             "precision.ops.losses",
-            *HALF_LOSS[framework],
+            *bugs.half_loss,
             needs=half,
         ),
     )

@@ -17,6 +17,7 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.runs import Stage, recipe_variants
 from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.processes.work_done import without_findings
 from crosscast_parity.report.files import write_report
 from crosscast_parity.runs.workspace import CompileTo
 from crosscast_parity.self_test.canaries import Canary, canaries_of, fitting
@@ -135,7 +136,7 @@ def self_test(
                 [program, *(_planted(program, name, one) for name, one in chosen.items())],
                 options=replace(quick, reference=program.name),
                 compile_to=compile_to,
-                on_progress=on_progress,
+                on_progress=without_findings(on_progress),
                 stages=_stages(program, quick),
             )
             yield from _findings(report, program, chosen)
@@ -169,7 +170,7 @@ def in_words(findings: Sequence[Finding]) -> Iterator[str]:
         outcome = f"seen{more}" if one.caught else f"NOT SEEN ({one.verdict}){more}"
         yield f"{f'{one.program}: {one.title}':{width}}  {one.level:4}  {outcome}"
     caught = sum(one.caught for one in findings)
-    yield f"self-test: {caught} of {len(findings)} planted bugs were seen by their level"
+    yield f"self-test: {caught} of {len(findings)} planted bugs were detected by their level"
 
 
 def _name(program: Contestant, canary: Canary) -> str:

@@ -13,19 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.targets.harness import Edit
 from crosscast_parity.checks.check import Level
 
 FILES = ("train.py", "model.py")
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """An exact text of a file, its replacement, and how often the text occurs there."""
-
-    old: str
-    new: str
-    file: str = "train.py"
-    times: int = 1
 
 
 Form = tuple[Edit, ...]

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from crosscast.targets.backend import harness_of
+from crosscast.targets.harness import Updates
 from crosscast_parity.side_by_side.recording import Attempt, Recording, Told
 
 FLOOR = 2.0**-18
@@ -54,13 +56,19 @@ class Bounds:
         return updates
 
 
+def updates_of(recording: Recording) -> Updates:
+    """Return what is special about a framework's updates; nothing where none was recorded."""
+    harness = harness_of(recording.framework)
+    return (harness.updates if harness is not None else None) or Updates(modules=())
+
+
 def floor_of(left: Recording, right: Recording) -> float:
     """Return the least bound for two recordings.
 
-    Keras corrects the bias of Adam's moments in float32, and versions of it in other orders: one
+    Where bias of Adam's moments is corrected in float32, and in other orders by other versions, one
     minus the share that a moment keeps is rounded, by a unit in the last place of one.
     """
-    if left.framework != "tensorflow" or left.version == right.version:
+    if not updates_of(left).rounds_betas or left.version == right.version:
         return FLOOR
     kept = {share for one in left.updates for betas in one.setting("betas") for share in betas}
     return max((2.0**-23 / (1.0 - float(one)) for one in kept if one < 1.0), default=FLOOR)

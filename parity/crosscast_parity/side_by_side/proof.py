@@ -14,6 +14,7 @@ from crosscast_parity.side_by_side.comparison import (
     first_of,
     floor_of,
     identical,
+    updates_of,
 )
 from crosscast_parity.side_by_side.places import Place, places_of, unreached
 from crosscast_parity.side_by_side.recording import Recording
@@ -147,9 +148,10 @@ def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[],
         return _different(found, same.updates)
     notes = same.notes
     left, right = old.recording, new.recording
-    if left.framework == "tensorflow" and left.version != right.version:
+    counted = updates_of(left).skips_counted
+    if counted and left.version != right.version:
         left, right = up_to_skip(left), up_to_skip(right)
-        notes = (*notes, "Keras 2 counts a skipped update: what follows one was not compared")
+        notes = (*notes, counted)
     difference = first_of(differences(left, right, bounds))
     if difference:
         words = f"with an overflow injected, {difference.words}"
@@ -237,8 +239,8 @@ def _notes(recording: Recording, left_out: Sequence[Place]) -> list[str]:
         found.append(f"changed lines that were not reached: {_listed(left_out)}")
     if not {"float16", "bfloat16"} & recording.types:
         found.append("both sides computed in float32: half precision itself was not shown")
-    if recording.framework == "tensorflow":
-        found.append("functions ran eagerly, mixed policies computed in float32")
-    elif recording.forced and recording.scaled:
+    notes = updates_of(recording).notes
+    found += notes
+    if not notes and recording.forced and recording.scaled:
         found.append("GradScaler, which is off without a GPU, was made to work on the CPU")
     return found

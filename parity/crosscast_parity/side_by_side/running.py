@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from crosscast.targets.backend import harness_of
 from crosscast_parity.processes.process import (
     Job,
     Outcome,
@@ -132,6 +133,9 @@ def run(
         perturb: whether to change weights and gradients by what rounding changes.
         poison: number of the attempt whose gradients are to overflow.
     """
+    harness = harness_of(program.framework)
+    assert harness is not None  # programs are made for frameworks that can be watched
+    assert harness.updates is not None
     with tempfile.TemporaryDirectory(prefix="crosscast-", ignore_cleanup_errors=True) as name:
         root = Path(name)
         copy = root / "program" / (program.folder.name or "folder")
@@ -146,7 +150,8 @@ def run(
         spec.write_text(
             json.dumps(
                 {
-                    "framework": program.framework,
+                    "inside": harness.inside,
+                    "modules": harness.updates.modules,
                     "script": str(copy / program.script),
                     "arguments": list(program.arguments),
                     "records": str(records),

@@ -82,7 +82,7 @@ def read_spec(folder: Path) -> CellSpec:
         DiagnosticError: CC729 if the folder is no cell.
     """
     found = _read_json(folder / SPEC)
-    names = {one.name for one in fields(CellSpec)}
+    names = {entry.name for entry in fields(CellSpec)}
     if found.get("format") != FORMAT or not names <= found.keys():
         message = f"{folder} is not a cell of a sweep"
         raise DiagnosticError(Diagnostic(code="CC729", message=message))
@@ -110,7 +110,7 @@ def read_result(folder: Path) -> CellResult | None:
     )
     if not sound:
         return None
-    return CellResult(**{one.name: found[one.name] for one in fields(CellResult)})
+    return CellResult(**{entry.name: found[entry.name] for entry in fields(CellResult)})
 
 
 def _is_number(value: object) -> bool:

@@ -117,14 +117,14 @@ class SweepTable:
             "cells": [{**_point(cell), **asdict(result)} for cell, result in self.rows],
             "comparisons": [
                 {
-                    "recipe": one.recipe,
-                    "settings": dict(one.settings),
-                    "target": one.target,
-                    "reference": one.reference,
-                    "verdict": one.verdict,
-                    "checks": [check.to_json() for check in one.checks],
+                    "recipe": comparison.recipe,
+                    "settings": dict(comparison.settings),
+                    "target": comparison.target,
+                    "reference": comparison.reference,
+                    "verdict": comparison.verdict,
+                    "checks": [check.to_json() for check in comparison.checks],
                 }
-                for one in self.comparisons()
+                for comparison in self.comparisons()
             ],
         }
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crosscast.plan.operations import Op, Plan, Step
-
-FLOAT32_BETAS = frozenset({"paddle", "tensorflow"})
-FLOAT32_POWERS = frozenset({"paddle"})
+from crosscast.targets.backend import harness_of
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,10 @@ class Reading:
 def readings(plan: Plan, framework: str) -> list[Reading]:
     """Return the readings that a framework allows."""
     found = [Reading(plan)]
-    if framework in FLOAT32_BETAS:
+    harness = harness_of(framework)
+    if harness is not None and harness.float32_betas:
         rounded = replace(plan, window=tuple(map(_round_betas, plan.window)))
-        found.append(Reading(rounded, rounded_powers=framework in FLOAT32_POWERS))
+        found.append(Reading(rounded, rounded_powers=harness.float32_powers))
     return found
 
 

@@ -29,7 +29,7 @@ from crosscast_parity.toy.compare import Difference, Report, Seen, compare
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.model import Toy, make_toy
 from crosscast_parity.toy.running import of_step, receive, send
-from crosscast_parity.toy.worker import TOYS, Worker, WorkerFailure
+from crosscast_parity.toy.worker import Worker, WorkerFailure, has_toy
 
 STAGE = "toy"
 TIMEOUT = 600.0
@@ -91,7 +91,7 @@ def step_on_toy(
         DiagnosticError: the step is refused, or nothing could be written (CC708).
     """
     worker = Worker(target)
-    if worker.framework not in TOYS:
+    if not has_toy(worker.framework):
         return OnToy(unable=f"the harness has no toy for {worker.framework}")
     checks: list[Check] = []
     runs: list[ToyRun] = []

@@ -13,18 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosscast.targets.backend import find_target
+from crosscast.targets.backend import find_target, harness_of
 from crosscast_parity.processes.process import OutcomeKind, child_environment, judge_exit, log_tail
 
-PROGRAM = "crosscast_parity.toy.inside.work_{framework}"
-TOYS = ("torch", "tensorflow", "paddle")
-"""Frameworks that have such a module."""
 TIMEOUT = 120.0
 """Seconds for one job; the longest, XLA, takes ten."""
-FRAMEWORKS = {"tensorflow": {"KERAS_BACKEND": "tensorflow"}}
-"""More variables by framework: Keras must not bring another one into the process."""
-DIALECTS = {"keras2": {"TF_USE_LEGACY_KERAS": "1"}}
-"""More variables by dialect."""
 JOBS = 250
 """Jobs after which a worker is replaced: frameworks keep something of every compiled function."""
 
@@ -40,6 +33,12 @@ class WorkerFailure(Exception):
         self.why, self.log, self.kind = why, log, kind
 
 
+def has_toy(framework: str) -> bool:
+    """Whether emitted steps of a framework can be run by a worker."""
+    harness = harness_of(framework)
+    return harness is not None and harness.has("toy")
+
+
 @dataclass
 class Worker:
     """The process of one target. Starts at the first job, and again after a crash."""
@@ -49,8 +48,8 @@ class Worker:
     environment: Mapping[str, str] = field(
         default_factory=lambda: child_environment(threads=1, device="cpu")
     )
-    program: str = PROGRAM
-    """Module that it runs; `{framework}` stands for that of the target."""
+    program: str = ""
+    """Module that it runs; by default the one that the framework's backend has for it."""
     jobs: int = 0
     _process: subprocess.Popen[bytes] | None = None
     _folder: tempfile.TemporaryDirectory[str] | None = None
@@ -106,19 +105,23 @@ class Worker:
         self._process, self._folder, self._rest, self.jobs = None, None, b"", 0
 
     def _start(self) -> None:
-        dialect = find_target(self.target).dialect.name
-        more = FRAMEWORKS.get(self.framework, {}) | DIALECTS.get(dialect, {})
+        variables = find_target(self.target).dialect.environment
         # Workers live longer than this function; `stop` removes the folder.
         self._folder = tempfile.TemporaryDirectory()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [self.python, "-m", self.program.format(framework=self.framework)],
+                [self.python, "-m", self.program or self._own_program()],
                 cwd=self._folder.name,
-                env={**self.environment, **more},
+                env={**self.environment, **dict(variables)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
             )
+
+    def _own_program(self) -> str:
+        harness = harness_of(self.framework)
+        assert harness is not None  # `has_toy` was asked
+        return f"{harness.inside}.toy"
 
     @property
     def _log(self) -> Path:

@@ -1,66 +1,65 @@
-"""A backend for a framework that does not exist: it prints the training step as a list."""
+"""A backend for toygrad, the framework of one file beside it: what adding a framework takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.emit.lowering import shared_view
 from crosscast.messages.codes import Code
-from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe, Section
-from crosscast.targets.backend import Dialect, File, Form, Lowered
-from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.backend import Dialect, Form, Lowered
+from crosscast.targets.capability import Row
 from crosscast.targets.defaults import Defaults
+from crosscast.targets.framework import Framework, OwnModel, Weights
+from crosscast.targets.harness import Harness
+from crosscast_toy import lower as lowering
+from crosscast_toy.overrides import ToyOverrides
+from crosscast_toy.rows import CODES, ROWS
 
-
-def _bfloat16(recipe: Recipe) -> bool:
-    return recipe.precision.compute_dtype == "bfloat16"
-
-
-class ToyOverrides(Section):
-    """Settings below `overrides.toy`."""
-
-    shout: bool = False
-    """Print capitals."""
+FRAMEWORK = Framework(
+    module="toygrad",
+    word="toygrad",
+    weights=Weights(
+        kernel="(out, in)",
+        own="paths of attributes: `net.dense.weight`",
+        evidence="package/test_plugin.py::test_a_training_state_goes_on_in_another_framework",
+    ),
+    own_model=OwnModel(
+        imported="from toygrad import Module",
+        returns="Module",
+        called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
+        answer="a toygrad.Tensor of logits [rows, classes]",
+    ),
+)
+HARNESS = Harness(inside="crosscast_toy.inside", packages=("crosscast-toy",))
 
 
 @dataclass(frozen=True)
 class ToyBackend:
-    """The smallest backend that does everything the protocol asks for."""
+    """Emits training scripts for toygrad: float32, one process, AdamW."""
 
     name: str = "toy"
-    title: str = "Toy"
+    title: str = "toygrad"
     distributions: tuple[str, ...] = ("crosscast-toy",)
-    dialects: tuple[Dialect, ...] = (Dialect(name="toy", since="1"),)
-    rows: tuple[Row, ...] = (
-        *(
-            Row(path=path, how="printed", evidence=Evidence.DOCUMENTED)
-            for path in ("seed", "activation_checkpointing", *Recipe.SECTIONS)
-        ),
-        Row(
-            path="precision.compute_dtype",
-            verdict=Verdict.UNSUPPORTED,
-            how="the toy knows no bfloat16",
-            code="TOY1",
-            probe="toy",
-            when=_bfloat16,
+    dialects: tuple[Dialect, ...] = (
+        Dialect(
+            name="toygrad",
+            title="toygrad 1",
+            since="1",
+            requirements=("crosscast-toy", "numpy", "safetensors"),
         ),
     )
-    codes: tuple[Code, ...] = (Code("TOY1", "no bfloat16", "Use float16."),)
+    rows: tuple[Row, ...] = ROWS
+    codes: tuple[Code, ...] = CODES
     defaults: tuple[Defaults, ...] = ()
     overrides: type[Section] = ToyOverrides
     templates: Path = Path(__file__).parent / "templates"
+    framework: Framework = FRAMEWORK
+    harness: Harness = HARNESS
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
-        """Return the canonical plan and one file that lists it."""
-        plan = canonical_plan(recipe)
-        shout = ToyOverrides.model_validate(recipe.overrides.get("toy", {})).shout
-        view = shared_view(recipe, plan, self.title, form)
-        view["ops"] = [op.kind.upper() if shout else op.kind for op in plan]
-        return Lowered(
-            plan=plan, files=(File(path="plan.txt", template="plan.txt.j2", view={"view": view}),)
-        )
+        """Return plan and files for a recipe that the rows accept."""
+        return lowering.lower(recipe, dialect, self.templates, form)
 
 
 BACKEND = ToyBackend()

@@ -1,8 +1,11 @@
-"""What the toy can do on a machine: everything."""
+"""What toygrad can do on a machine."""
 
 import json
 
-NATIVE = dict.fromkeys(("float32", "bfloat16", "float16"), True)
+import toygrad
+
+NATIVE = {"float32": True, "bfloat16": False, "float16": False}
 
 if __name__ == "__main__":
-    print(json.dumps({"version": "1", "devices": ["toy"], "native": NATIVE, "note": ""}))
+    report = {"version": toygrad.__version__, "devices": ["cpu"], "native": NATIVE, "note": ""}
+    print(json.dumps(report))

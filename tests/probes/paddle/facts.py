@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import paddle
 
-from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
+from crosscast_paddle.inside.on_cpu import enable_scaler
 
 INF = float("inf")
 
@@ -173,7 +173,10 @@ def product(dtype: str) -> dict[str, Any]:
         with paddle.amp.auto_cast(dtype=dtype, level="O1"):
             result = paddle.matmul(paddle.ones([2, 2]), paddle.ones([2, 2]))
     half = getattr(paddle, dtype)
-    return {"half": result.dtype == half, "warnings": [str(one.message) for one in caught]}
+    return {
+        "half": result.dtype == half,
+        "warnings": [str(diagnostic.message) for diagnostic in caught],
+    }
 
 
 def told(scaler: Any) -> float | str:
@@ -198,7 +201,7 @@ def amp_facts() -> dict[str, Any]:
             "scaled": scaler.scale(paddle.ones([])).item(),
             "told": told(scaler),
             "state": scaler.state_dict(),
-            "warnings": [str(one.message) for one in caught],
+            "warnings": [str(diagnostic.message) for diagnostic in caught],
         },
     }
 

@@ -88,7 +88,7 @@ def floor() -> Any:
 def static() -> Any:
     """Weights after a clean and an overflowed step, and the variables that tell of overflows."""
     toy = Toy("Adam", amp=SCALER | {"use_dynamic_loss_scaling": False})
-    names = [one.name for one in toy.program.list_vars() if one.name.startswith("num_")]
+    names = [var.name for var in toy.program.list_vars() if var.name.startswith("num_")]
     return {"weights": toy.run([1, 0], [INF, 0]), "counters": names}
 
 

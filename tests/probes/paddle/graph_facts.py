@@ -27,8 +27,8 @@ def train(minimize: Callable[[Any], object]) -> dict[str, Any]:
     program, startup = paddle.static.Program(), paddle.static.Program()
     with paddle.static.program_guard(program, startup):
         images = paddle.static.data("images", [2, 4], "float32")
-        one = paddle.nn.initializer.Constant(1.0)
-        layer = paddle.nn.Linear(4, 1, weight_attr=one, bias_attr=False)
+        constant = paddle.nn.initializer.Constant(1.0)
+        layer = paddle.nn.Linear(4, 1, weight_attr=constant, bias_attr=False)
         minimize(paddle.mean(layer(images)))
     executor = paddle.static.Executor(paddle.CPUPlace())
     executor.run(startup)

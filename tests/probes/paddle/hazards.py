@@ -9,7 +9,7 @@ from typing import Any
 import paddle
 
 # isort: split
-from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
+from crosscast_paddle.inside.on_cpu import enable_scaler
 
 INF = float("inf")
 

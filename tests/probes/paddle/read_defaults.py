@@ -11,7 +11,7 @@ from typing import Any
 import paddle
 
 # isort: split
-from crosscast_parity.toy.inside.on_cpu_paddle import enable_scaler
+from crosscast_paddle.inside.on_cpu import enable_scaler
 from probes.signatures import read
 
 INF = float("inf")
@@ -25,7 +25,7 @@ def overload(key: Any) -> Any:
 
         function = Namespace.get_instance().function_map[FunctionType[key]]
         parameters = inspect.signature(getattr(function, "fn", function)).parameters
-        return {name: one.default for name, one in parameters.items()}
+        return {name: parameter.default for name, parameter in parameters.items()}
 
     return arguments
 

@@ -46,7 +46,7 @@ def statistics() -> list[float]:
         layer(tf.fill((2, 1), 4.0 * tf.cast(replica, tf.float32)), training=True)
 
     strategy.run(tf.function(step))
-    return [float(one.numpy()[0]) for one in layer.moving_mean.value.values]
+    return [float(value.numpy()[0]) for value in layer.moving_mean.value.values]
 
 
 def updates_outside() -> list[float]:
@@ -55,7 +55,7 @@ def updates_outside() -> list[float]:
     with strategy.scope():
         weight = keras.Variable(5.0)
     tf.function(lambda: weight.assign_sub(3.0))()
-    return [float(one.numpy()) for one in weight.value.values]
+    return [float(value.numpy()) for value in weight.value.values]
 
 
 def devices() -> dict[str, bool]:

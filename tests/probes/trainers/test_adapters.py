@@ -214,7 +214,7 @@ def test_two_trainings_in_one_process(lab: Lab) -> None:
         run = {"name": str(number), "script": str(script), "output": str(output)}
         runs.append(run | {"arguments": arguments})
     spec = lab.folder / "spec.json"
-    spec.write_text(json.dumps({"framework": "none", "emulate": False, "runs": runs}))
+    spec.write_text(json.dumps({"inside": "", "emulate": False, "runs": runs}))
     program = lab.folder / "session.py"
     imported = "from crosscast_parity.inside.session import main"
     program.write_text(f"import sys\n{imported}\nsys.exit(main(sys.argv[1:]))\n")

@@ -31,10 +31,10 @@ EVERY = {
 
 
 def emitted(tmp_path: Path, target: str, **changes: str | None) -> Path:
-    (one,) = compile_recipe(recipe_of(**changes), [target])
+    (compiled,) = compile_recipe(recipe_of(**changes), [target])
     folder = tmp_path / target
     folder.mkdir()
-    for path, file in one.files.items():
+    for path, file in compiled.files.items():
         (folder / path).write_text(file.text, encoding="utf-8")
     return folder
 
@@ -96,8 +96,8 @@ FABRIC = [
 @exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_fabric_trains(tmp_path: Path) -> None:
-    found = read(tmp_path, "fabric", *({"accumulation": one} for one, _ in FABRIC), **EVERY)
-    assert [one["weight"] for one in found] == pytest.approx([weight for _, weight in FABRIC])
+    found = read(tmp_path, "fabric", *({"accumulation": entry} for entry, _ in FABRIC), **EVERY)
+    assert [entry["weight"] for entry in found] == pytest.approx([weight for _, weight in FABRIC])
 
 
 @pytest.mark.torch
@@ -151,8 +151,8 @@ def wanted(schedule: str, count: int) -> list[float]:
 @pytest.mark.torch
 def test_transformers_has_the_schedules(tmp_path: Path) -> None:
     found = read(tmp_path, "transformers", *({"schedule": one} for one in SCHEDULES))
-    for schedule, one in zip(SCHEDULES, found, strict=True):
-        assert one["rates"] == pytest.approx(wanted(schedule, 9)), schedule
+    for schedule, entry in zip(SCHEDULES, found, strict=True):
+        assert entry["rates"] == pytest.approx(wanted(schedule, 9)), schedule
 
 
 @pytest.mark.torch

@@ -56,7 +56,7 @@ def told(*words: object) -> Any:
 def test_it_fits(recipe: str) -> None:
     found = plan(recipe, "--to", "torch", "--memory", "16GiB")
     assert found.exit_code == 0
-    assert found.stdout.startswith("torch: the recipe as it is needs ")
+    assert found.stdout.startswith("torch: the unchanged recipe needs ")
     assert "and fits into 16.0 GiB" in found.stdout
     assert max(map(len, found.stdout.splitlines())) <= 80
     assert found.stderr == ""
@@ -68,7 +68,7 @@ def test_the_limit_of_an_answer_itself_fits(recipe: str) -> None:
     assert told(recipe, "--to", "torch", "--memory", f"{need}B")["targets"][0]["now"]["fits"]
     less = told(recipe, "--to", "torch", "--memory", f"{need - 1}B")["targets"][0]
     assert not less["now"]["fits"]
-    assert all(one["total_bytes"] < need for one in less["answers"])
+    assert all(entry["total_bytes"] < need for entry in less["answers"])
 
 
 def test_it_cannot_fit(recipe: str, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_it_cannot_fit(recipe: str, tmp_path: Path) -> None:
     assert not out.exists()
     assert not plot.exists()
     data = told(recipe, "--to", "torch", "--memory", "1MiB")
-    assert [one["code"] for one in data["diagnostics"]] == ["CC460"]
+    assert [entry["code"] for entry in data["diagnostics"]] == ["CC460"]
     assert data["targets"][0]["answers"] == []
 
 
@@ -92,22 +92,22 @@ def test_answers_are_recipes_that_compile(recipe: str, tmp_path: Path) -> None:
     assert data["device"] == "T4"
     assert data["limit_bytes"] == target["limit_bytes"] == 14 * 2**30
     # 5 divisors of 16, with and without checkpointing, in float32 and float16
-    assert [one["rank"] for one in target["answers"]] == list(range(1, 21))
-    for one in target["answers"]:
-        text = Path(one["file"]).read_text()
+    assert [entry["rank"] for entry in target["answers"]] == list(range(1, 21))
+    for entry in target["answers"]:
+        text = Path(entry["file"]).read_text()
         assert text.startswith("# Mine.\n")
         assert "# as on the old machine" in text
-        answer = load(one["file"])
+        answer = load(entry["file"])
         assert answer.batch.global_batch_size == 16
-        assert answer.batch.micro_batch_size == one["micro_batch_size"]
-        assert answer.accumulation.steps == one["steps"]
-        assert answer.activation_checkpointing == one["activation_checkpointing"]
-        assert answer.precision.compute_dtype == one["precision"]["compute_dtype"] != "bfloat16"
-        assert one["evidence"] == "estimated"
-        assert one["total_bytes"] == one["peak_bytes"] + one["margin_bytes"]
-        assert sum(part["bytes"] for part in one["components"]) == one["peak_bytes"]
+        assert answer.batch.micro_batch_size == entry["micro_batch_size"]
+        assert answer.accumulation.steps == entry["steps"]
+        assert answer.activation_checkpointing == entry["activation_checkpointing"]
+        assert answer.precision.compute_dtype == entry["precision"]["compute_dtype"] != "bfloat16"
+        assert entry["evidence"] == "estimated"
+        assert entry["total_bytes"] == entry["peak_bytes"] + entry["margin_bytes"]
+        assert sum(part["bytes"] for part in entry["components"]) == entry["peak_bytes"]
     compile_recipe(load(target["answers"][-1]["file"]), ["torch"])
-    assert "CC469" in [one["code"] for one in data["diagnostics"]]
+    assert "CC469" in [entry["code"] for entry in data["diagnostics"]]
     again = plan(*words, "-o", tmp_path / "out")
     assert again.exit_code == 0
     Path(target["answers"][0]["file"]).write_text("mine now\n")
@@ -121,7 +121,7 @@ def test_answers_for_another_framework_are_recipes_of_it(recipe: str, tmp_path: 
     words = (recipe, "--to", "tensorflow", "--allow", "precision", "-o", tmp_path / "answers")
     (target,) = told(*words, "--memory", "300MiB")["targets"]
     assert target["now"]["fits"]
-    files = [one["file"] for one in target["answers"]]
+    files = [entry["file"] for entry in target["answers"]]
     found = [load(file) for file in files]
     assert {one.activation_checkpointing for one in found} == {False, True}
     assert {one.batch.micro_batch_size * one.accumulation.steps for one in found} == {16}
@@ -139,7 +139,7 @@ def test_a_step_that_is_not_modelled_has_no_estimate(recipe: str) -> None:
 
 def test_more_targets(recipe: str) -> None:
     found = told(recipe, "--to", "torch,torch@2.1", "--memory", "16GiB")
-    assert [one["target"] for one in found["targets"]] == ["torch", "torch@2.1"]
+    assert [entry["target"] for entry in found["targets"]] == ["torch", "torch@2.1"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_type_that_the_device_lacks(recipe: str) -> None:
     Path(recipe).write_text(text)
     found = plan(recipe, "--to", "torch", "--device", "V100")
     assert found.exit_code == 1
-    assert "error CC468: precision.compute_dtype: a V100 has no bfloat16" in found.stderr
+    assert "error CC468: precision.compute_dtype: V100 does not support bfloat16" in found.stderr
     assert f"{recipe}:9:" in found.stderr
     allowed = plan(recipe, "--to", "torch", "--device", "V100", "--allow", "precision")
     assert allowed.exit_code == 0
@@ -205,7 +205,7 @@ def test_a_model_of_ones_own_has_no_estimate(recipe: str) -> None:
 
 def trace(path: Path, *rows: object) -> Path:
     path.write_text(
-        "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in rows)
+        "".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows)
     )
     return path
 

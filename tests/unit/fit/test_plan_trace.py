@@ -93,9 +93,9 @@ def test_one_trace_serves_all_splits(tracer: Tracer, folder: Path) -> None:
     found = plan("--to", "torch", "--memory", "30MiB", "--trace", "--json", "-o", "out")
     assert found.exit_code == 0, found.output
     (target,) = json.loads(found.stdout)["targets"]
-    micro = [one["micro_batch_size"] for one in target["answers"]]
+    micro = [entry["micro_batch_size"] for entry in target["answers"]]
     assert micro == [8, 4, 2, 1]  # 16 rows keep 16 MiB, beside the workspace of cuBLAS
-    assert all((folder / one["file"]).is_file() for one in target["answers"])
+    assert all((folder / entry["file"]).is_file() for entry in target["answers"])
     assert tracer.asked == [("none", "float32")]
     assert tracer.pythons == {sys.executable}
 
@@ -142,7 +142,7 @@ def test_other_targets_say_what_is_missing(tracer: Tracer) -> None:
     named = plan("--to", "torch,paddle", "--memory", "1GiB", "--trace")
     assert named.exit_code == 1
     assert "error CC451: paddle: what a model of your own keeps" in named.stderr
-    assert "torch: the recipe as it is needs" in named.stdout
+    assert "torch: the unchanged recipe needs" in named.stdout
     unasked = plan("--memory", "1GiB", "--trace")
     assert unasked.exit_code == 0, unasked.output
     assert "note CC451: paddle" in unasked.stderr
@@ -180,7 +180,7 @@ SAID: dict[str, Any] = {"kind": "raised", "type": "ValueError", "words": "no", "
 STAND_IN = """#!{python}
 import json, os, sys, time
 options = json.loads(sys.argv[4])
-assert sys.argv[1:3] == ["-m", "crosscast_parity.inside.trace_torch"], sys.argv
+assert sys.argv[1:3] == ["-m", "crosscast_torch.inside.trace"], sys.argv
 assert os.getcwd() == options["folder"]
 def answer(**said):
     with open(options["answer"], "w") as file:

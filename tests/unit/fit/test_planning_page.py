@@ -20,9 +20,9 @@ def test_every_command_prints_what_the_page_says(
 
 def test_the_page_has_the_table_of_devices() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for one in DEVICES:
-        usable = f"{one.usable_bytes / 2**30:.1f}"
-        types = ", ".join(one.half_types)
-        rates = f"{one.half_tflops:g} | {one.float32_tflops:g} | {one.bandwidth_gbs:g}"
-        row = f"| {one.name} | {one.memory_gb} | {usable} | {types} | {rates} | {one.source} |"
-        assert row in text
+    for device in DEVICES:
+        usable = f"{device.usable_bytes / 2**30:.1f}"
+        types = ", ".join(device.half_types)
+        rates = f"{device.half_tflops:g} | {device.float32_tflops:g} | {device.bandwidth_gbs:g}"
+        sizes = f"{device.memory_gb} | {usable}"
+        assert f"| {device.name} | {sizes} | {types} | {rates} | {device.source} |" in text

@@ -62,17 +62,17 @@ def test_answers_are_those_of_trying_everything(
             fitting.append(candidate)
     fitting.sort(key=partial(rank, recipe, device))
     found = run(recipe, limit, device=device, precision=precision, most=3)
-    assert [one.candidate for one in found.answers] == fitting[:3]
-    for one in found.answers:
-        assert one.estimate.total <= limit
-        assert one.recipe.batch.global_batch_size == recipe.batch.global_batch_size
-        assert one.recipe.processes == recipe.processes
+    assert [answer.candidate for answer in found.answers] == fitting[:3]
+    for answer in found.answers:
+        assert answer.estimate.total <= limit
+        assert answer.recipe.batch.global_batch_size == recipe.batch.global_batch_size
+        assert answer.recipe.processes == recipe.processes
         kept = ("model", "data", "optimizer", "schedule", "clipping", "ema", "seed", "name")
-        assert all(getattr(one.recipe, part) == getattr(recipe, part) for part in kept)
+        assert all(getattr(answer.recipe, part) == getattr(recipe, part) for part in kept)
         if not precision:
-            assert one.recipe.precision == recipe.precision
-            assert one.recipe.loss_scaling == recipe.loss_scaling
-        assert not one.recipe.half or one.recipe.half in native
+            assert answer.recipe.precision == recipe.precision
+            assert answer.recipe.loss_scaling == recipe.loss_scaling
+        assert not answer.recipe.half or answer.recipe.half in native
     if not found.answers and found.smallest:
         every = (
             changed_recipe(recipe, one)
@@ -98,12 +98,12 @@ def test_the_limit_itself_still_fits() -> None:
     recipe = recipe_of(batch="{micro_batch_size: 4}", accumulation="{steps: 2}")
     need = toy(recipe).total
     assert any(
-        one.candidate.micro_batch_size == 4 and not one.candidate.checkpointing
-        for one in run(recipe, need, most=50).answers
+        answer.candidate.micro_batch_size == 4 and not answer.candidate.checkpointing
+        for answer in run(recipe, need, most=50).answers
     )
     assert not any(
-        one.candidate.micro_batch_size == 4 and not one.candidate.checkpointing
-        for one in run(recipe, need - 1, most=50).answers
+        answer.candidate.micro_batch_size == 4 and not answer.candidate.checkpointing
+        for answer in run(recipe, need - 1, most=50).answers
     )
 
 
@@ -120,7 +120,9 @@ def test_the_margin_counts() -> None:
 def test_larger_micro_batches_come_first_and_recomputation_later() -> None:
     recipe = recipe_of(batch="{micro_batch_size: 8}", accumulation="{steps: 2}")
     found = run(recipe, 10**6, most=50).answers
-    order = [(one.candidate.micro_batch_size, one.candidate.checkpointing) for one in found]
+    order = [
+        (answer.candidate.micro_batch_size, answer.candidate.checkpointing) for answer in found
+    ]
     assert order[:3] == [(16, False), (8, False), (4, False)]
     for checkpointing in (False, True):
         sizes = [size for size, recomputed in order if recomputed is checkpointing]
@@ -135,20 +137,20 @@ def test_what_keeps_the_meaning_comes_before_what_is_cheaper() -> None:
         batch="{micro_batch_size: 4}",
         accumulation="{steps: 4, normalize_by: microbatch}",
     )
-    found = [one.candidate.meaning for one in run(recipe, 10**6, most=50).answers]
+    found = [answer.candidate.meaning for answer in run(recipe, 10**6, most=50).answers]
     assert found == ["same"] * 2 + ["differs"] * 8
 
 
 def test_what_a_target_refuses_is_left_out_and_told() -> None:
     recipe = recipe_of(batch="{micro_batch_size: 4}", accumulation="{steps: 2}")
 
-    def check(one: Recipe) -> None:
-        if one.activation_checkpointing:
+    def check(variant: Recipe) -> None:
+        if variant.activation_checkpointing:
             raise DiagnosticError(Diagnostic(code="CC300", message="no"))
 
     found = solve(recipe, "toy", Wish(limit=10**6, most=50), estimate=toy, check=check)
-    assert not any(one.candidate.checkpointing for one in found.answers)
-    assert [one.code for one in found.refused] == ["CC300"]
+    assert not any(answer.candidate.checkpointing for answer in found.answers)
+    assert [diagnostic.code for diagnostic in found.refused] == ["CC300"]
     nothing = solve(recipe, "toy", Wish(limit=150), estimate=toy, check=check)
     assert not nothing.answers
     assert nothing.smallest is not None
@@ -156,7 +158,7 @@ def test_what_a_target_refuses_is_left_out_and_told() -> None:
 
 
 def test_a_recipe_that_the_target_refuses_has_no_answers() -> None:
-    def check(one: Recipe) -> None:
+    def check(recipe: Recipe) -> None:
         raise DiagnosticError(Diagnostic(code="CC300", message="no"))
 
     with pytest.raises(DiagnosticError, match="CC300"):
@@ -168,17 +170,27 @@ def test_a_recipe_that_the_target_refuses_has_no_answers() -> None:
 
 def test_precision_changes_only_where_it_is_allowed() -> None:
     recipe = recipe_of()
-    kinds = {(one.mode, one.compute_dtype) for one in candidates(recipe)}
+    kinds = {(candidate.mode, candidate.compute_dtype) for candidate in candidates(recipe)}
     assert kinds == {("none", "float32")}
-    more = {(one.mode, one.compute_dtype) for one in candidates(recipe, precision=True)}
+    more = {
+        (candidate.mode, candidate.compute_dtype)
+        for candidate in candidates(recipe, precision=True)
+    }
     assert more == kinds | {("mixed", "bfloat16"), ("mixed", "float16")}
-    old = {one.compute_dtype for one in candidates(recipe, native=("float16",), precision=True)}
+    old = {
+        candidate.compute_dtype
+        for candidate in candidates(recipe, native=("float16",), precision=True)
+    }
     assert old == {"float32", "float16"}
 
 
 def test_float16_brings_its_loss_scale() -> None:
     recipe = recipe_of()
-    halves = [one for one in candidates(recipe, precision=True) if one.compute_dtype == "float16"]
+    halves = [
+        candidate
+        for candidate in candidates(recipe, precision=True)
+        if candidate.compute_dtype == "float16"
+    ]
     changed = changed_recipe(recipe, halves[0])
     assert changed is not None
     assert changed.loss_scaling.mode == "dynamic"
@@ -229,7 +241,7 @@ def test_what_would_help() -> None:
     hint = cannot_fit(found, wish, with_precision=True).hint
     assert hint.startswith("it fits with --allow precision")
     assert "it would fit on a V100 (15.0 GiB usable)" in hint  # not on a T4, which has 14 less
-    assert "crosscast does not do it" in hint
+    assert "crosscast does not support it" in hint
 
 
 # cost and devices
@@ -264,15 +276,15 @@ def test_costs_of_a_recipe_count_its_tokens() -> None:
 
 
 def test_the_table_of_devices() -> None:
-    names = [one.name for one in DEVICES]
+    names = [device.name for device in DEVICES]
     assert len(set(map(str.lower, names))) == len(names)
-    for one in DEVICES:
-        assert one.source
-        assert "float16" in one.half_types
-        assert one.memory_gb * GIB * 0.85 < one.usable_bytes < one.memory_gb * GIB
-        assert one.reported_mib * MIB <= one.memory_gb * GIB
-        assert one.half_tflops > one.float32_tflops > 0
-    lacking = {one.name for one in DEVICES if "bfloat16" not in one.half_types}
+    for device in DEVICES:
+        assert device.source
+        assert "float16" in device.half_types
+        assert device.memory_gb * GIB * 0.85 < device.usable_bytes < device.memory_gb * GIB
+        assert device.reported_mib * MIB <= device.memory_gb * GIB
+        assert device.half_tflops > device.float32_tflops > 0
+    lacking = {device.name for device in DEVICES if "bfloat16" not in device.half_types}
     assert lacking == {"T4", "V100", "V100-32"}
     assert find_device(" a100-40 ").memory_gb == 40
     assert find_device("T4").usable_bytes == 14 * GIB

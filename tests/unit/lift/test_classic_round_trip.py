@@ -48,9 +48,9 @@ def side(recipe: Recipe) -> Side:
     return Side(path="", values=flat(recipe), places={}, unknown=frozenset())
 
 
-def kept(one: Compiled) -> set[str]:
+def kept(built: Compiled) -> set[str]:
     """Return the fields that the target expresses."""
-    exact = {judgement.path for judgement in one.judgements if judgement.row.verdict in KEPT}
+    exact = {judgement.path for judgement in built.judgements if judgement.row.verdict in KEPT}
     assert exact
     return exact
 
@@ -77,13 +77,13 @@ def test_nothing_differs_between_recipe_and_folder(script: str, tmp_path: Path) 
     tail = "flush_renormalized" if script == "ernie" else "carry"
     changes = {} if script == "lark" else HALF
     recipe = fitting(**changes, accumulation=f"{{steps: 1, tail: {tail}}}")
-    one = compiled(recipe, script)
-    write_files(tmp_path / "out", one.files, manifest=False, force=True)
+    built = compiled(recipe, script)
+    write_files(tmp_path / "out", built.files, manifest=False, force=True)
     (tmp_path / "recipe.yaml").write_text(recipe_text(recipe))
     written = side_of(str(tmp_path / "recipe.yaml"), {})
     for path in ("out", "out/run.sh"):
         found = list(differences(written, side_of(str(tmp_path / path), {})))
-        near = {j.path for j in one.judgements} - kept(one)
+        near = {j.path for j in built.judgements} - kept(built)
         assert {d.path for d in found if d.state == "different"} <= near
         unknown = {d.path for d in found if d.state == "unknown"}
         assert unknown == {"data.source", "data.train", "data.eval"}
@@ -110,12 +110,12 @@ def test_edits_are_read(script: str) -> None:
     sources = sources_of(compiled(fitting(), script))
     edited = [
         Source(
-            one.name,
-            one.text.replace("--batch_size 32", "--batch_size 5").replace(
+            source.name,
+            source.text.replace("--batch_size 32", "--batch_size 5").replace(
                 "windows=1000", "windows=500"
             ),
         )
-        for one in sources
+        for source in sources
     ]
     recipe = lifted(edited).recipe
     assert recipe is not None
@@ -124,7 +124,9 @@ def test_edits_are_read(script: str) -> None:
 
 
 def test_without_its_configuration_the_model_is_yours_to_name() -> None:
-    (launch,) = [one for one in sources_of(compiled(fitting(), "ernie")) if one.name[-1] == "h"]
+    (launch,) = [
+        source for source in sources_of(compiled(fitting(), "ernie")) if source.name[-1] == "h"
+    ]
     found = lifted([launch])
     assert found.recipe is not None
     assert found.recipe.model.kind == "custom"
@@ -140,7 +142,9 @@ def test_without_its_configuration_the_model_is_yours_to_name() -> None:
     ],
 )
 def test_other_launches_are_not_taken_for_emitted_ones(old: str, new: str) -> None:
-    (launch,) = [one for one in sources_of(compiled(fitting(), "ernie")) if one.name[-1] == "h"]
+    (launch,) = [
+        source for source in sources_of(compiled(fitting(), "ernie")) if source.name[-1] == "h"
+    ]
     assert old in launch.text
     profile = analyse([Source("run.sh", launch.text.replace(old, new))]).subject.profile
     assert [fact.field for fact in profile if fact.field.startswith("recipe.")] == []

@@ -139,7 +139,7 @@ def test_many_files_are_read_in_processes_and_in_order(tmp_path: Path) -> None:
         (tmp_path / f"t{number:02}.py").write_text(SCRIPT.replace("default=4", f"default={number}"))
     sources, problems = read_sources([str(tmp_path)])
     seen: list[int] = []
-    groups = [(one,) for one in sources]
+    groups = [(source,) for source in sources]
     reports = lift_groups(groups, {}, jobs=2, progress=lambda done, total: seen.append(done))
     assert not problems
     assert seen == list(range(1, 13))
@@ -155,11 +155,11 @@ def test_diff_of_a_program_with_itself_and_with_its_launch(folder: Path) -> None
     same = crosscast("diff", "train.py", "train.py")
     assert (same.exit_code, same.stdout.splitlines()[0]) == (
         0,
-        "no difference in what both sides say",
+        "No differences in the fields that both sides specify.",
     )
     launched = crosscast("diff", "train.py", "run.sh", "--json")
     assert launched.exit_code == 1
-    found = {one["field"]: one for one in json.loads(launched.stdout)["differences"]}
+    found = {entry["field"]: entry for entry in json.loads(launched.stdout)["differences"]}
     steps = found["accumulation.steps"]
     assert (steps["left"], steps["right"], steps["state"]) == (4, 8, "different")
     assert steps["right_places"][0] == {"file": "run.sh", "line": 3, "column": 3}

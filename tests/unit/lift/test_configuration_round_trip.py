@@ -24,19 +24,19 @@ QUICK = settings(
 )
 
 
-def sources_of(one: Compiled) -> list[Source]:
-    return [Source(f"out/{path}", file.text) for path, file in one.files.items()]
+def sources_of(compiled: Compiled) -> list[Source]:
+    return [Source(f"out/{path}", file.text) for path, file in compiled.files.items()]
 
 
 def side(recipe: Recipe) -> Side:
     return Side(path="", values=flat(recipe), places={}, unknown=frozenset())
 
 
-def lost(recipe: Recipe, one: Compiled) -> dict[str, tuple[object, object]]:
+def lost(recipe: Recipe, compiled: Compiled) -> dict[str, tuple[object, object]]:
     """Return what is said exactly and read back as something else."""
-    found = lift(analyse(sources_of(one)))
+    found = lift(analyse(sources_of(compiled)))
     assert found.recipe is not None, found.diagnostics
-    exact = {judgement.path for judgement in one.judgements if judgement.row.verdict in KEPT}
+    exact = {judgement.path for judgement in compiled.judgements if judgement.row.verdict in KEPT}
     if "accumulation.tail" not in exact:
         # Whether the mean of the micro-batches is that of the rows depends on it.
         exact.discard("accumulation.normalize_by")
@@ -53,7 +53,7 @@ def lost(recipe: Recipe, one: Compiled) -> dict[str, tuple[object, object]]:
 def test_every_field_that_is_expressed_comes_back(target: str, data: st.DataObject) -> None:
     recipe = data.draw(configurable_recipes(target))
     try:
-        (one,) = compile_recipe(recipe, [target])
+        (compiled,) = compile_recipe(recipe, [target])
     except DiagnosticError:
         return
-    assert lost(recipe, one) == {}
+    assert lost(recipe, compiled) == {}

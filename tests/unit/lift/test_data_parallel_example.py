@@ -28,7 +28,7 @@ def test_its_recipe(tmp_path: Path, with_ddp: bool) -> None:
     (group,) = groups_of(sources, [path])
     found = lift(analyse(group))
     assert (problems, found.diagnostics, found.recipe is None) == ([], (), False)
-    values = {name: (one.value, one.how) for name, one in found.fields.items()}
+    values = {name: (field.value, field.how) for name, field in found.fields.items()}
     assert values["optimizer.name"][0] == "sgd"
     assert values["optimizer.learning_rate"][0] == 0.1
     assert values["seed"][0] == 7

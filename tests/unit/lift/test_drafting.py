@@ -20,7 +20,7 @@ def lifted(*facts: Fact) -> Lifted:
 
 
 def codes(found: Lifted) -> set[str]:
-    return {one.code for one in found.diagnostics}
+    return {diagnostic.code for diagnostic in found.diagnostics}
 
 
 def test_what_a_source_says_is_in_the_recipe_with_its_place() -> None:
@@ -152,12 +152,18 @@ def test_what_a_recipe_cannot_say_is_a_diagnostic_and_not_dropped(facts: tuple[F
     found = lifted(*PLAIN, *facts)
     assert "CC911" in codes(found)
     assert found.recipe is not None
-    assert all(one.span is not None for one in found.diagnostics if one.code == "CC911")
+    assert all(
+        diagnostic.span is not None
+        for diagnostic in found.diagnostics
+        if diagnostic.code == "CC911"
+    )
 
 
 def test_an_optimizer_that_no_recipe_knows_is_said_and_not_taken_for_another() -> None:
     found = lifted(fact("framework", "pytorch"), fact("optimizer.family", "rmsprop", 3))
-    assert "the optimizer is rmsprop" in " ".join(one.message for one in found.diagnostics)
+    assert "the optimizer is rmsprop" in " ".join(
+        diagnostic.message for diagnostic in found.diagnostics
+    )
     assert "optimizer.name" in found.unsaid
 
 
@@ -179,7 +185,7 @@ def test_a_recipe_that_would_contradict_itself_is_none_and_says_why() -> None:
     )
     found = lifted(*PLAIN, *facts)
     assert found.recipe is None
-    (problem,) = [one for one in found.diagnostics if one.code == "CC914"]
+    (problem,) = [diagnostic for diagnostic in found.diagnostics if diagnostic.code == "CC914"]
     assert problem.path == "clipping.max_norm"
     assert problem.span is not None
     assert problem.span.line == 5
@@ -293,7 +299,11 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
 def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
     warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
     start = fact("schedule.warmup_start", "above_zero", 3, expression="(step + 1) / WARMUP")
-    (told,) = [one for one in lifted(*PLAIN, *warm, start).diagnostics if one.code == "CC911"]
+    (told,) = [
+        diagnostic
+        for diagnostic in lifted(*PLAIN, *warm, start).diagnostics
+        if diagnostic.code == "CC911"
+    ]
     assert told.path == "schedule.warmup_steps"
     assert "(step + 1) / WARMUP" in told.message
     assert "CC911" not in codes(lifted(*PLAIN, *warm))

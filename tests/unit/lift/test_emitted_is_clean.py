@@ -22,7 +22,7 @@ from recipe_strategies import recipes
 from recipe_texts import FLOAT16, recipe_of
 
 ROOT = Path(__file__).parents[3]
-GOLDENS = sorted(one for one in (ROOT / "tests/emission/goldens").iterdir() if one.is_dir())
+GOLDENS = sorted(path for path in (ROOT / "tests/emission/goldens").iterdir() if path.is_dir())
 EXAMPLES = sorted(
     {path.parent for path in (ROOT / "examples").glob("*/after/*/*.*") if path.suffix != ".txt"}
 )
@@ -32,9 +32,9 @@ KINDS = (".py", ".sh", ".json", ".yaml", "requirements.txt")
 
 def findings(sources: list[Source]) -> list[str]:
     return [
-        f"{one.span}: {one.code} {one.message}"
+        f"{finding.span}: {finding.code} {finding.message}"
         for members in group(sources)
-        for one in lint_sources(members)
+        for finding in lint_sources(members)
     ]
 
 
@@ -95,7 +95,7 @@ ODD = (
 @pytest.mark.parametrize("target", ["torch", "torch@1.8", "paddle"])
 def test_what_a_recipe_asks_for_is_said_of_the_recipe(target: str, changes: dict[str, str]) -> None:
     recipe = recipe_of(precision=FLOAT16, **changes)
-    assert [one.code for one in notices(recipe)] == ["CC213"]
+    assert [notice.code for notice in notices(recipe)] == ["CC213"]
     for form in FORMS:
         sources = emitted(recipe, target, KINDS, form)
         assert sources is not None
@@ -105,15 +105,19 @@ def test_what_a_recipe_asks_for_is_said_of_the_recipe(target: str, changes: dict
 def test_what_is_written_into_an_emitted_script_afterwards_is_found() -> None:
     sources = emitted(recipe_of(precision=FLOAT16), "torch", KINDS)
     assert sources is not None
-    edited = [Source(one.name, one.text.replace("INIT_SCALE,", "2^16,")) for one in sources]
-    assert [one.split()[1] for one in findings(edited)] == ["CL212"]
+    edited = [
+        Source(source.name, source.text.replace("INIT_SCALE,", "2^16,")) for source in sources
+    ]
+    assert [finding.split()[1] for finding in findings(edited)] == ["CL212"]
 
 
 def test_without_its_scaler_an_emitted_script_is_a_script_as_any_other() -> None:
     sources = emitted(recipe_of(precision=FLOAT16, loss_scaling="{mode: none}"), "torch", KINDS)
     assert sources is not None
     kept = [
-        Source(one.name, one.text.replace("\nWINDOWS = ", "\nINIT_SCALE = 65536.0\nWINDOWS = "))
-        for one in sources
+        Source(
+            source.name, source.text.replace("\nWINDOWS = ", "\nINIT_SCALE = 65536.0\nWINDOWS = ")
+        )
+        for source in sources
     ]
-    assert "CL206" in {one.split()[1] for one in findings(kept)}
+    assert "CL206" in {finding.split()[1] for finding in findings(kept)}

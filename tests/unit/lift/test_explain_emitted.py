@@ -41,10 +41,10 @@ def test_what_an_edit_takes_out_is_missing() -> None:
     sources = emitted(recipe_of(clipping="{kind: global_norm, max_norm: 1.0}"), "torch")
     assert sources is not None
     edited = [
-        type(one)(one.name, one.text.replace("state.optimizer.zero_grad(", "print("))
-        for one in sources
+        type(source)(source.name, source.text.replace("state.optimizer.zero_grad(", "print("))
+        for source in sources
     ]
-    assert [one.text for one in edited] != [one.text for one in sources]
+    assert [one.text for one in edited] != [source.text for source in sources]
     lifted = lift(analyse(edited))
     assert lifted.recipe is not None
     rows = beside(lifted.analysis.subject.steps[0], canonical_plan(lifted.recipe), lifted.fields)

@@ -72,12 +72,12 @@ def test_an_edited_job_says_what_it_says_now() -> None:
     recipe = made(LAUNCHES["both"])
     edits = {"--time=240": "--time=60", ">= 2": ">= 7", "--mem=64000M": "--mem=8G"}
     sources = []
-    for one in sources_of(recipe):
-        text = one.text
+    for source in sources_of(recipe):
+        text = source.text
         for old, new in edits.items():
-            assert one.name[-6:] != "sbatch" or old in text
+            assert source.name[-6:] != "sbatch" or old in text
             text = text.replace(old, new)
-        sources.append(Source(one.name, text))
+        sources.append(Source(source.name, text))
     found = read(sources).launch
     assert (found.time_limit_minutes, found.max_requeues, found.memory_mib_per_node) == (
         60,
@@ -103,8 +103,8 @@ def test_an_edited_job_says_what_it_says_now() -> None:
 def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> None:
     recipe = made(LAUNCHES["asks"])
     sources = sources_of(recipe)
-    assert any(old in one.text for one in sources)
-    found = read([Source(one.name, one.text.replace(old, new)) for one in sources]).launch
+    assert any(old in source.text for source in sources)
+    found = read([Source(source.name, source.text.replace(old, new)) for source in sources]).launch
     assert found.scheduler == "slurm"
     assert getattr(found, field) == getattr(Launch(), field)
 
@@ -113,9 +113,9 @@ def test_scripts_of_ones_own_claim_nothing() -> None:
     """The same lines of #SBATCH over another start are no section `launch`."""
     recipe = made(LAUNCHES["both"])
     sources = sources_of(recipe)
-    python = [one for one in sources if one.name.endswith(".py")]
-    job = next(one for one in sources if one.name.endswith("job.sbatch"))
-    start = next(one for one in sources if one.name.endswith("launch.sh"))
+    python = [source for source in sources if source.name.endswith(".py")]
+    job = next(source for source in sources if source.name.endswith("job.sbatch"))
+    start = next(source for source in sources if source.name.endswith("launch.sh"))
     head = [line for line in job.text.splitlines() if line.startswith("#")]
     started = 'srun torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d train.py "$@"'
     own = Source(job.name, "\n".join([*head, started, ""]))

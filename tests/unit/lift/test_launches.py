@@ -33,7 +33,9 @@ def lifted(launch: str, script: str = "", **more: str) -> Lifted:
 
 
 def warned(found: Lifted) -> str:
-    return " ".join(one.message for one in found.diagnostics if one.code == "CC934")
+    return " ".join(
+        diagnostic.message for diagnostic in found.diagnostics if diagnostic.code == "CC934"
+    )
 
 
 def with_first(line: str) -> str:

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 def names(folder: Path, *paths: str) -> set[str]:
     sources, _ = read_sources([str(folder / path) for path in paths])
-    return {Path(one.name).resolve().relative_to(folder).as_posix() for one in sources}
+    return {Path(source.name).resolve().relative_to(folder).as_posix() for source in sources}
 
 
 def test_a_launch_brings_its_program_and_what_that_imports(folder: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_file_that_was_named_is_never_left_out(tmp_path: Path) -> None:
     path = tmp_path / "hello.py"
     path.write_text("print(1)\n")
     sources, _ = read_sources([str(path)])
-    assert [[one.name for one in members] for members in groups_of(sources, [str(path)])] == [
+    assert [[member.name for member in members] for members in groups_of(sources, [str(path)])] == [
         [str(path)]
     ]
     assert groups_of(sources, []) == []

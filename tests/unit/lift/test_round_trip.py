@@ -45,7 +45,7 @@ def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:
 GOLDENS = Path(__file__).parents[2] / "emission" / "goldens"
 
 
-@pytest.mark.parametrize("name", sorted(one.name for one in GOLDENS.iterdir() if one.is_dir()))
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDENS.iterdir() if path.is_dir()))
 def test_what_an_emitted_script_does_is_not_doubted(name: str) -> None:
     kinds = (".py", ".sh", ".sbatch")
     files = [path for path in (GOLDENS / name).iterdir() if path.stem.endswith(kinds)]
@@ -137,8 +137,10 @@ def test_edits_of_a_script_are_read() -> None:
     before = read_back(sources)
     steps = int(before["accumulation.steps"])
     edited = [
-        type(one)(one.name, one.text.replace(f"STEPS = {steps}\n", f"STEPS = {steps + 3}\n"))
-        for one in sources
+        type(source)(
+            source.name, source.text.replace(f"STEPS = {steps}\n", f"STEPS = {steps + 3}\n")
+        )
+        for source in sources
     ]
     assert read_back(edited)["accumulation.steps"] == steps + 3
 

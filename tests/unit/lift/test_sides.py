@@ -34,7 +34,10 @@ def sides(left: str, right: str) -> dict[str, Difference]:
     Path("left.py").write_text(left, encoding="utf-8")
     name = "right.yaml" if right.startswith("version") else "right.py"
     Path(name).write_text(right, encoding="utf-8")
-    return {one.path: one for one in differences(side_of("left.py", {}), side_of(name, {}))}
+    return {
+        difference.path: difference
+        for difference in differences(side_of("left.py", {}), side_of(name, {}))
+    }
 
 
 def recipe(**more: object) -> str:

@@ -31,7 +31,9 @@ SGD = "unused = tf.compat.v1.train.GradientDescentOptimizer(0.1)"
 
 def lifted(unused: str, call: str) -> tuple[object, list[str]]:
     found = lift(analyse([Source("train.py", PROGRAM.format(unused=unused, call=call))]))
-    return found.fields["optimizer.name"].value, [one.message for one in found.diagnostics]
+    return found.fields["optimizer.name"].value, [
+        diagnostic.message for diagnostic in found.diagnostics
+    ]
 
 
 def test_it_is_not_lifted() -> None:

@@ -14,18 +14,18 @@ from crosscast.messages.source import Source
 def said(text: str, *, outdated: bool = False) -> list[str]:
     """Return code and line of every finding; those about outdated interfaces only if asked."""
     found = lint_sources([Source("train.py", text)])
-    assert [one.message for one in found if not one.is_finding] == []
+    assert [finding.message for finding in found if not finding.is_finding] == []
     rules = all_rules()
     return [
-        f"{one.code}:{one.span.line if one.span else 0}"
-        for one in found
-        if outdated or rules[one.code].topic != "outdated"
+        f"{diagnostic.code}:{diagnostic.span.line if diagnostic.span else 0}"
+        for diagnostic in found
+        if outdated or rules[diagnostic.code].topic != "outdated"
     ]
 
 
 def codes(text: str) -> set[str]:
     """Return the codes of the findings."""
-    return {one.partition(":")[0] for one in said(text)}
+    return {word.partition(":")[0] for word in said(text)}
 
 
 def repaired(text: str, *wanted: str) -> str:
@@ -33,7 +33,7 @@ def repaired(text: str, *wanted: str) -> str:
     source = Source("train.py", text)
 
     def look(sources: Sequence[Source]) -> list[Result]:
-        return [one for one in lint_sources(list(sources)) if one.code in wanted]
+        return [finding for finding in lint_sources(list(sources)) if finding.code in wanted]
 
     fixed = repair([source], look)
     assert fixed.problems == []

@@ -19,7 +19,7 @@ ONLY = Options(codes=frozenset({"CL920"}))
 
 def look(text: str) -> list[Result]:
     results = lint_sources([Source("run.sh", text)], ONLY)
-    assert all(one.is_finding for one in results)
+    assert all(result.is_finding for result in results)
     return results
 
 

@@ -45,7 +45,7 @@ def test_findings(folder: Path) -> None:
     assert "a.py:2:1: warning CL001: this is bad" in result.stdout
     assert "sub/b.py:2:5: warning CL001" in result.stdout
     assert "    x = BAD\n        ^^^\n" in result.stdout
-    assert "2 findings (2 warnings) in 2 of 3 files with training" in result.stderr
+    assert "Found 2 findings (2 warnings) in 2 of 3 files with training." in result.stderr
     assert "nothing.py" not in result.output
 
 
@@ -68,7 +68,7 @@ def test_no_findings(folder: Path) -> None:
 )
 def test_choices(folder: Path, options: list[str], files: list[str]) -> None:
     data = json.loads(run(".", "--format", "json", *options).stdout)
-    assert [Path(one["span"]["file"]).name for one in data["findings"]] == files
+    assert [Path(entry["span"]["file"]).name for entry in data["findings"]] == files
 
 
 def test_formats_and_output(folder: Path) -> None:
@@ -211,7 +211,7 @@ def test_processes_find_the_same(bad: Rule) -> None:
     groups = [(Source(f"{n}.py", HEAD + "BAD = 1\n" * (n % 3)),) for n in range(40)]
     told: list[int] = []
     found = list(lint_groups(groups, Options(), 2, told.append))
-    alone = [one for group in groups for one in lint_sources(group)]
+    alone = [finding for group in groups for finding in lint_sources(group)]
     assert sorted(map(repr, found)) == sorted(map(repr, alone))
     assert sum(told) == len(groups)
 
@@ -225,7 +225,9 @@ def test_a_process_that_dies_loses_only_its_group(add_rule: AddRule) -> None:
     add_rule(deadly)
     groups = [(Source(f"{n}.py", HEAD + "DEADLY" * (n == 3)),) for n in range(6)]
     found = list(lint_groups(groups, Options(), 2))
-    assert [(one.code, "3.py" in one.message) for one in found] == [("CC956", True)]
+    assert [(diagnostic.code, "3.py" in diagnostic.message) for diagnostic in found] == [
+        ("CC956", True)
+    ]
 
 
 def test_an_interrupt_has_its_exit_code(tmp_path: Path) -> None:

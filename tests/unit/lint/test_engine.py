@@ -26,8 +26,8 @@ def test_a_rule_that_fails_loses_nothing_of_the_others(bad: Rule, add_rule: AddR
 
     add_rule(broken, "CL002")
     found = lint_sources([Source("a.py", TEXT)])
-    assert {"CC950", "CL001", "CL002"} == {one.code for one in found}
-    failure = next(one for one in found if one.code == "CC950")
+    assert {"CC950", "CL001", "CL002"} == {diagnostic.code for diagnostic in found}
+    failure = next(diagnostic for diagnostic in found if diagnostic.code == "CC950")
     assert failure.severity is Severity.ERROR
     assert "CL002" in failure.message
     assert "KeyError" in failure.message
@@ -45,7 +45,7 @@ def test_a_reader_that_fails_loses_nothing_of_the_others(
             raise RuntimeError("oops")
 
     monkeypatch.setattr("crosscast.sources.subject_builder.python_readers", lambda: (Broken(),))
-    codes = [one.code for one in lint_sources([Source("a.py", TEXT)])]
+    codes = [finding.code for finding in lint_sources([Source("a.py", TEXT)])]
     assert codes == ["CC950", "CL001"]
 
 
@@ -56,7 +56,7 @@ def test_a_reader_that_does_not_load_is_a_diagnostic(
     monkeypatch.setattr(
         "crosscast.sources.subject_builder.reader_problems", lambda group: (problem,)
     )
-    codes = [one.code for one in lint_sources([Source("a.py", TEXT)])]
+    codes = [finding.code for finding in lint_sources([Source("a.py", TEXT)])]
     assert codes == ["CC955", "CL001"]
 
 
@@ -80,10 +80,10 @@ def test_readers_are_found_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(registry, "entry_points", lambda group: entries)
     registry._load.cache_clear()
     try:
-        assert [one.name for one in registry.python_readers()] == ["good"]
+        assert [reader.name for reader in registry.python_readers()] == ["good"]
         said = registry.reader_problems(registry.PYTHON_GROUP)
         assert len(said) == 2
-        assert {one.code for one in said} == {"CC955"}
+        assert {diagnostic.code for diagnostic in said} == {"CC955"}
     finally:
         registry._load.cache_clear()
 
@@ -116,7 +116,7 @@ def test_options_choose(bad: Rule) -> None:
     source = Source("pkg/a.py", TEXT)
 
     def codes(**options: object) -> list[str]:
-        return [one.code for one in lint_sources([source], Options(**options))]  # type: ignore[arg-type]
+        return [finding.code for finding in lint_sources([source], Options(**options))]  # type: ignore[arg-type]
 
     assert codes() == ["CL001"]
     assert codes(codes=frozenset({"CL002"})) == []
@@ -149,4 +149,4 @@ def test_strange_sources_are_no_failures(bad: Rule) -> None:
     for text in ("", "\0 optimizer", "optimizer(" * 5000, "\ufeffoptimizer = 1", "optimizer = '"):
         for name in ("a.py", "a.sh", "a.json", "a.yaml", "a.ipynb", "a"):
             found = lint_sources([Source(name, text)])
-            assert [one for one in found if not one.is_finding] == [], (name, text[:20])
+            assert [finding for finding in found if not finding.is_finding] == [], (name, text[:20])

@@ -61,7 +61,7 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     _, problems = find_files([str(tmp_path / "no"), "x" * 5000, "/dev/null"])
-    assert [one.code for one in problems] == ["CC001", "CC003", "CC002"]
+    assert [problem.code for problem in problems] == ["CC001", "CC003", "CC002"]
 
 
 def test_texts(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_every_file_with_training_is_in_a_group() -> None:
     texts = {f"m{number}_py": TRAIN for number in range(MAX_HELPERS + 5)}
     main = "".join(f"import m{number}\n" for number in range(MAX_HELPERS + 5)) + TRAIN
     members = groups(main_py=main, **texts)
-    assert {name for one in members for name in one} == {
+    assert {name for member in members for name in member} == {
         "main.py",
         *(f"m{number}.py" for number in range(MAX_HELPERS + 5)),
     }
@@ -217,4 +217,6 @@ def test_a_link_that_leads_to_itself_does_not_end_the_walk(tmp_path: Path) -> No
     found, problems = find_files([str(tmp_path)])
     assert ([one.name for one in found], problems) == (["train.py"], [])
     problems = find_files([str(tmp_path / "loop.py")])[1]
-    assert [(one.code, "leads nowhere" in one.message) for one in problems] == [("CC001", True)]
+    assert [(problem.code, "leads nowhere" in problem.message) for problem in problems] == [
+        ("CC001", True)
+    ]

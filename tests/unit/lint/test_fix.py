@@ -119,8 +119,8 @@ def test_a_file_that_would_not_parse_is_left_untouched(add_rule: AddRule) -> Non
     add_rule(spoil)
     fixed = repair([Source("a.py", HEAD), Source("b.py", HEAD)], look)
     assert fixed.texts == {}
-    assert [one.code for one in fixed.problems] == ["CC953"]
-    assert [one.code for one in fixed.results] == ["CL001"]
+    assert [problem.code for problem in fixed.problems] == ["CC953"]
+    assert [result.code for result in fixed.results] == ["CL001"]
 
 
 def test_notebooks_are_not_repaired(bad: Rule) -> None:
@@ -156,8 +156,8 @@ def test_files_are_replaced(bad: Rule, tmp_path: Path) -> None:
     assert path.read_bytes() == b"\xef\xbb\xbfoptimizer = 1\r\nGOOD = '\xc3\xa9'\r\n"
     assert path.stat().st_mode & 0o777 == 0o755
     assert link.is_symlink()
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.py", "link.py"]
-    assert "1 repaired" in result.stderr
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["a.py", "link.py"]
+    assert "Fixed 1 finding." in result.stderr
 
 
 def test_declared_encodings_are_kept(bad: Rule, tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_what_the_system_refuses_is_a_diagnostic(
     assert result.exit_code == 2
     assert "CC502" in result.stderr
     assert path.read_text() == HEAD + "BAD = 1\n"
-    assert [one.name for one in tmp_path.iterdir()] == ["a.py"]
+    assert [place.name for place in tmp_path.iterdir()] == ["a.py"]
 
 
 def test_diff_writes_nothing(bad: Rule, tmp_path: Path) -> None:

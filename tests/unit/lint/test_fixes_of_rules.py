@@ -65,4 +65,4 @@ def test_repairs_are_valid_and_final(
     if not inside and not comments:
         assert once != text
         left = lint_sources([Source(name, once), *beside])
-        assert not any(one.code == rule.code and one.edits for one in left)
+        assert not any(diagnostic.code == rule.code and diagnostic.edits for diagnostic in left)

@@ -46,8 +46,8 @@ def found(*texts: str) -> list[tuple[str, str]]:
     modules = iter(("train.py", "helper.py"))
     sources = [Source(n or next(modules), t) for n, t in zip(names, texts, strict=True)]
     results = lint_sources(sources, Options(codes=CODES))
-    assert all(one.is_finding for one in results)
-    return [(one.code, one.message.split()[0]) for one in results]
+    assert all(result.is_finding for result in results)
+    return [(result.code, result.message.split()[0]) for result in results]
 
 
 CLIP = 'parser.add_argument("--grad-clip", type=float, default=1.0)'
@@ -259,7 +259,9 @@ def test_launches(command: str, names: list[str]) -> None:
     results = lint_sources(
         [Source("train.py", text), Source("run.sh", command + "\n")], Options(codes=CODES)
     )
-    assert [one.message.partition("no flag ")[2].partition(":")[0] for one in results] == names
+    assert [
+        result.message.partition("no flag ")[2].partition(":")[0] for result in results
+    ] == names
 
 
 @pytest.mark.parametrize(
@@ -315,4 +317,4 @@ for inputs, targets in loader:
     optimizer.step()
 """
     found = lint_sources([Source("train.py", text)])
-    assert [one.code for one in found] == ["CL109"]
+    assert [diagnostic.code for diagnostic in found] == ["CL109"]

@@ -48,7 +48,7 @@ def test_text() -> None:
         "        ^^^",
         "  Hint: be good",
         "  See also: b.py:9:1",
-        "  Repair: --fix does it, --diff shows it",
+        "  Fix available: --fix applies it, --diff shows it",
     ]
     assert text([]) == ""
 
@@ -59,16 +59,18 @@ def test_text_cannot_steer_a_terminal() -> None:
 
 
 def test_summary() -> None:
-    assert summary([], 1) == "1 file with training looked at: nothing found"
+    assert summary([], 1) == "No findings in 1 file with training."
     found = [result(), result(severity=Severity.ERROR), result(span=Span("b.py", 1, 1))]
-    assert summary(found, 7) == ("3 findings (1 error, 2 warnings) in 2 of 7 files with training")
+    assert summary(found, 7) == (
+        "Found 3 findings (1 error, 2 warnings) in 2 of 7 files with training."
+    )
 
 
 def test_json() -> None:
     data = json.loads(as_json([result(), FAILURE]))
-    assert [one["code"] for one in data["findings"]] == ["CL001"]
+    assert [entry["code"] for entry in data["findings"]] == ["CL001"]
     assert data["findings"][0]["span"]["column"] == 5
-    assert [one["code"] for one in data["diagnostics"]] == ["CC950"]
+    assert [entry["code"] for entry in data["diagnostics"]] == ["CC950"]
 
 
 # GitHub
@@ -128,14 +130,14 @@ def check_sarif(data: Any) -> None:
             assert rule[field]["text"]
         assert rule["defaultConfiguration"]["level"] in ("note", "warning", "error")
         assert all(isinstance(tag, str) for tag in rule["properties"]["tags"])
-    for one in run["results"]:
-        assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
-        assert one["level"] in ("note", "warning", "error")
-        assert one["message"]["text"]
-        assert all(isinstance(v, str) for v in one["partialFingerprints"].values())
-        for location in (*one["locations"], *one.get("relatedLocations", ())):
+    for entry in run["results"]:
+        assert rules[entry["ruleIndex"]]["id"] == entry["ruleId"]
+        assert entry["level"] in ("note", "warning", "error")
+        assert entry["message"]["text"]
+        assert all(isinstance(v, str) for v in entry["partialFingerprints"].values())
+        for location in (*entry["locations"], *entry.get("relatedLocations", ())):
             check_location(location)
-        for fix in one.get("fixes", ()):
+        for fix in entry.get("fixes", ()):
             assert fix["artifactChanges"]
             for change in fix["artifactChanges"]:
                 check_artifact(change["artifactLocation"])
@@ -168,9 +170,9 @@ ALLOWED = {
 def test_sarif_of_every_example() -> None:
     """Checked once, with all of it, against the schema of OASIS (2.1.0 with errata 01) as well."""
     found = [
-        one
+        finding
         for rule in all_rules().values()
-        for one in lint_sources(
+        for finding in lint_sources(
             [Source(rule.example_name, rule.wrong), *(Source(*o) for o in rule.beside)]
         )
     ]
@@ -180,12 +182,12 @@ def test_sarif_of_every_example() -> None:
     (run,) = data["runs"]
     assert set(run) <= ALLOWED["run"]
     assert all(set(one) <= ALLOWED["rule"] for one in run["tool"]["driver"]["rules"])
-    for one in run["results"]:
-        assert set(one) <= ALLOWED["result"]
+    for entry in run["results"]:
+        assert set(entry) <= ALLOWED["result"]
         for name in ("locations", "relatedLocations", "fixes"):  # sets in the schema
-            places = [json.dumps(o, sort_keys=True) for o in one.get(name, ())]
+            places = [json.dumps(o, sort_keys=True) for o in entry.get(name, ())]
             assert len(set(places)) == len(places)
-        for location in (*one["locations"], *one.get("relatedLocations", ())):
+        for location in (*entry["locations"], *entry.get("relatedLocations", ())):
             assert set(location["physicalLocation"]["region"]) <= ALLOWED["region"]
     for one in run["invocations"][0]["toolExecutionNotifications"]:
         assert set(one) <= ALLOWED["notification"]

@@ -15,7 +15,7 @@ UNUSED = "CL990"
 
 def codes(text: str, name: str = "a.py", options: Options | None = None) -> list[str]:
     source = Source(name, f"{text}\noptimizer = 1\n")
-    return [one.code for one in lint_sources([source], options or Options())]
+    return [finding.code for finding in lint_sources([source], options or Options())]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from crosscast.messages.source import Source
 def codes(text: str, name: str = "train.py") -> list[str]:
     """Return the codes of Keras that are found, and all others of errors and warnings."""
     found = lint_sources([Source(name, textwrap.dedent(text))])
-    return sorted({one.code for one in found if one.code.startswith("CL7")})
+    return sorted({diagnostic.code for diagnostic in found if diagnostic.code.startswith("CL7")})
 
 
 def accumulating(more: str, before: str = "") -> str:
@@ -61,7 +61,7 @@ def test_an_old_keras_counts_updates() -> None:
     text = accumulating("rate, gradient_accumulation_steps=4", IMPORT + SCHEDULE)
     options = Options(versions={"keras": "3.4.1"})
     found = lint_sources([Source("train.py", text)], options)
-    assert "CL701" not in {one.code for one in found}
+    assert "CL701" not in {diagnostic.code for diagnostic in found}
 
 
 SCALED = """
@@ -211,7 +211,9 @@ def test_a_policy_of_a_helper(old: str, new: str, expected: list[str]) -> None:
     texts = [one.replace(old, new) if old else one for one in (GRAPH, HELPER)]
     names = ("train.py", "helper.py")
     found = lint_sources([Source(n, t) for n, t in zip(names, texts, strict=True)])
-    assert [one.code for one in found if one.code.startswith("CL7")] == expected
+    assert [
+        diagnostic.code for diagnostic in found if diagnostic.code.startswith("CL7")
+    ] == expected
 
 
 def test_a_loop_under_a_policy_that_may_be_half() -> None:

@@ -59,7 +59,7 @@ def likely(paths: list[Path]) -> list[Source]:
 def test_installed_files() -> None:
     for source in likely(installed()):
         found = lint_sources([source])
-        assert [one for one in found if not one.is_finding] == [], source.name
+        assert [finding for finding in found if not finding.is_finding] == [], source.name
         trains = any(f"/{name}/" in source.name for name in TRAINERS)
         assert trains or found == [], (source.name, found)
 
@@ -71,9 +71,13 @@ def test_the_project_itself() -> None:
         text = read_text(path)
         assert isinstance(text, Text)
         found = lint_sources([text.source])
-        assert [one for one in found if not one.is_finding] == [], path
+        assert [finding for finding in found if not finding.is_finding] == [], path
         if "/inside/" not in str(path) and "/adapters/" not in str(path):
-            assert [(one.code, one.span) for one in found if one.code[:3] != "CL9"] == [], path
+            assert [
+                (diagnostic.code, diagnostic.span)
+                for diagnostic in found
+                if diagnostic.code[:3] != "CL9"
+            ] == [], path
 
 
 STRANGE = {
@@ -108,7 +112,7 @@ STRANGE = {
 def test_strange_files(name: str) -> None:
     for neighbours in ((), (Source("run.sh", f"python {name} --fp16\n"),)):
         found = lint_sources([Source(name, STRANGE[name]), *neighbours])
-        assert [one for one in found if not one.is_finding] == []
+        assert [finding for finding in found if not finding.is_finding] == []
 
 
 def test_strange_files_all_at_once(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ for batch in loader:
 
 def found(text: str) -> list[tuple[str, int, Severity]]:
     results = lint_sources([Source("a.py", text)])
-    assert all(one.is_finding for one in results)
+    assert all(result.is_finding for result in results)
     return [(o.code, o.span.line, o.severity) for o in results if o.span and o.code == "CL908"]
 
 

@@ -27,7 +27,7 @@ def look(comment: str) -> list[Result]:
     ]
     source = Source("a.ipynb", json.dumps({"cells": cells}))
     results = lint_sources([source], Options(codes=frozenset({"CL901", "CL990"})))
-    assert all(one.is_finding for one in results)
+    assert all(result.is_finding for result in results)
     return results
 
 
@@ -41,6 +41,8 @@ def test_findings() -> None:
 
 def test_comments() -> None:
     assert look("  # crosscast: ignore[CL901]") == []
-    assert [(one.code, one.edits) for one in look("  # crosscast: ignore[CL9, CL3]")] == []
-    codes = [one.code for one in look("  # crosscast: ignore[nonsense]")]
+    assert [
+        (finding.code, finding.edits) for finding in look("  # crosscast: ignore[CL9, CL3]")
+    ] == []
+    codes = [finding.code for finding in look("  # crosscast: ignore[nonsense]")]
     assert codes == ["CL901", "CL990"]

@@ -21,8 +21,8 @@ FIT = '\nmodel.compile("adam", loss="mse")\nmodel.fit(x, y)\n'
 
 def codes(text: str, name: str = "train.py", **versions: str) -> list[str]:
     results = lint_sources([Source(name, text)], Options(codes=CODES, versions=versions))
-    assert all(one.is_finding for one in results)
-    return [one.code for one in results]
+    assert all(result.is_finding for result in results)
+    return [result.code for result in results]
 
 
 def test_apex() -> None:

@@ -15,7 +15,7 @@ from crosscast.messages.source import Source
 def codes(text: str) -> list[str]:
     """Return the codes of Paddle that are found."""
     found = lint_sources([Source("train.py", textwrap.dedent(text))])
-    return sorted({one.code for one in found if one.code.startswith("CL8")})
+    return sorted({diagnostic.code for diagnostic in found if diagnostic.code.startswith("CL8")})
 
 
 def test_the_usual_loop_is_right() -> None:

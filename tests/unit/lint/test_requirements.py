@@ -55,4 +55,4 @@ def test_the_nearest_list_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "requirements.txt").write_text("torch==2.4\n")
     (tmp_path / "old" / "requirements.txt").write_text("torch==1.13.1\n")
     found = json.loads(run(".", "--select", "CL901", "--format", "json").stdout)["findings"]
-    assert {one["span"]["file"] for one in found} == {"new/train.py", "none/deep/train.py"}
+    assert {entry["span"]["file"] for entry in found} == {"new/train.py", "none/deep/train.py"}

@@ -28,29 +28,29 @@ def results(rule: Rule, text: str) -> list[Result]:
     example = Source(rule.example_name, text)
     sources = [*beside, example] if rule.language == "bash" else [example, *beside]
     found = lint_sources(sources)
-    assert [one for one in found if not one.is_finding] == []
+    assert [finding for finding in found if not finding.is_finding] == []
     # An example of something else may be written in an old interface: apex is the point of some.
     return [
-        one
-        for one in found
-        if one.code == rule.code
+        diagnostic
+        for diagnostic in found
+        if diagnostic.code == rule.code
         or rule.topic == "outdated"
-        or all_rules()[one.code].topic != "outdated"
+        or all_rules()[diagnostic.code].topic != "outdated"
     ]
 
 
 @every_rule
 def test_the_wrong_example_is_named(rule: Rule) -> None:
     found = results(rule, rule.wrong)
-    assert {one.code for one in found} == {rule.code}
-    for one in found:
-        assert one.span is not None
-        assert one.span.text.strip()
-        assert one.message
-        assert one.message[-1] not in ".!"
-        line = rule_lines(rule, one.span.file)[one.span.line - 1]
-        assert one.span.text.rstrip() == line.rstrip()
-        assert 1 <= one.span.column <= len(line) + 1
+    assert {diagnostic.code for diagnostic in found} == {rule.code}
+    for diagnostic in found:
+        assert diagnostic.span is not None
+        assert diagnostic.span.text.strip()
+        assert diagnostic.message
+        assert diagnostic.message[-1] not in ".!"
+        line = rule_lines(rule, diagnostic.span.file)[diagnostic.span.line - 1]
+        assert diagnostic.span.text.rstrip() == line.rstrip()
+        assert 1 <= diagnostic.span.column <= len(line) + 1
 
 
 def rule_lines(rule: Rule, file: str) -> list[str]:
@@ -65,7 +65,7 @@ def test_nothing_is_found_in_the_right_example(rule: Rule) -> None:
 
 @every_rule
 def test_only_rules_that_repair_are_called_fixable(rule: Rule) -> None:
-    edits = [one.edits for one in results(rule, rule.wrong)]
+    edits = [result.edits for result in results(rule, rule.wrong)]
     assert rule.fixable == any(edits)
 
 

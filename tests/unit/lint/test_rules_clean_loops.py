@@ -22,13 +22,13 @@ def test_nothing_is_found(name: str) -> None:
     rules = all_rules()
     noted = NOTED.get(name, ())
     said = [
-        f"{one.code}:{one.span.line if one.span else 0} {one.message}"
-        for one in found
-        if not one.is_finding or rules[one.code].topic != "outdated"
-        if one.severity is not Severity.NOTE or one.code not in noted
+        f"{finding.code}:{finding.span.line if finding.span else 0} {finding.message}"
+        for finding in found
+        if not finding.is_finding or rules[finding.code].topic != "outdated"
+        if finding.severity is not Severity.NOTE or finding.code not in noted
     ]
     assert said == []
-    assert set(noted) <= {one.code for one in found}
+    assert set(noted) <= {diagnostic.code for diagnostic in found}
 
 
 @pytest.mark.parametrize("name", LOOPS)

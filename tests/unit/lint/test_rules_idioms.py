@@ -96,7 +96,11 @@ def test_lengths_of_first_windows_do_not_count_with_defaults() -> None:
         ("    loss.backward()\n", "    loss.backward()\n    done += 1\n"),
         ("(step + 1) % steps", "(done + 1) % args.steps"),
     )
-    said = [one.message for one in lint_sources([Source("train.py", text)]) if one.code == "CL104"]
+    said = [
+        finding.message
+        for finding in lint_sources([Source("train.py", text)])
+        if finding.code == "CL104"
+    ]
     assert said == ["the first window has args.steps - 1 micro-batches instead of args.steps"]
 
 

@@ -146,8 +146,10 @@ def test_updates_of_two_optimizers() -> None:
     from crosscast.lint.engine import lint_sources
     from crosscast.messages.source import Source
 
-    found = [one for one in lint_sources([Source("a.py", again)]) if one.code == "CL203"]
-    assert [str(one.severity) for one in found] == ["note"]
+    found = [
+        finding for finding in lint_sources([Source("a.py", again)]) if finding.code == "CL203"
+    ]
+    assert [str(diagnostic.severity) for diagnostic in found] == ["note"]
 
 
 def test_an_optimizer_that_nothing_steps() -> None:

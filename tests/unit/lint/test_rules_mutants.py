@@ -110,7 +110,7 @@ UNDIVIDED = (
 
 @pytest.mark.parametrize(("script", "old", "new", "line"), UNDIVIDED)
 def test_undivided_loss(script: str, old: str, new: str, line: int) -> None:
-    found = [one for one in said(swap(script, (old, new))) if not one.startswith("CL106")]
+    found = [text for text in said(swap(script, (old, new))) if not text.startswith("CL106")]
     assert found == [f"CL101:{line}"]
 
 
@@ -124,7 +124,7 @@ CLIPPED = (
 @pytest.mark.parametrize(("script", "line", "number"), CLIPPED)
 def test_clip_without_unscale(script: str, line: str, number: int) -> None:
     broken = swap(script, (line, ""))
-    found = [one for one in said(broken) if not one.startswith("CL106")]
+    found = [text for text in said(broken) if not text.startswith("CL106")]
     assert found == [f"CL301:{number}"]
     assert repaired(broken, "CL301") == script
 
@@ -155,10 +155,10 @@ BOUNDARY = (
 @pytest.mark.parametrize(("script", "old", "new", "line"), BOUNDARY)
 def test_boundary_off_by_one(script: str, old: str, new: str, line: int) -> None:
     broken = swap(script, (old, new))
-    found = [one for one in said(broken) if not one.startswith("CL106")]
+    found = [text for text in said(broken) if not text.startswith("CL106")]
     assert found == [f"CL104:{line}"]
     fixed = repaired(broken, "CL104")
-    assert [one for one in said(fixed) if not one.startswith("CL106")] == []
+    assert [text for text in said(fixed) if not text.startswith("CL106")] == []
     if "(step + 1) %" in script or "(i + 1)" in script:
         assert fixed == script
 

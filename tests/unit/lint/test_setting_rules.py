@@ -22,7 +22,9 @@ TRAINER = (
 def codes(text: str, name: str = "run.sh") -> list[str]:
     """Return the codes that are found, with the severity of notes."""
     found = lint_sources([Source(name, text)])
-    return sorted(f"{one.code}{'?' * (one.severity.value == 'note')}" for one in found)
+    return sorted(
+        f"{diagnostic.code}{'?' * (diagnostic.severity.value == 'note')}" for diagnostic in found
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def program(imports: str, scaler: str, autocast: str) -> str:
 def look(text: str, versions: dict[str, str] | None = None) -> list[str]:
     options = Options(codes=ONLY.codes, versions=versions or {})
     results = lint_sources([Source("a.py", text)], options)
-    assert all(one.is_finding for one in results)
-    return [one.message.split()[0] for one in results]
+    assert all(result.is_finding for result in results)
+    return [result.message.split()[0] for result in results]
 
 
 def repaired(text: str) -> str:

@@ -16,7 +16,10 @@ KEPT = swap(CLEARED, ("    optimizer.zero_grad()\n    for", "    for"))
 
 def found(text: str) -> list[str]:
     """Return codes with severities."""
-    return [f"{one.code} {one.severity.value}" for one in lint_sources([Source("train.py", text)])]
+    return [
+        f"{finding.code} {finding.severity.value}"
+        for finding in lint_sources([Source("train.py", text)])
+    ]
 
 
 def test_cleared_gradients() -> None:

@@ -162,7 +162,7 @@ PADDLE_CASES = {
 def test_what_is_not_modelled_of_paddle_is_told(fields: dict[str, str]) -> None:
     with pytest.raises(DiagnosticError) as caught:
         of(recipe_of(**fields), target="paddle")
-    assert [one.code for one in caught.value.diagnostics] == ["CC451"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC451"]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -170,7 +170,7 @@ def test_paddle_in_half_is_float32_on_a_cpu(device: Device) -> None:
     batch = "{micro_batch_size: 64}"
     wide = of(recipe_of(batch=batch), device, "paddle")
     half = of(recipe_of(batch=batch, precision=FLOAT16), device, "paddle")
-    assert sum(one.bytes for one in half.components) == half.peak_bytes
+    assert sum(component.bytes for component in half.components) == half.peak_bytes
     assert (half.forward_bytes < wide.forward_bytes) == (device == "cuda")
     assert part(wide, "parameters") == part(half, "parameters")
 
@@ -205,14 +205,16 @@ def own_model() -> Recipe:
 def test_a_model_of_ones_own_needs_a_trace() -> None:
     with pytest.raises(DiagnosticError) as caught:
         of(own_model())
-    assert [(one.code, one.path) for one in caught.value.diagnostics] == [("CC450", "model")]
+    assert [(diagnostic.code, diagnostic.path) for diagnostic in caught.value.diagnostics] == [
+        ("CC450", "model")
+    ]
 
 
 @pytest.mark.parametrize("target", ["deepspeed", "accelerate"])
 def test_targets_that_are_no_scripts_are_refused(target: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         of(recipe_of(), target=target)
-    assert [one.code for one in caught.value.diagnostics] == ["CC451"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC451"]
 
 
 def test_a_trace_is_counted_for_the_rows_of_the_recipe() -> None:

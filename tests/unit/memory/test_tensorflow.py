@@ -76,7 +76,9 @@ def test_checkpointing_lowers_the_peak_of_several_layers(precision: str) -> None
 
 def test_half_copies_are_those_of_dense_layers() -> None:
     fields = {"batch": "{micro_batch_size: 512}", "clipping": CLIP}
-    wide, half = (of(recipe_of(**fields | {"precision": one})) for one in PRECISIONS[:2])
+    wide, half = (
+        of(recipe_of(**fields | {"precision": precision})) for precision in PRECISIONS[:2]
+    )
     assert (half.peak_phase, part(wide, "half_copies")) == ("backward", 0)
     assert half.forward_bytes < wide.forward_bytes
     kernels = [
@@ -102,11 +104,11 @@ REFUSED = {
 def test_what_is_not_modelled_is_told(fields: dict[str, str]) -> None:
     with pytest.raises(DiagnosticError) as caught:
         of(recipe_of(**{"clipping": CLIP} | fields))
-    assert [one.code for one in caught.value.diagnostics] == ["CC451"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC451"]
 
 
 @pytest.mark.parametrize("target", ["tensorflow@2.10"])
 def test_older_keras_is_not_modelled(target: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         of(recipe_of(clipping=CLIP), target=target)
-    assert [one.code for one in caught.value.diagnostics] == ["CC451"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC451"]

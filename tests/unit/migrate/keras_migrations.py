@@ -21,7 +21,8 @@ def migrated(text: str, *codes: str, **others: str) -> Migrated:
     found = migrate_in_place(sources, chosen)
     assert not found.problems, found.problems
     again = migrate_in_place(
-        [Source(one.name, found.texts.get(one.name, one.text)) for one in sources], chosen
+        [Source(source.name, found.texts.get(source.name, source.text)) for source in sources],
+        chosen,
     )
     assert not again.texts, "a second run changes something"
     return found
@@ -30,16 +31,16 @@ def migrated(text: str, *codes: str, **others: str) -> Migrated:
 def after(text: str, *codes: str) -> str:
     """Return `train.py` afterwards; nothing must have been refused."""
     found = migrated(text, *codes)
-    assert not found.refusals, [one.message for one in found.refusals]
+    assert not found.refusals, [refusal.message for refusal in found.refusals]
     return found.texts.get("train.py", text)
 
 
 def refused(text: str, *codes: str, **others: str) -> str:
-    """Return why nothing was changed, all messages together."""
+    """Return reasonhing was changed, all messages together."""
     found = migrated(text, *codes, **others)
     assert not found.texts, found.texts
     assert found.refusals
-    return " ".join(one.message for one in found.refusals)
+    return " ".join(refusal.message for refusal in found.refusals)
 
 
 def untouched(text: str, *codes: str) -> bool:

@@ -14,7 +14,7 @@ from crosscast.migrate.registry import all_codemods
 
 def migrate(code: str, text: str, **others: str) -> Migrated:
     """Migrate `train.py` and other modules by one codemod; every output must be sound."""
-    texts = {"train.py": text, **{f"{name}.py": one for name, one in others.items()}}
+    texts = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
     found = _once(code, texts)
     assert not found.problems
     after = texts | found.texts
@@ -29,7 +29,7 @@ def migrate(code: str, text: str, **others: str) -> Migrated:
 def changed(code: str, text: str, **others: str) -> str:
     """Return what becomes of `train.py`; it must change, and nothing may be refused."""
     found = migrate(code, text, **others)
-    assert not found.refusals, [one.message for one in found.refusals]
+    assert not found.refusals, [refusal.message for refusal in found.refusals]
     return found.texts["train.py"]
 
 
@@ -38,7 +38,7 @@ def refused(code: str, text: str, **others: str) -> str:
     found = migrate(code, text, **others)
     assert not found.texts
     assert found.refusals
-    return " ".join(one.message for one in found.refusals)
+    return " ".join(refusal.message for refusal in found.refusals)
 
 
 def stays(code: str, text: str, **others: str) -> None:
@@ -55,4 +55,4 @@ def _once(code: str, texts: dict[str, str]) -> Migrated:
 
 def _comments(text: str) -> Counter[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return Counter(one.string for one in tokens if one.type == tokenize.COMMENT)
+    return Counter(token.string for token in tokens if token.type == tokenize.COMMENT)

@@ -85,7 +85,7 @@ def test_what_no_source_says_is_asked_for(
 ) -> None:
     across = moved(text, target)
     assert "schedule.total_steps" in across.fill_in
-    said = {one.path for one in across.diagnostics if one.code == "CC972"}
+    said = {diagnostic.path for diagnostic in across.diagnostics if diagnostic.code == "CC972"}
     assert {"schedule.total_steps", "model", "data"} <= said
     assert not said & values.keys()
 
@@ -94,7 +94,11 @@ def test_a_setting_whose_value_cannot_be_read_is_no_silent_default() -> None:
     text = migration_sources.TORCH.replace("weight_decay=0.05", "weight_decay=decay_of(model)")
     across = moved(text, "paddle")
     assert "optimizer.weight_decay" in across.fill_in
-    said = next(one for one in across.diagnostics if one.path == "optimizer.weight_decay")
+    said = next(
+        diagnostic
+        for diagnostic in across.diagnostics
+        if diagnostic.path == "optimizer.weight_decay"
+    )
     assert said.code == "CC972"
     assert said.span is not None
     assert said.span.line == 7
@@ -161,9 +165,13 @@ def test_a_warm_up_of_another_shape_is_no_silent_loss_when_its_length_is_said() 
     for formula, differs in (("(step + 1)", True), ("step", False)):
         text = source + WARM_UP.format(formula) + before + after
         across = moved(text, "paddle", settings=settings)
-        told = [one for one in across.diagnostics if one.path == "schedule.warmup_steps"]
-        assert [one.code for one in told] == ["CC911"] * differs
-        not_carried = [one["what"] for one in report(across)["not_carried"]]
+        told = [
+            diagnostic
+            for diagnostic in across.diagnostics
+            if diagnostic.path == "schedule.warmup_steps"
+        ]
+        assert [entry.code for entry in told] == ["CC911"] * differs
+        not_carried = [entry["what"] for entry in report(across)["not_carried"]]
         assert ("CC911" in not_carried) is differs
 
 
@@ -198,7 +206,7 @@ def test_a_recipe_is_compiled_not_migrated() -> None:
 def test_a_target_that_cannot_say_it_is_refused() -> None:
     with pytest.raises(DiagnosticError) as refused:
         moved(migration_sources.TORCH, "paddle@fleet")
-    assert any(one.severity == "error" for one in refused.value.diagnostics)
+    assert any(diagnostic.severity == "error" for diagnostic in refused.value.diagnostics)
 
 
 def test_the_comments_of_a_hostile_source_stay_comments() -> None:

@@ -15,7 +15,11 @@ def compared(before: str, after: str) -> dict[str, Compared]:
 
 
 def different(before: str, after: str) -> set[str]:
-    return {name for name, one in compared(before, after).items() if one.verdict == "different"}
+    return {
+        name
+        for name, judgement in compared(before, after).items()
+        if judgement.verdict == "different"
+    }
 
 
 def test_a_text_is_the_same_as_itself() -> None:

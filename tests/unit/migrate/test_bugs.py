@@ -55,9 +55,11 @@ def test_losses_that_are_summed_are_averaged() -> None:
     across = moved(migration_sources.SUMMED)
     assert fate(across, "CL101").became == "changed on purpose"
     assert across.recipe.optimizer.learning_rate == 0.5
-    assert [one.code for one in across.diagnostics if one.path == "accumulation.normalize_by"] == [
-        "CC973"
-    ]
+    assert [
+        diagnostic.code
+        for diagnostic in across.diagnostics
+        if diagnostic.path == "accumulation.normalize_by"
+    ] == ["CC973"]
 
 
 def test_a_sum_is_kept_by_the_rate_where_the_update_is_linear() -> None:
@@ -83,7 +85,7 @@ def test_a_sum_is_not_kept_by_the_rate_of_adam() -> None:
 def test_clipping_of_scaled_gradients_cannot_be_kept() -> None:
     across = moved(migration_sources.CLIPS_SCALED, keep=True)
     assert fate(across, "CL301").became == "cannot be kept"
-    said = [one for one in across.diagnostics if one.code == "CC974"]
+    said = [diagnostic for diagnostic in across.diagnostics if diagnostic.code == "CC974"]
     assert len(said) == 1
     assert said[0].span is not None
     assert said[0].span.line == 14
@@ -111,14 +113,18 @@ def test_a_misspelt_name_is_corrected() -> None:
 def test_flags_that_bash_loses_are_for_the_user_to_decide() -> None:
     across = moved(migration_sources.LAUNCH_COMMENT, name="run.sh")
     assert fate(across, "CL920").became == "as it runs"
-    assert "CC975" in [one.code for one in across.diagnostics]
+    assert "CC975" in [diagnostic.code for diagnostic in across.diagnostics]
     assert "optimizer.learning_rate" in across.fill_in  # bash never gave it to the program
 
 
 def test_an_old_api_is_no_mistake_of_training() -> None:
     across = moved(migration_sources.APEX)
     assert fate(across, "CL902").became == "of no recipe"
-    assert not [one for one in across.diagnostics if one.code in ("CC973", "CC974", "CC975")]
+    assert not [
+        diagnostic
+        for diagnostic in across.diagnostics
+        if diagnostic.code in ("CC973", "CC974", "CC975")
+    ]
 
 
 def test_a_clean_source_has_no_mistakes() -> None:

@@ -28,7 +28,7 @@ def migrated(text: str, *codemods: Codemod) -> Migrated:
 def test_an_example_becomes_what_it_says(codemod: Codemod, example: Example) -> None:
     found = migrated(example.before, codemod)
     assert found.texts.get("train.py", example.before) == example.after
-    said = " ".join(one.message for one in found.refusals)
+    said = " ".join(refusal.message for refusal in found.refusals)
     assert example.refused in said
     assert bool(said) == bool(example.refused)
 
@@ -46,7 +46,7 @@ def test_examples_are_python(codemod: Codemod, example: Example) -> None:
     ast.parse(example.after)
 
 
-@pytest.mark.parametrize("codemod", all_codemods().values(), ids=lambda one: one.code)
+@pytest.mark.parametrize("codemod", all_codemods().values(), ids=lambda diagnostic: diagnostic.code)
 def test_every_codemod_shows_what_it_changes_leaves_and_refuses(codemod: Codemod) -> None:
     shown = codemod.examples
     assert any(one.before != one.after for one in shown)

@@ -117,7 +117,7 @@ def test_what_a_run_shows_is_told(script: Path, monkeypatch: pytest.MonkeyPatch)
         "difference": None,
         "notes": ["half precision itself was not shown"],
     }
-    (rate,) = [one for one in data["verification"] if one["evidence"] == "executed"]
+    (rate,) = [entry for entry in data["verification"] if entry["evidence"] == "executed"]
     assert rate["field"] == "optimizer.learning_rate"
     assert rate["verdict"] == "same"
     assert rate["why"] == "0.0003: 0.0003 on both sides in 8 updates"
@@ -130,7 +130,7 @@ def test_a_difference_is_an_error_and_nothing_is_written(
     found = migrate("train.py", *RUN, "--write")
     assert found.exit_code == 1
     assert "error CC977: the migrated script trains differently: update 3" in found.stderr
-    assert found.stderr.endswith("nothing was written\n")
+    assert found.stderr.endswith("No file was changed.\n")
     assert script.read_text() == OLD
     data = json.loads(migrate("train.py", *RUN, "--json").stdout)
     assert data["execution"]["difference"] == {
@@ -138,7 +138,9 @@ def test_a_difference_is_an_error_and_nothing_is_written(
         "what": "rate",
         "words": "learning rate 0.1 instead of 0.01",
     }
-    (rate,) = [one for one in data["verification"] if one["field"] == "optimizer.learning_rate"]
+    (rate,) = [
+        entry for entry in data["verification"] if entry["field"] == "optimizer.learning_rate"
+    ]
     assert (rate["verdict"], rate["evidence"]) == ("different", "executed")
 
 

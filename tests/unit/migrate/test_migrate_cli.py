@@ -52,7 +52,7 @@ def test_json_is_the_report(script: Path, tmp_path: Path) -> None:
     found = run(script, "--to", "torch,paddle", "-o", tmp_path / "out", "--json", *SAID)
     data = json.loads(found.stdout)
     assert data == json.loads((tmp_path / "out" / "report.json").read_text())
-    assert [one["target"] for one in data["targets"]] == ["torch", "paddle"]
+    assert [entry["target"] for entry in data["targets"]] == ["torch", "paddle"]
 
 
 def test_a_program_comes_with_its_launch_script(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_in_place_json_tells_every_field(tmp_path: Path) -> None:
         )
     )
     data = json.loads(run(path, "--to", "torch.amp", "--check", "--verify", "--json").stdout)
-    found = {one["field"]: one["verdict"] for one in data["verification"]}
+    found = {entry["field"]: entry["verdict"] for entry in data["verification"]}
     assert found["loss_scaling.init_scale"] == "same"
     assert found["step backward"] == "same"
     assert found["schedule.total_steps"] == "not comparable"

@@ -26,14 +26,14 @@ def migrated(text: str, *others: Source) -> Migrated:
 
 def changed(text: str) -> str:
     found = migrated(text)
-    assert not found.refusals, [one.message for one in found.refusals]
+    assert not found.refusals, [refusal.message for refusal in found.refusals]
     return found.texts["train.py"]
 
 
 def refused(text: str, *others: Source) -> str:
     found = migrated(text, *others)
     assert not found.texts
-    return " ".join(one.message for one in found.refusals)
+    return " ".join(refusal.message for refusal in found.refusals)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_is_left_of_fluid_is_told_and_keeps_its_import() -> None:
         "import paddle\nimport paddle.fluid as fluid\nwith paddle.amp.auto_cast():\n"
         "    fluid.layers.mean(x)\n"
     )
-    assert [one.code for one in found.refusals] == ["CM301"]
+    assert [refusal.code for refusal in found.refusals] == ["CM301"]
     assert "paddle.fluid.layers.mean" in found.refusals[0].message
 
 

@@ -24,7 +24,7 @@ def migrated(text: str, *others: Source) -> Migrated:
 
 def changed(text: str) -> str:
     found = migrated(text)
-    assert not found.refusals, [one.message for one in found.refusals]
+    assert not found.refusals, [refusal.message for refusal in found.refusals]
     again = migrated(found.texts["train.py"])
     assert not again.texts
     assert not again.refusals
@@ -34,13 +34,13 @@ def changed(text: str) -> str:
 def refused(text: str, *others: Source) -> str:
     found = migrated(text, *others)
     assert not found.texts
-    return " ".join(one.message for one in found.refusals)
+    return " ".join(refusal.message for refusal in found.refusals)
 
 
 def scaling_of(text: str) -> list[str]:
     """Return the arguments of the scaler that a program is given."""
     return [
-        one.strip() for one in text.partition("GradScaler(\n")[2].partition("\n)")[0].split(",\n")
+        word.strip() for word in text.partition("GradScaler(\n")[2].partition("\n)")[0].split(",\n")
     ]
 
 

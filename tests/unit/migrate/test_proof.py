@@ -51,7 +51,7 @@ def test_a_proof_that_passes_is_success(tmp_path: Path, monkeypatch: pytest.Monk
     found, said = run(tmp_path)
     assert found.exit_code == 0
     assert said["executed"]
-    assert [one["stage"] for one in said["stages"]] == ["toy", "BERT"]
+    assert [entry["stage"] for entry in said["stages"]] == ["toy", "BERT"]
     assert "torch: same: toy: 128 windows; BERT: 104 checks" in found.stdout
     assert "1 fields same" in found.stdout
     page = (tmp_path / "out/report.md").read_text()
@@ -116,7 +116,7 @@ def test_a_recipe_that_the_harness_cannot_run_is_not_verified(
     proof = proven(monkeypatch, tmp_path, OnToy(checks=(PASSES,)))
     assert proof.outcome == "cannot be verified here"
     assert proof.wording.endswith("; BERT: not this recipe")
-    assert [one.outcome for one in proof.stages] == ["same", "cannot be verified here"]
+    assert [stage.outcome for stage in proof.stages] == ["same", "cannot be verified here"]
     assert proof.checks == ("L0b trace (toy/active): pass: equal",)
 
 
@@ -126,7 +126,7 @@ def test_a_difference_on_the_toy_counts_even_if_no_bert_can_be_run(
     proof = proven(monkeypatch, tmp_path, OnToy(checks=(PASSES, FAILS)))
     assert proof.outcome == "different"
     assert proof.wording.startswith(f"toy: L1b tensors (toy/active): {FAILS.wording}; BERT: ")
-    assert [one.outcome for one in proof.stages] == ["different", "cannot be verified here"]
+    assert [stage.outcome for stage in proof.stages] == ["different", "cannot be verified here"]
 
 
 @pytest.mark.parametrize(

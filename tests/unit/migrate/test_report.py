@@ -30,8 +30,8 @@ def told(across: Across) -> dict[str, Any]:
 
 
 def says(data: dict[str, Any], line: int) -> dict[str, dict[str, Any]]:
-    found = next(one for one in data["lines"] if one["line"] == line)
-    return {one["operation"] or one["field"] or one["says"]: one for one in found["says"]}
+    found = next(entry for entry in data["lines"] if entry["line"] == line)
+    return {entry["operation"] or entry["field"] or entry["says"]: entry for entry in found["says"]}
 
 
 def test_the_schema_is_the_committed_one() -> None:
@@ -77,18 +77,18 @@ def test_a_line_of_the_source_is_paired_with_the_lines_that_carry_it() -> None:
 )
 def test_events_are_paired_with_operations(line: int, operation: str, text: str) -> None:
     found = says(told(moved(migration_sources.TORCH)), line)[operation]
-    assert any(text in one["text"] for one in found["targets"]["paddle"]["emitted"])
+    assert any(text in entry["text"] for entry in found["targets"]["paddle"]["emitted"])
 
 
 def test_every_line_is_quoted_from_its_source() -> None:
     lines = migration_sources.TORCH.splitlines()
-    for one in told(moved(migration_sources.TORCH))["lines"]:
-        assert one["text"] == lines[one["line"] - 1].strip()
+    for entry in told(moved(migration_sources.TORCH))["lines"]:
+        assert entry["text"] == lines[entry["line"] - 1].strip()
 
 
 def test_defaults_of_the_source_are_made_explicit() -> None:
     (target,) = told(moved(migration_sources.APEX))["targets"]
-    fields = {one["field"]: one for one in target["fields"]}
+    fields = {entry["field"]: entry for entry in target["fields"]}
     found = fields["loss_scaling.max_scale"]
     assert (found["became"], found["note"]) == ("default made explicit", "default of apex")
     assert fields["optimizer.groups"]["became"] == "default of the recipe"
@@ -98,8 +98,8 @@ def test_defaults_of_the_source_are_made_explicit() -> None:
 def test_no_field_of_the_recipe_is_left_out() -> None:
     across = moved(migration_sources.APEX)
     (target,) = told(across)["targets"]
-    judged = {one.path for one in across.arrived[0].compiled.judgements}
-    assert {one["field"] for one in target["fields"]} == judged
+    judged = {judgement.path for judgement in across.arrived[0].compiled.judgements}
+    assert {entry["field"] for entry in target["fields"]} == judged
 
 
 def test_a_corrected_mistake_is_changed_on_purpose() -> None:
@@ -115,14 +115,14 @@ def test_a_corrected_mistake_is_changed_on_purpose() -> None:
 
 def test_flags_that_nobody_explains_are_not_carried() -> None:
     data = told(moved(migration_sources.LAUNCH, "torch", name="run.sh"))
-    left = {one["what"]: one for one in data["not_carried"]}
+    left = {entry["what"]: entry for entry in data["not_carried"]}
     assert "run_classifier.py" in left["--color_of_logs"]["why"]
     assert left["--color_of_logs"]["places"][0]["line"] == 9
     assert "--learning_rate" not in left
 
 
 def test_the_loss_is_told_of_where_the_model_is_ones_own() -> None:
-    left = [one["what"] for one in told(moved(migration_sources.APEX))["not_carried"]]
+    left = [entry["what"] for entry in told(moved(migration_sources.APEX))["not_carried"]]
     assert left == ["model and loss"]
 
 
@@ -130,7 +130,7 @@ def test_what_a_recipe_cannot_say_is_not_carried() -> None:
     text = migration_sources.TORCH.replace(
         "scaler = ", "other = torch.optim.SGD(model.parameters(), lr=1.0)\nscaler = "
     ).replace("scaler.update()", "scaler.step(other)\n            scaler.update()")
-    left = [one["what"] for one in told(moved(text))["not_carried"]]
+    left = [entry["what"] for entry in told(moved(text))["not_carried"]]
     assert "CC911" in left
 
 

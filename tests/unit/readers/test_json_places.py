@@ -17,8 +17,8 @@ def plain(tree: Tree | None) -> object:
     if tree is None:
         return None
     if tree.keys is not None:
-        return {name: plain(one) for name, one in tree.keys.items()}
-    return [plain(one) for one in tree.items] if tree.items is not None else tree.value
+        return {name: plain(key) for name, key in tree.keys.items()}
+    return [plain(item) for item in tree.items] if tree.items is not None else tree.value
 
 
 _VALUES = st.recursive(

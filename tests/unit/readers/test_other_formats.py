@@ -93,7 +93,7 @@ def test_trainer_arguments() -> None:
 )
 def test_other_json_is_nobodys(text: str) -> None:
     readers = (paddle_json.READER, hf_arguments_json.READER)
-    assert not any(one.sniff(Source("c.json", text)) for one in readers)
+    assert not any(reader.sniff(Source("c.json", text)) for reader in readers)
 
 
 def test_dockerfile() -> None:

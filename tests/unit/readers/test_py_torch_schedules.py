@@ -84,7 +84,7 @@ def test_own_functions(function: str, word: str, warms: bool) -> None:
 )
 def test_a_warm_up_that_begins_above_nothing(function: str, formula: str | None) -> None:
     text = HEAD + f"schedule = LambdaLR(optimizer, lr_lambda={function})\n" + STEP
-    found = {one.field: one for one in facts_of(READER, text)}
+    found = {fact.field: fact for fact in facts_of(READER, text)}
     start = found.get("schedule.warmup_start")
     assert (start.expression if start else None) == formula
 
@@ -101,7 +101,7 @@ def test_a_warm_up_of_the_library_that_begins_above_nothing(
     arguments: str, start: str | None
 ) -> None:
     text = HEAD + f"schedule = LinearLR(optimizer, {arguments})\n" + STEP
-    told = {one.field: one.expression for one in facts_of(READER, text)}
+    told = {fact.field: fact.expression for fact in facts_of(READER, text)}
     assert told.get("schedule.warmup_start") == start
 
 

@@ -122,7 +122,7 @@ def test_any_text(reader: TextReader, text: str) -> None:
 @settings(max_examples=examples(150))
 @given(st.lists(WORDS, max_size=30))
 def test_any_shell(words: list[str]) -> None:
-    shell = next(one for one in READERS if one.name == "shell")
+    shell = next(reader for reader in READERS if reader.name == "shell")
     hold(shell, " ".join(words), "x.sh")
     hold(shell, "".join(words), "x.sh")
 

@@ -61,7 +61,7 @@ def lifted(text: str) -> Lifted:
 
 
 def linted(text: str) -> list[str]:
-    return [one.code for one in lint_sources([Source("train.py", text)])]
+    return [finding.code for finding in lint_sources([Source("train.py", text)])]
 
 
 @pytest.mark.parametrize("text", [GLUON, MODULE, WRAPPED], ids=["gluon", "module", "wrapped"])
@@ -91,7 +91,7 @@ def test_no_rule_is_asked_about_it() -> None:
 )
 def test_other_programs_are_read_as_before(text: str) -> None:
     found = lifted(text)
-    assert "CC913" not in {one.code for one in found.diagnostics}
+    assert "CC913" not in {diagnostic.code for diagnostic in found.diagnostics}
     assert "CC913" not in linted(text)
     assert (found.recipe is not None) == ("torch.optim" in text)
 
@@ -99,4 +99,6 @@ def test_other_programs_are_read_as_before(text: str) -> None:
 def test_a_launch_script_of_it_makes_a_recipe_with_the_note() -> None:
     shell = Source("run.sh", "python train.py --lr 0.2 --fp16\n")
     found = lift(analyse([shell, Source("train.py", GLUON)]))
-    assert [one.code for one in found.diagnostics if one.code == "CC913"] == ["CC913"]
+    assert [diagnostic.code for diagnostic in found.diagnostics if diagnostic.code == "CC913"] == [
+        "CC913"
+    ]

@@ -46,7 +46,7 @@ def test_what_a_configuration_says(reader: YamlFormat, text: str, expected: dict
 def test_a_configuration_has_one_owner(
     reader: YamlFormat, text: str, expected: dict[str, Any]
 ) -> None:
-    assert [one for one in FORMATS if one.sniff(Source("c.yaml", text))] == [reader]
+    assert [format_ for format_ in FORMATS if format_.sniff(Source("c.yaml", text))] == [reader]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_configuration_has_one_owner(
     ],
 )
 def test_other_yaml_is_nobodys(text: str) -> None:
-    assert [one.name for one in FORMATS if one.sniff(Source("c.yaml", text))] == []
+    assert [format_.name for format_ in FORMATS if format_.sniff(Source("c.yaml", text))] == []
 
 
 def accelerate(text: str) -> Reading:

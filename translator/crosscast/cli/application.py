@@ -1,7 +1,6 @@
-"""The command line: one typer application, one module a command.
-
-Exit codes: 0 fine, 1 findings or not equivalent, 2 usage, 3 cannot run on this machine,
-130 interrupted. Data goes to stdout, talk to stderr.
+"""The command line: a typer application with one module per command. Exit codes: 0 success, 1
+findings or not equivalent, 2 usage error, 3 cannot run on this machine, 130 interrupted. Data goes
+to stdout, messages to stderr.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from crosscast.cli.sweep import sweep
 
 app = typer.Typer(
     name="crosscast",
-    help="One training recipe, compiled to PyTorch, TensorFlow/Keras and Paddle.",
+    help="Compile one training recipe to PyTorch, TensorFlow/Keras and Paddle.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -48,7 +47,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """One training recipe, compiled to PyTorch, TensorFlow/Keras and Paddle."""
+    """Compile one training recipe to PyTorch, TensorFlow/Keras and Paddle."""
 
 
 app.command("compile")(guarded(compile_command))

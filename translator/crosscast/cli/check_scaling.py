@@ -1,4 +1,4 @@
-"""The command that checks that processes, accumulation and one large batch train the same."""
+"""The command `crosscast check-scaling`."""
 
 from __future__ import annotations
 
@@ -21,32 +21,36 @@ def check_scaling(
     to: ToOption,
     processes: Annotated[
         int | None,
-        typer.Option(help="How many to start; default: those of the recipe, at least 2."),
+        typer.Option(help="Number of processes; default: that of the recipe, at least 2."),
     ] = None,
-    windows: Annotated[int, typer.Option(help="Optimizer steps of a run.")] = 12,
+    windows: Annotated[int, typer.Option(help="Optimizer steps per run.")] = 12,
     stress: Annotated[
-        bool, typer.Option("--stress", help="Magnitudes at which every feature is active.")
+        bool, typer.Option("--stress", help="Use settings that activate every feature.")
     ] = False,
     keep_model: Annotated[
-        bool, typer.Option("--keep-model", help="The recipe's own model, not a tiny one.")
+        bool, typer.Option("--keep-model", help="Use the recipe's model instead of a tiny one.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Keep scripts and runs in a folder."),
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Folder in which to keep scripts and runs."
+        ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(help="Seconds without a finished window that end a run.")
+        float,
+        typer.Option(help="Terminate a run after this many seconds without a finished window."),
     ] = 180.0,
     half: Annotated[
         Literal["auto", "native", "emulated"],
-        typer.Option(help="How half precision is computed; auto: emulated."),
+        typer.Option(help="How to compute half precision; auto emulates it."),
     ] = "auto",
     python: Annotated[
-        list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
+        list[str] | None,
+        typer.Option(metavar="TARGET=PATH", help="Python interpreter for a target."),
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Run W processes, W-fold accumulation and one large batch, and say if they train the same."""
+    """Check that W processes, W-fold accumulation and one large batch train the same."""
     from crosscast.readers.recipe_yaml import load_placed
 
     targets = targets_of(to)
@@ -62,7 +66,7 @@ def check_scaling(
     except ModuleNotFoundError as error:
         raise parity_missing("check-scaling needs", error) from None
     if not timeout > 0:
-        raise refuse("the timeout must be more than 0 seconds")
+        raise refuse("--timeout must be more than 0 seconds")
     of_targets(targets, loaded.recipe, {})  # refuses those without a script
     interpreters = read_interpreters(python or (), targets)
     subject = make_subject(

@@ -16,17 +16,19 @@ from crosscast.messages.console import (
     print_json,
     print_table,
 )
-from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError, Severity
 
 RecipeArgument = Annotated[
-    str, typer.Argument(metavar="RECIPE", help="A recipe file; - for stdin.")
+    str, typer.Argument(metavar="RECIPE", help="A recipe file, or - for stdin.")
 ]
 ToOption = Annotated[
     list[str],
     typer.Option("--to", metavar="T,...", help="Targets: NAME, NAME@VERSION or NAME@DIALECT."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse anything below exact.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Reject every field whose verdict is not exact.")
+]
 
 
 def targets_of(texts: Sequence[str]) -> list[str]:
@@ -41,7 +43,7 @@ def targets_of(texts: Sequence[str]) -> list[str]:
         except DiagnosticError as error:
             collect.found += error.diagnostics
     if not names or len(set(names)) != len(names):
-        message = "--to names no target" if not names else "--to names a target twice"
+        message = "--to needs at least one target" if not names else "--to names a target twice"
         collect.add(Diagnostic(code="CC106", message=message))
     collect.raise_errors()
     return names
@@ -51,14 +53,16 @@ def compile_command(
     recipe: RecipeArgument,
     to: ToOption,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="DIR", help="Output folder; - for stdout.")
+        str, typer.Option("-o", "--output", metavar="DIR", help="Output folder, or - for stdout.")
     ],
     form: Annotated[
         Literal["script", "step"],
-        typer.Option(help="A whole training script, or only the training step to import."),
+        typer.Option(help="Emit a complete training script, or only the training step."),
     ] = "script",
     strict: StrictOption = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
     """Compile a recipe to training scripts or configurations, one folder per target."""
@@ -69,7 +73,7 @@ def compile_command(
 
     targets = targets_of(to)
     if not output:
-        message = "-o names no folder; . is the one you are in"
+        message = "-o needs a folder; use . for the current one"
         raise DiagnosticError(Diagnostic(code="CC503", message=message))
     loaded = load_placed(recipe)
     try:
@@ -77,9 +81,9 @@ def compile_command(
     except DiagnosticError as error:
         raise loaded.placed(error) from None
     files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe))}
-    for one in compiled:
-        files |= {f"{one.target.folder}/{path}": file for path, file in one.files.items()}
-    diagnostics = [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
+    for built in compiled:
+        files |= {f"{built.target.folder}/{path}": file for path, file in built.files.items()}
+    diagnostics = [*loaded.notices(), *(d for built in compiled for d in built.diagnostics)]
     if output == "-":
         if form == "step" and len(compiled) == 1 and not json:
             print(*(file.text for file in compiled[0].files.values()), sep="", end="")
@@ -110,12 +114,14 @@ def check(
     recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files.")],
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="T,...", help="Also check that these can express it."),
+        typer.Option(
+            "--to", metavar="T,...", help="Also check that these targets can express the recipe."
+        ),
     ] = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Check recipes and report every problem; writes nothing."""
+    """Check recipes and report all problems."""
     targets = targets_of(to) if to else []
     found: list[Diagnostic] = []
     for path in recipes:
@@ -125,10 +131,18 @@ def check(
             found += error.diagnostics
     print_diagnostics(found, as_json=json)
     if not json:
-        noun = "recipe" if len(recipes) == 1 else "recipes"
-        state = "fine" if not exit_code(found) else "not fine"
-        print(f"{len(recipes)} {noun} checked: {state}")
+        print(_summary(found, len(recipes)))
     return exit_code(found)
+
+
+def _summary(found: Sequence[Diagnostic], recipes: int) -> str:
+    """Return the last line of `check`: how many errors and warnings, in how many recipes."""
+    parts = []
+    for severity in (Severity.ERROR, Severity.WARNING):
+        count = sum(diagnostic.severity is severity for diagnostic in found)
+        if count:
+            parts.append(f"{count} {severity}{'s' * (count != 1)}")
+    return f"Found {' and '.join(parts) or 'no errors'} in {recipes} recipe{'s' * (recipes != 1)}."
 
 
 def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
@@ -141,7 +155,7 @@ def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
         compiled = compile_recipe(loaded.recipe, targets, strict=strict)
     except DiagnosticError as error:
         raise loaded.placed(error) from None
-    return [*loaded.notices(), *(d for one in compiled for d in one.diagnostics)]
+    return [*loaded.notices(), *(d for built in compiled for d in built.diagnostics)]
 
 
 def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
@@ -166,7 +180,9 @@ def _plain(value: Any) -> Any:
 def explain(
     recipe: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A recipe (- for stdin), script or launch script."),
+        typer.Argument(
+            metavar="FILE", help="A recipe (or - for stdin), a script or a launch script."
+        ),
     ],
     to: Annotated[
         list[str] | None,
@@ -175,9 +191,8 @@ def explain(
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Say for every field what was asked, how a target realises it, and how exactly.
-
-    For a program: its training step beside the neutral one.
+    """Explain how targets implement a recipe, or show the training step of a script. For a recipe:
+    the verdict of every field. For a script: its step next to the neutral one.
     """
     from crosscast.lift.explanation import explain_program, is_program
 
@@ -190,16 +205,16 @@ def explain(
     loaded = load(recipe)
     result = []
     for name in targets_of(to) if to else program_names():
-        for one in capability.judge(loaded, find_target(name).rows):
+        for judgement in capability.judge(loaded, find_target(name).rows):
             result.append(
                 {
                     "target": name,
-                    "field": one.path,
-                    "value": _plain(one.value),
-                    "verdict": str(one.row.verdict),
-                    "code": one.row.code,
-                    "evidence": str(one.row.evidence),
-                    "how": one.row.how,
+                    "field": judgement.path,
+                    "value": _plain(judgement.value),
+                    "verdict": str(judgement.row.verdict),
+                    "code": judgement.row.code,
+                    "evidence": str(judgement.row.evidence),
+                    "how": judgement.row.how,
                 }
             )
     if json:

@@ -12,34 +12,38 @@ import typer
 if TYPE_CHECKING:
     from crosscast.data import Columns, Dataset, Labels, PairFile
 
-data_app = typer.Typer(no_args_is_help=True, help="Make the .npz data sets that scripts train on.")
+data_app = typer.Typer(no_args_is_help=True, help="Write the .npz data sets that scripts train on.")
 
 TextFile = Annotated[Path, typer.Argument(metavar="FILE", help="The text file, UTF-8.")]
-Vocab = Annotated[Path, typer.Option("--vocab", help="vocab.txt of a BERT model.")]
+Vocab = Annotated[Path, typer.Option("--vocab", help="The vocab.txt of a BERT model.")]
 OutputFile = Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")]
-Length = Annotated[int, typer.Option(help="Ids a row; longer pairs are cut.")]
-LowerCase = Annotated[bool, typer.Option("--lower-case/--cased", help="Case of the vocabulary.")]
-Skip = Annotated[bool, typer.Option(help="Leave out rows whose label is empty or '-'.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-First = Annotated[str, typer.Option(help="Where the first sentence is: name, or number from 0.")]
-Second = Annotated[str, typer.Option(help="Where the second sentence is.")]
-Label = Annotated[str, typer.Option(help="Where the label is.")]
+Length = Annotated[int, typer.Option(help="Tokens per row; longer pairs are truncated.")]
+LowerCase = Annotated[
+    bool, typer.Option("--lower-case/--cased", help="Whether the vocabulary is lower-case.")
+]
+Skip = Annotated[bool, typer.Option(help="Skip rows whose label is empty or '-'.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+First = Annotated[
+    str, typer.Option(help="Column of the first sentence: its name, or its number from 0.")
+]
+Second = Annotated[str, typer.Option(help="Column of the second sentence.")]
+Label = Annotated[str, typer.Option(help="Column of the label.")]
 LabelWords = Annotated[
-    str, typer.Option(help="Label words in the order of their numbers, with commas; default NLI.")
+    str, typer.Option(help="Label words in numerical order, separated by commas; default: NLI.")
 ]
 
 
 @data_app.command("nli-synthetic")
 def synthetic_command(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
-    train_rows: Annotated[int, typer.Option(help="Pairs to train on.")] = 4096,
-    eval_rows: Annotated[int, typer.Option(help="Pairs to evaluate on.")] = 1024,
-    sequence_length: Annotated[int, typer.Option(help="Ids a row.")] = 32,
-    vocab_size: Annotated[int, typer.Option(help="Number of different ids.")] = 2048,
-    seed: Annotated[int, typer.Option(help="Decides the hidden rule and every row.")] = 0,
+    train_rows: Annotated[int, typer.Option(help="Number of training pairs.")] = 4096,
+    eval_rows: Annotated[int, typer.Option(help="Number of evaluation pairs.")] = 1024,
+    sequence_length: Annotated[int, typer.Option(help="Tokens per row.")] = 32,
+    vocab_size: Annotated[int, typer.Option(help="Size of the vocabulary.")] = 2048,
+    seed: Annotated[int, typer.Option(help="Random seed for the labeling rule and the rows.")] = 0,
     force: Force = False,
 ) -> None:
-    """Make a learnable three-class task: train.npz, eval.npz and dataset.json."""
+    """Write a learnable three-class task: train.npz, eval.npz and dataset.json."""
     _require_numpy()
     from crosscast.data import nli_synthetic
     from crosscast.data.files import write_files
@@ -71,7 +75,9 @@ def xnli_command(
     file: TextFile,
     vocab: Vocab,
     output: OutputFile,
-    language: Annotated[str, typer.Option(help="Rows to keep, as in 'en'; 'all' for all.")] = "en",
+    language: Annotated[
+        str, typer.Option(help="Language of the rows to keep, such as 'en', or 'all'.")
+    ] = "en",
     sequence_length: Length = 128,
     lower_case: LowerCase = True,
     skip_unlabelled: Skip = False,
@@ -95,13 +101,15 @@ def tsv_command(
     second: Second = "sentence2",
     label: Label = "label",
     label_words: LabelWords = "",
-    header: Annotated[bool, typer.Option(help="Whether line 1 names the columns.")] = True,
+    header: Annotated[
+        bool, typer.Option(help="Whether the first line contains the column names.")
+    ] = True,
     sequence_length: Length = 128,
     lower_case: LowerCase = True,
     skip_unlabelled: Skip = False,
     force: Force = False,
 ) -> None:
-    """Encode a tab-separated file of pairs; quotes are data."""
+    """Encode a tab-separated file of sentence pairs; quotes have no special meaning."""
     _require_numpy()
     from crosscast.data import read_tsv
 
@@ -124,7 +132,7 @@ def jsonl_command(
     skip_unlabelled: Skip = False,
     force: Force = False,
 ) -> None:
-    """Encode a file with one JSON object a line."""
+    """Encode a file with one JSON object per line."""
     _require_numpy()
     from crosscast.data import Columns, read_jsonl
 
@@ -137,7 +145,7 @@ def _require_numpy() -> None:
     from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
     if importlib.util.find_spec("numpy") is None:
-        message = "making data sets needs the package numpy"
+        message = "writing data sets needs the package numpy"
         hint = 'pip install "crosscast[data]"'
         raise DiagnosticError(Diagnostic(code="CC401", message=message, hint=hint))
 

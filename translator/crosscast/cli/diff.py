@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from crosscast.lift.recipe_diff import Difference, Side
     from crosscast.messages.diagnostics import Span
 
-_SIDE = "a recipe, script, launch script, configuration or folder of one run."
+_SIDE = "a recipe, script, launch script, configuration, or folder with one run."
 
 
 def diff(
     left: Annotated[str, typer.Argument(metavar="A", help=f"The left side: {_SIDE}")],
-    right: Annotated[str, typer.Argument(metavar="B", help="The right side, likewise.")],
+    right: Annotated[
+        str, typer.Argument(metavar="B", help="The right side, with the same choices.")
+    ],
     version: VersionOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Compare what two recipes mean, whatever form they have; exit code 1 if they differ."""
+    """Compare the training that two sources define; exit with 1 if they differ."""
     from crosscast.lift.recipe_diff import differences, side_of
 
     versions = named_versions(version or [])
@@ -39,16 +41,18 @@ def diff(
     if json:
         print_json(_as_json(sides, found))
     else:
-        print_diagnostics([one for side in sides for one in side.diagnostics])
+        print_diagnostics([diagnostic for side in sides for diagnostic in side.diagnostics])
         _show(found)
-    return EXIT_FINDINGS if any(one.state == "different" for one in found) else EXIT_OK
+    return (
+        EXIT_FINDINGS if any(difference.state == "different" for difference in found) else EXIT_OK
+    )
 
 
 def _show(found: Sequence[Difference]) -> None:
     from crosscast.lift.annotated_yaml import scalar
 
-    different = [one for one in found if one.state == "different"]
-    unknown = [one for one in found if one.state == "unknown"]
+    different = [difference for difference in found if difference.state == "different"]
+    unknown = [difference for difference in found if difference.state == "unknown"]
     if different:
         columns = ("field", "left", "right", "left at", "right at")
         rows = [
@@ -57,10 +61,10 @@ def _show(found: Sequence[Difference]) -> None:
         ]
         print_table(columns, rows)
     else:
-        print("no difference in what both sides say")
+        print("No differences in the fields that both sides specify.")
     if unknown:
-        names = ", ".join(one.path for one in unknown)
-        print(f"\nnot compared, as one side or both do not say it: {names}")
+        names = ", ".join(difference.path for difference in unknown)
+        print(f"\nNot compared, because at least one side does not specify them: {names}")
 
 
 def _at(places: Sequence[Span]) -> str:
@@ -75,14 +79,14 @@ def _as_json(sides: Sequence[Side], found: Sequence[Difference]) -> dict[str, An
         "right": sides[1].path,
         "differences": [
             {
-                "field": one.path,
-                "state": one.state,
-                "left": one.left,
-                "right": one.right,
-                "left_places": [place(p) for p in one.left_places],
-                "right_places": [place(p) for p in one.right_places],
+                "field": difference.path,
+                "state": difference.state,
+                "left": difference.left,
+                "right": difference.right,
+                "left_places": [place(p) for p in difference.left_places],
+                "right_places": [place(p) for p in difference.right_places],
             }
-            for one in found
+            for difference in found
         ],
         "diagnostics": [d.to_json() for side in sides for d in side.diagnostics],
     }

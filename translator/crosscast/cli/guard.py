@@ -1,4 +1,4 @@
-"""Turn whatever a command raises into diagnostics and a stable exit code, never a traceback."""
+"""Convert exceptions of a command to diagnostics and exit codes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def init(
     path: Annotated[Path, typer.Argument(help="File to write.")] = Path("recipe.yaml"),
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Write a commented recipe to start from, and the schema that editors complete it with."""
+    """Write a commented starter recipe and the JSON Schema that editors use for completion."""
     from crosscast.emit.render import template_root
     from crosscast.messages.output import OutputFile, write_files
     from crosscast.recipe.schema import schema_text
@@ -39,13 +39,16 @@ def matrix(
     json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the docs page.")] = False,
     defaults: Annotated[
-        bool, typer.Option("--defaults", help="What APIs do where a script says nothing.")
+        bool, typer.Option("--defaults", help="Show the default values of framework APIs.")
     ] = False,
     dialects: Annotated[
-        bool, typer.Option("--dialects", help="Versions of the targets, with counts of verdicts.")
+        bool,
+        typer.Option(
+            "--dialects", help="Show the versions of the targets, with counts of verdicts."
+        ),
     ] = False,
 ) -> None:
-    """Print what every target can express, from the backends' own tables."""
+    """Print what every target supports."""
     _refuse_both(("--json", json), ("--markdown", markdown))
     _refuse_both(("--dialects", dialects), ("--defaults", defaults))
     _refuse_both(("--dialects", dialects), ("--markdown", markdown))
@@ -75,10 +78,10 @@ def matrix(
     print_table(columns, cells, long=("how",))
 
 
-def _refuse_both(one: tuple[str, bool], other: tuple[str, bool]) -> None:
+def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
     """Refuse two options of which one would be ignored."""
-    if one[1] and other[1]:
-        raise typer.BadParameter(f"{one[0]} and {other[0]} exclude each other")
+    if first[1] and other[1]:
+        raise typer.BadParameter(f"{first[0]} and {other[0]} exclude each other")
 
 
 def doctor(json: JsonOption = False) -> int:
@@ -88,8 +91,8 @@ def doctor(json: JsonOption = False) -> int:
 
     found = [examine(load_backend(name)) for name in program_names()]
     if json:
-        print_json([one.to_json() for one in found])
+        print_json([diagnostic.to_json() for diagnostic in found])
     else:
         columns = ("target", "version", "devices", "float32", "bfloat16", "float16", "note")
-        print_table(columns, [one.cells() for one in found], long=("note",))
-    return 0 if any(one.usable for one in found) else EXIT_CANNOT_RUN
+        print_table(columns, [machine.cells() for machine in found], long=("note",))
+    return 0 if any(machine.usable for machine in found) else EXIT_CANNOT_RUN

@@ -1,4 +1,4 @@
-"""Commands that read existing training code: lift, diff."""
+"""The command `crosscast lift`."""
 
 from __future__ import annotations
 
@@ -30,37 +30,45 @@ _MANY = 20
 
 VersionOption = Annotated[
     list[str] | None,
-    typer.Option("--version", metavar="NAME=V", help="A package's version: torch=2.1."),
+    typer.Option("--version", metavar="NAME=V", help="Version of a package, such as torch=2.1."),
 ]
 
 
 def lift(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH...", help="Scripts, configurations, folders; - for stdin."),
+        typer.Argument(
+            metavar="PATH...", help="Scripts, configurations or folders, or - for stdin."
+        ),
     ],
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the recipe; - for stdout."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="File for the recipe, or - for stdout."
+        ),
     ] = "",
     version: VersionOption = None,
-    jobs: Annotated[int, typer.Option(help="Most processes; 0 chooses.", min=0)] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    jobs: Annotated[
+        int, typer.Option(help="Maximum number of processes; 0 chooses automatically.", min=0)
+    ] = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Read training scripts and configurations: which recipe do they encode, and where."""
+    """Extract the recipe that training scripts and configurations encode."""
     from crosscast.lift.batch import groups_of, read_sources
 
     versions = named_versions(version or [])
     sources, problems = read_sources(paths)
     groups = groups_of(sources, paths)
     reports = _lifted(groups, versions, jobs)
-    found = [*problems, *(one for report in reports for one in report.diagnostics)]
+    found = [*problems, *(diagnostic for report in reports for diagnostic in report.diagnostics)]
     if not reports and not problems:
         found.append(
             Diagnostic(
                 code="CC915",
-                message=f"{', '.join(paths)}: no file that could be part of a training run",
+                message=f"{', '.join(paths)}: no file belongs to a training run",
             )
         )
     if json:
@@ -68,7 +76,7 @@ def lift(
             {
                 "version": 1,
                 "groups": [report.data for report in reports],
-                "diagnostics": [one.to_json() for one in problems],
+                "diagnostics": [problem.to_json() for problem in problems],
             }
         )
     if output:
@@ -156,7 +164,7 @@ def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:
         write_files(path, names, force=force, manifest=False)
         return
     if len(written) != 1:
-        message = f"-o names one file, but {len(written)} runs were found"
-        hint = "name a folder, or give the files of one run"
+        message = f"-o names a single file, but {len(written)} runs were found"
+        hint = "pass a folder to -o, or name the files of one run"
         raise DiagnosticError(Diagnostic(code="CC919", message=message, hint=hint))
     write_files(path.parent, {path.name: OutputFile(written[0].text)}, force=force, manifest=False)

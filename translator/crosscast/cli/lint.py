@@ -31,47 +31,57 @@ _MANY = 20
 def lint(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH...]", help="Files and folders; - for stdin."),
+        typer.Argument(metavar="[PATH...]", help="Files and folders, or - for stdin."),
     ] = None,
     select: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODE,...", help="Only these rules: codes, beginnings, names, ALL."),
+        typer.Option(
+            metavar="CODE,...", help="Rules to enable: codes, code prefixes, names or ALL."
+        ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="CODE,...", help="Without these rules.")
+        list[str] | None, typer.Option(metavar="CODE,...", help="Rules to disable.")
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN,...", help="Without these paths.")
+        list[str] | None, typer.Option(metavar="PATTERN,...", help="Paths to exclude.")
     ] = None,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = "text",
+    format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Print into a file.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="File for the output.")
     ] = "-",
     baseline: Annotated[
-        str, typer.Option(metavar="FILE", help="Leave out the findings that this file holds.")
+        str, typer.Option(metavar="FILE", help="Ignore the findings listed in this file.")
     ] = "",
     write_baseline: Annotated[
-        bool, typer.Option("--write-baseline", help="Write all findings to --baseline.")
+        bool, typer.Option("--write-baseline", help="Write all findings to the baseline file.")
     ] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Repair what is certain.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what --fix would change.")] = False,
-    list_rules: Annotated[bool, typer.Option("--list-rules", help="Print the rules.")] = False,
-    explain: Annotated[str, typer.Option(metavar="CODE", help="Print the page of a rule.")] = "",
+    fix: Annotated[bool, typer.Option("--fix", help="Apply the safe fixes.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show what --fix would change, without changing files.")
+    ] = False,
+    list_rules: Annotated[bool, typer.Option("--list-rules", help="List all rules.")] = False,
+    explain: Annotated[
+        str, typer.Option(metavar="CODE", help="Print the documentation of a rule.")
+    ] = "",
     stdin_name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of what comes from stdin.")
+        str, typer.Option(metavar="NAME", help="File name to report for stdin.")
     ] = "<stdin>",
-    jobs: Annotated[int, typer.Option(min=0, help="Most processes; 0 chooses.")] = 0,
+    jobs: Annotated[
+        int, typer.Option(min=0, help="Maximum number of processes; 0 chooses automatically.")
+    ] = 0,
     fail_on: Annotated[
-        FailOn, typer.Option(help="Least severity of findings that gives exit code 1.")
+        FailOn, typer.Option(help="Lowest severity of findings that gives exit code 1.")
     ] = "note",
 ) -> int:
-    """Find mistakes of mixed precision and accumulation in training programs."""
+    """Find mistakes in mixed precision and gradient accumulation."""
     if list_rules or explain:
         return _about_rules(explain)
-    _refuse(not paths, "no path to look at")
+    _refuse(not paths, "name at least one file or folder")
     _refuse(write_baseline and not baseline, "--write-baseline needs --baseline FILE")
-    _refuse(write_baseline and (fix or diff), "--write-baseline only looks; leave --fix out")
-    _refuse(diff and format != "text", "--diff prints a diff; leave --format out")
+    _refuse(
+        write_baseline and (fix or diff), "--write-baseline cannot be combined with --fix or --diff"
+    )
+    _refuse(diff and format != "text", "--diff cannot be combined with --format")
     from crosscast.lint import baseline as known
     from crosscast.lint.run import Request
 
@@ -182,7 +192,7 @@ def _apply(report: Report, stdin_name: str) -> None:
     problems = write(report.files, texts)
     report.problems = [*report.problems, *problems]
     if report.fixed.repaired:
-        print(f"{report.fixed.repaired} repaired", file=sys.stderr)
+        print(f"Fixed {_findings(report.fixed.repaired)}.", file=sys.stderr)
 
 
 def _print_diff(report: Report) -> None:
@@ -192,18 +202,23 @@ def _print_diff(report: Report) -> None:
     for name, text in report.fixed.texts.items():
         print(diff_of(report.files[name].source, text), end="")
     print_diagnostics([*report.problems, *_troubles(report)])
-    left = sum(one.is_finding for one in report.results)
-    print(f"{report.fixed.repaired} would be repaired, {left} would stay", file=sys.stderr)
+    left = sum(result.is_finding for result in report.results)
+    fixed = _findings(report.fixed.repaired)
+    print(f"Would fix {fixed}; {left} would remain.", file=sys.stderr)
+
+
+def _findings(number: int) -> str:
+    return f"{number} finding{'s' * (number != 1)}"
 
 
 def _troubles(report: Report) -> list[Diagnostic]:
-    return [one.diagnostic() for one in report.results if not one.is_finding]
+    return [result.diagnostic() for result in report.results if not result.is_finding]
 
 
 def _print(report: Report, format: Format, output: str, *, to_stderr: bool) -> None:
     from crosscast.lint.result import of_diagnostic
 
-    findings = [one for one in report.results if one.is_finding]
+    findings = [result for result in report.results if result.is_finding]
     everything = [*report.results, *map(of_diagnostic, report.problems)]
     if format == "json":
         from crosscast.lint.formats.plain import as_json
@@ -237,9 +252,10 @@ def _print(report: Report, format: Format, output: str, *, to_stderr: bool) -> N
 
 def _said_last(report: Report, line: str) -> str:
     if report.known:
-        line += f"; {report.known} in the baseline"
+        line += f" {report.known} in the baseline."
     if report.gone:
-        line += f"; {report.gone} of the baseline no longer there: write it anew"
+        gone = f"{report.gone} baseline entr{'y' if report.gone == 1 else 'ies'}"
+        line += f" {gone} no longer found: update the baseline with --write-baseline."
     return line
 
 
@@ -272,6 +288,6 @@ def _exit_code(report: Report, fail_on: FailOn, diff: bool) -> int:
         return troubles
     ranks = ("error", "warning", "note")
     counted = ranks[: ranks.index(fail_on) + 1]
-    failed = any(str(one.severity) in counted for one in report.results if one.is_finding)
+    failed = any(str(result.severity) in counted for result in report.results if result.is_finding)
     changed = diff and report.fixed is not None and bool(report.fixed.texts)
     return EXIT_FINDINGS if failed or changed else EXIT_OK

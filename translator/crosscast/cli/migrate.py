@@ -21,69 +21,87 @@ def migrate(
         typer.Option(
             "--to",
             metavar="API|T,...",
-            help="In place: torch.amp, keras3 or paddle3. With -o: targets, as of compile.",
+            help="In place: torch.amp, keras3 or paddle3. With -o: targets, as for compile.",
         ),
     ],
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="DIR", help="Folder for another framework.")
+        str,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Folder for the migration to another framework."
+        ),
     ] = "",
     diff: Annotated[
-        bool, typer.Option("--diff", help="Print what would change; the default.")
+        bool, typer.Option("--diff", help="Print a diff of the changes; the default.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Only say what would change; exit code 1 if any.")
+        bool, typer.Option("--check", help="Only list the changes; exit with 1 if there are any.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Change the files.")] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Prove it: in place see --run; with -o, runs what it wrote."),
+        typer.Option(
+            "--verify",
+            help="Verify the migration: in place, see --run; with -o, run the new script.",
+        ),
     ] = False,
     run: Annotated[
         str,
         typer.Option(
             metavar="'SCRIPT ARG...'",
-            help="With --verify in place: execute this script, before and after, and compare every "
-            "update. Without this, nothing of yours is executed.",
+            help="With --verify in place: execute this script before and after the migration and "
+            "compare every update. Your code is never executed without this option.",
         ),
     ] = "",
     python: Annotated[
-        str, typer.Option(metavar="PATH", help="With --run: the interpreter; default this one.")
+        str,
+        typer.Option(metavar="PATH", help="With --run: the interpreter; default: the current one."),
     ] = "",
     old_python: Annotated[
-        str, typer.Option(metavar="PATH", help="With --run: one in which the old API still runs.")
+        str, typer.Option(metavar="PATH", help="With --run: an interpreter with the old API.")
     ] = "",
     device: Annotated[
-        Literal["cpu", "gpu"], typer.Option(help="With --run: cpu hides GPUs from the script.")
+        Literal["cpu", "gpu"], typer.Option(help="With --run: cpu hides the GPUs from the script.")
     ] = "cpu",
     updates: Annotated[
-        int, typer.Option(help="With --run: a run ends after so many updates.")
+        int, typer.Option(help="With --run: number of updates after which a run ends.")
     ] = 100,
-    timeout: Annotated[float, typer.Option(help="With --run: seconds for one run.")] = 600.0,
-    memory: Annotated[float, typer.Option(help="With --run: GiB of one run, 0 for any.")] = 0.0,
+    timeout: Annotated[
+        float, typer.Option(help="With --run: time limit of a run in seconds.")
+    ] = 600.0,
+    memory: Annotated[
+        float, typer.Option(help="With --run: memory limit of a run in GiB; 0 for none.")
+    ] = 0.0,
     keep_bugs: Annotated[
-        bool, typer.Option("--keep-bugs", help="Keep mistakes where a recipe can say them.")
+        bool, typer.Option("--keep-bugs", help="Keep mistakes that a recipe can express.")
     ] = False,
     say: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="What no source says of the recipe."),
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Set a recipe field that no source contains."
+        ),
     ] = None,
     version: VersionOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Bring programs to the present API of their framework, or with -o to another framework."""
+    """Update programs to the current API of their framework, or with -o to another framework."""
     from crosscast.migrate.codemod import APIS
 
     in_place = [name for name in to if name in APIS]
     if in_place and (output or say or keep_bugs or force or len(to) > 1):
-        message = f"{in_place[0]} is written in place: -o, --set, --keep-bugs, --force do not apply"
+        message = (
+            f"--to {in_place[0]} migrates in place: remove -o, --set, --keep-bugs, --force and "
+            "other targets"
+        )
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     if in_place:
         if sum((diff, check, write)) > 1:
-            message = "choose --diff, --check or --write"
+            message = "choose only one of --diff, --check and --write"
             raise DiagnosticError(Diagnostic(code="CC970", message=message))
         if run and not verify:
-            message = "--run is a part of --verify"
+            message = "--run needs --verify"
             raise DiagnosticError(Diagnostic(code="CC970", message=message))
         from crosscast.cli.migrate_in_place import in_place as command
         from crosscast.migrate.executed_proof import Demand
@@ -109,7 +127,7 @@ def migrate(
     if not output:
         raise DiagnosticError(_no_folder(to))
     if diff or check or write or run:
-        message = "--diff, --check, --write and --run are for a migration in place"
+        message = "--diff, --check, --write and --run apply only to a migration in place"
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     from crosscast.cli.migrate_across import migrate_to_targets
 
@@ -134,11 +152,11 @@ def _no_folder(to: list[str]) -> Diagnostic:
     if known <= set(backend_names()):
         return Diagnostic(
             code="CC970",
-            message=f"--to {', '.join(to)} is another framework: name a folder with -o",
+            message=f"--to {', '.join(to)} is another framework: choose a folder with -o",
         )
     return Diagnostic(
         code="CC970",
-        message=f"--to {', '.join(to)}: not an API that programs can be brought to",
+        message=f"--to {', '.join(to)}: unknown API or target",
         hint=f"choose one of {', '.join(APIS)}; with -o one of {', '.join(backend_names())}",
     )
 
@@ -146,4 +164,4 @@ def _no_folder(to: list[str]) -> Diagnostic:
 def _api(name: str) -> Api:
     from crosscast.migrate.codemod import APIS
 
-    return next(one for one in APIS if one == name)
+    return next(api for api in APIS if api == name)

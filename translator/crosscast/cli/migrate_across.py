@@ -70,7 +70,7 @@ def migrate_to_targets(
         _tell(data, root)
     if code := exit_code(said):
         return code
-    if any(one.code == "CC976" for one in said):
+    if any(diagnostic.code == "CC976" for diagnostic in said):
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if _is_open(data) else EXIT_OK
 
@@ -95,7 +95,7 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
         )
     groups = groups_of(sources, paths)
     if len(groups) > 1 and not any(Path(path).is_dir() for path in paths):
-        order = sorted(sources, key=lambda one: one.name not in paths)
+        order = sorted(sources, key=lambda source: source.name not in paths)
         return together(order), problems
     runs = [members for members in groups if lift(analyse(members)).fields] or groups
     if len(runs) > 1:
@@ -142,29 +142,29 @@ def _is_open(data: Mapping[str, Any]) -> bool:
     """Whether something of the training itself is left to the user."""
     from crosscast.migrate.across_frameworks import OWN
 
-    return any(not one["field"].startswith(OWN) for one in data["fill_in"])
+    return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])
 
 
 def _tell(data: Mapping[str, Any], root: Path) -> None:
     """Print where everything is and how much was carried."""
-    for one in data["targets"]:
-        fields = one["fields"]
+    for entry in data["targets"]:
+        fields = entry["fields"]
         counts = dict.fromkeys(("exact", "adapted", "approximate"), 0)
         for field in fields:
             counts[field["verdict"]] += 1
-        print(f"{root / one['folder']}: {', '.join(f'{n} {name}' for name, n in counts.items())}")
-    bugs = [one for one in data["bugs"] if one["became"] != "of no recipe"]
-    for became in dict.fromkeys(one["became"] for one in bugs):
-        count = sum(one["became"] == became for one in bugs)
+        print(f"{root / entry['folder']}: {', '.join(f'{n} {name}' for name, n in counts.items())}")
+    bugs = [entry for entry in data["bugs"] if entry["became"] != "of no recipe"]
+    for became in dict.fromkeys(bug["became"] for bug in bugs):
+        count = sum(bug["became"] == became for bug in bugs)
         print(f"{count} mistake{'s' * (count != 1)} of the source: {became}")
     fields, things = len(data["fill_in"]), len(data["not_carried"])
     print(
-        f"{fields} field{'s' * (fields != 1)} to fill in, "
-        f"{things} thing{'s' * (things != 1)} not carried"
+        f"{fields} field{'s' * (fields != 1)} to fill in, {things} "
+        f"setting{'s' * (things != 1)} not carried over"
     )
-    for one in (data["verification"] or {"targets": ()})["targets"]:
-        print(f"{one['target']}: {one['outcome']}: {one['wording']}")
-        for verdict in dict.fromkeys(field["verdict"] for field in one["fields"]):
-            count = sum(field["verdict"] == verdict for field in one["fields"])
+    for entry in (data["verification"] or {"targets": ()})["targets"]:
+        print(f"{entry['target']}: {entry['outcome']}: {entry['wording']}")
+        for verdict in dict.fromkeys(field["verdict"] for field in entry["fields"]):
+            count = sum(field["verdict"] == verdict for field in entry["fields"])
             print(f"  {count} fields {verdict}")
     print(root / "report.md")

@@ -56,7 +56,7 @@ def in_place(
     from crosscast.sources.files import read_all
 
     files, problems = read_all(paths)
-    sources = [one.source for one in files.values()]
+    sources = [file.source for file in files.values()]
     migrated = migrate_in_place(sources, codemods_to(api))
     problems += migrated.problems
     compared: list[Compared] = []
@@ -89,12 +89,12 @@ def in_place(
             _tell_compared(compared, execution)
         print_diagnostics(problems)
         if write and differs:
-            print("nothing was written", file=sys.stderr)
+            print("No file was changed.", file=sys.stderr)
     if code := exit_code(problems):
         return code
     if execution is not None and execution.outcome == "cannot be verified here":
         return EXIT_CANNOT_RUN
-    other = any(one.verdict == "different" for one in compared)
+    other = any(comparison.verdict == "different" for comparison in compared)
     open_ = migrated.refusals or (check and migrated.texts) or other
     return EXIT_FINDINGS if open_ else EXIT_OK
 
@@ -111,7 +111,7 @@ def _plain_verification(
     from crosscast.migrate.executed_proof import plain
 
     return {
-        "verification": [asdict(one) for one in compared],
+        "verification": [asdict(comparison) for comparison in compared],
         "execution": None if execution is None else plain(execution),
     }
 
@@ -120,11 +120,11 @@ def _tell_compared(compared: Sequence[Compared], execution: Execution | None) ->
     """Print what is not the same before and after, how much is, and what was executed for it."""
     from crosscast.migrate.before_after import NOT_RUN
 
-    for one in compared:
-        if one.verdict == "different":
-            print(f"{one.name}: {one.field}: {one.why}", file=sys.stderr)
+    for comparison in compared:
+        if comparison.verdict == "different":
+            print(f"{comparison.name}: {comparison.field}: {comparison.why}", file=sys.stderr)
     counts = {
-        verdict: sum(one.verdict == verdict for one in compared)
+        verdict: sum(comparison.verdict == verdict for comparison in compared)
         for verdict in ("same", "changed on purpose", "different", "not comparable")
     }
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
@@ -134,7 +134,7 @@ def _tell_compared(compared: Sequence[Compared], execution: Execution | None) ->
     if execution.outcome == "cannot be verified here":
         print(f"verified: {words} (by reading only)", file=sys.stderr)
         return
-    executed = sum(one.evidence == "executed" for one in compared)
+    executed = sum(comparison.evidence == "executed" for comparison in compared)
     print(f"verified: {words} ({executed} of these by execution)", file=sys.stderr)
     print(f"executed: {execution.outcome}: {execution.wording}", file=sys.stderr)
     for note in execution.notes:
@@ -153,9 +153,9 @@ def _tell(migrated: Migrated, *, listed: bool) -> None:
     from crosscast.lint.formats.text import text
 
     if listed:
-        for one in migrated.changes:
-            print(f"{one.span}: {one.code} {one.message}")
-    notes = dict.fromkeys(one.hint for one in migrated.changes if one.hint)
+        for change in migrated.changes:
+            print(f"{change.span}: {change.code} {change.message}")
+    notes = dict.fromkeys(change.hint for change in migrated.changes if change.hint)
     print(text(migrated.refusals), end="", file=sys.stderr)
     for note in notes:
         print(f"Note: {note}", file=sys.stderr)
@@ -171,7 +171,7 @@ def _plain(
     files: dict[str, Text], migrated: Migrated, problems: list[Diagnostic]
 ) -> dict[str, Any]:
     def of(results: tuple[Result, ...]) -> list[dict[str, Any]]:
-        return [one.diagnostic().to_json() | {"name": one.name} for one in results]
+        return [result.diagnostic().to_json() | {"name": result.name} for result in results]
 
     return {
         "files": {
@@ -180,5 +180,5 @@ def _plain(
         },
         "changes": of(migrated.changes),
         "refusals": of(migrated.refusals),
-        "problems": [one.to_json() for one in problems],
+        "problems": [problem.to_json() for problem in problems],
     }

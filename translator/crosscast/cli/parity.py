@@ -1,4 +1,4 @@
-"""The command that trains programs side by side and compares them."""
+"""The command `crosscast parity`."""
 
 from __future__ import annotations
 
@@ -24,60 +24,72 @@ def parity(
     recipe: RecipeArgument,
     to: ToOption,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for runs and report.")
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder for the runs and the report."),
     ],
     check: Annotated[
         Literal["quick", "model", "full", "nightly"],
-        typer.Option(help="quick: tiny model, all levels but seeds; model: the recipe's own."),
+        typer.Option(help="quick: a tiny model, all levels except L3; model: the recipe's model."),
     ] = "quick",
     stress: Annotated[
-        bool, typer.Option("--stress", help="Derive a recipe that makes every feature active.")
+        bool, typer.Option("--stress", help="Derive a recipe in which every feature is active.")
     ] = False,
     add: Annotated[
         list[str] | None,
-        typer.Option(metavar=ADD, help="Another program: version, recipe, script, trainer."),
+        typer.Option(
+            metavar=ADD, help="Add another version, recipe, script or trainer to the comparison."
+        ),
     ] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Program the others are compared with; default torch.")
+        str | None, typer.Option(help="Program that the others are compared with; default: torch.")
     ] = None,
     bisect: Annotated[
         bool, typer.Option("--bisect", help="Name the fields that explain a difference.")
     ] = False,
     self_test: Annotated[
-        bool, typer.Option("--self-test", help="Plant known bugs; every level must see its own.")
+        bool,
+        typer.Option(
+            "--self-test", help="Plant known bugs and check that every level detects its own."
+        ),
     ] = False,
     windows: Annotated[
-        int | None, typer.Option(help="Optimizer steps of a plain run.", show_default="64")
+        int | None, typer.Option(help="Optimizer steps of a run.", show_default="64")
     ] = None,
-    twins: Annotated[int, typer.Option(help="Perturbed runs of the reference.")] = 3,
+    twins: Annotated[int, typer.Option(help="Number of perturbed runs of the reference.")] = 3,
     fault: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WINDOW:MICRO=inf|-inf|nan[@NAMES]",
-            help="Inject an overflow, into the gradients of these parameters; `none` for none.",
+            help="Inject an overflow, optionally only into the gradients of these parameters; "
+            "`none` disables the default faults.",
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(help="CPU threads of a process.")] = 1,
-    jobs: Annotated[int | None, typer.Option(help="Processes side by side.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for one run.")] = 1800.0,
-    memory: Annotated[float, typer.Option(help="GiB of one process, 0 for any.")] = 0.0,
-    device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Where to train.")] = "cpu",
+    threads: Annotated[int, typer.Option(help="CPU threads per process.")] = 1,
+    jobs: Annotated[int | None, typer.Option(help="Number of parallel processes.")] = None,
+    timeout: Annotated[float, typer.Option(help="Time limit of a run in seconds.")] = 1800.0,
+    memory: Annotated[
+        float, typer.Option(help="Memory limit of a process in GiB; 0 for none.")
+    ] = 0.0,
+    device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Device to train on.")] = "cpu",
     half: Annotated[
         Literal["auto", "native", "emulated"],
-        typer.Option(help="How half precision is computed; auto: emulated on CPU."),
+        typer.Option(help="How to compute half precision; auto emulates it on CPUs."),
     ] = "auto",
     save_reference: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the runs of the reference in a folder.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Store the runs of the reference in this folder."),
     ] = None,
     reference_run: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Compare with runs that were kept so.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Compare with runs stored by --save-reference."),
     ] = None,
     python: Annotated[
-        list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
+        list[str] | None,
+        typer.Option(metavar="TARGET=PATH", help="Python interpreter for a target."),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of finished runs; default in --output."),
+        typer.Option(metavar="DIR", help="Folder with finished runs; default: in --output."),
     ] = None,
 ) -> int:
     """Train programs on the same weights and batches and compare them, level by level."""
@@ -116,7 +128,7 @@ def parity(
     contestants = of_targets(targets, loaded, interpreters)
     contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
     if reference_run:
-        kept = stored_contestant(reference_run, {one.name for one in contestants})
+        kept = stored_contestant(reference_run, {contestant.name for contestant in contestants})
         contestants.append(kept)
         options = replace(options, reference=reference or kept.name)
     with progress_on(sys.stderr) as on_progress:

@@ -1,4 +1,4 @@
-"""The command `plan`: make a recipe fit a memory limit."""
+"""The command `crosscast plan`."""
 
 from __future__ import annotations
 
@@ -52,46 +52,60 @@ def plan(
     recipe: RecipeArgument,
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="T,...", help="Targets; default: all that are modelled."),
+        typer.Option("--to", metavar="T,...", help="Targets; default: all with a memory model."),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="What a process may use: 16GiB, 16GB.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory limit of a process, such as 16GiB or 16GB."),
     ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="GPU", help="A GPU by name: T4, V100, A100-40, H100.")
+        str | None,
+        typer.Option(metavar="GPU", help="Take the limit from a GPU: T4, V100, A100-40, H100, ..."),
     ] = None,
     allow: Annotated[
         Literal["precision"] | None,
-        typer.Option(help="What else may change: precision changes numbers."),
+        typer.Option(help="Allow other changes: precision changes the numerical results."),
     ] = None,
     answers: Annotated[
-        int, typer.Option(min=1, max=MOST_ANSWERS, metavar="N", help="Most answers.")
+        int, typer.Option(min=1, max=MOST_ANSWERS, metavar="N", help="Maximum number of answers.")
     ] = 5,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Write every answer as a recipe."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Folder in which to write every answer as a recipe.",
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace foreign files.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
+    ] = False,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw memory by component: .png or .html.")
+        str | None,
+        typer.Option(metavar="FILE", help="Plot memory by component to a .png or .html file."),
     ] = None,
     measured: Annotated[
         str | None,
-        typer.Option(metavar="TRACE", help="Set the peak of a run beside the estimate."),
+        typer.Option(
+            metavar="TRACE", help="Compare the estimate with the peak in the trace of a run."
+        ),
     ] = None,
     trace: Annotated[
-        bool, typer.Option("--trace", help="Import and call the factory of your model: runs it.")
+        bool,
+        typer.Option(
+            "--trace", help="Import and call the factory of your model. This runs your code."
+        ),
     ] = False,
     python: Annotated[
         list[str] | None,
-        typer.Option(metavar="TARGET=PATH", help="Interpreter of a target, for --trace."),
+        typer.Option(metavar="TARGET=PATH", help="Python interpreter for a target, with --trace."),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for one trace.")] = 600.0,
+    timeout: Annotated[float, typer.Option(help="Time limit of a trace in seconds.")] = 600.0,
     json: JsonOption = False,
 ) -> int:
-    """Find micro-batch, accumulation and checkpointing that fit a memory limit.
-
-    Global batch and schedule stay as they are. Exit code 1: one of the targets does not fit.
+    """Find micro-batch size, accumulation and checkpointing that fit a memory limit. Global batch
+    size and schedule do not change. Exits with 1 if a target does not fit.
     """
     from crosscast.fit.measured_peak import read_measured
 
@@ -109,7 +123,7 @@ def plan(
         files = _Files(output, plot, force)
         data |= _solve_all(asked, wish, found, estimates, files, as_json=json)
     if json:
-        print_json(data | {"diagnostics": [one.to_json() for one in found]})
+        print_json(data | {"diagnostics": [diagnostic.to_json() for diagnostic in found]})
     else:
         print_diagnostics(found)
     return exit_code(found)
@@ -134,15 +148,15 @@ def _check_options(
     """Refuse options that do not go together."""
     message = ""
     if not limit and not measured:
-        message = "nothing to fit into: name --memory SIZE or --device GPU"
+        message = "no memory limit: pass --memory SIZE or --device GPU"
     elif not limit and (output is not None or plot is not None):
         message = "-o and --plot need --memory or --device"
     elif measured and len(asked.targets) != 1:
-        message = "a trace is of one target: name it with --to"
+        message = "--measured needs exactly one target: choose it with --to"
     elif output == "":
-        message = "-o names no folder; . is the one you are in"
+        message = "-o needs a folder; use . for the current one"
     elif plot is not None and Path(plot).suffix.lower() not in (".png", ".html"):
-        message = f"--plot {plot}: draws .png and .html"
+        message = f"--plot {plot}: must end in .png or .html"
     if message:
         raise DiagnosticError(Diagnostic(code="CC463", message=message))
 
@@ -173,9 +187,9 @@ def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: b
 
     message = ""
     if trace and isinstance(asked.loaded.recipe.model, BertModel):
-        message = "--trace is for a model of your own; that of the shipped BERT is known"
+        message = "--trace is for custom models; the memory of the shipped BERT is known"
     elif python and not trace:
-        message = "--python is for --trace: nothing else runs here"
+        message = "--python needs --trace"
     elif not timeout > 0:
         message = "--timeout must be more than 0 seconds"
     if message:
@@ -183,13 +197,13 @@ def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: b
     if not trace:
         return Estimates(None)
     try:
-        from crosscast_parity.memory.processes import trace_model
+        from crosscast_parity.memory.processes import trace_model, tracer
         from crosscast_parity.planning.options import read_interpreters
     except ModuleNotFoundError as error:
         from crosscast.messages.extras import parity_missing
 
         raise parity_missing("--trace needs", error) from None
-    interpreter = read_interpreters(python, asked.targets).get("torch", sys.executable)
+    interpreter = read_interpreters(python, asked.targets).get(tracer().name, sys.executable)
     return Estimates(
         lambda recipe: trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
     )
@@ -238,8 +252,10 @@ def _solve_all(
             outcome = _solve(recipe, target, wish, estimates)
         except DiagnosticError as error:
             placed = asked.loaded.placed(error).diagnostics
-            problems = [one for one in placed if one.severity is Severity.ERROR]
-            skip = not asked.chosen and any(one.code in _NOT_FOR_IT for one in problems)
+            problems = [
+                diagnostic for diagnostic in placed if diagnostic.severity is Severity.ERROR
+            ]
+            skip = not asked.chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
             (skipped if skip else found).extend(problems)
             continue
         outcomes.append(outcome)
@@ -248,11 +264,11 @@ def _solve_all(
             found.append(cannot_fit(outcome, wish, with_precision=helps))
     found += remarks(recipe, outcomes)
     told = outcomes or exit_code(found)
-    found += [replace(one, severity=Severity.NOTE) if told else one for one in skipped]
+    found += [replace(problem, severity=Severity.NOTE) if told else problem for problem in skipped]
     if not as_json:
         _print(outcomes, wish)
     names: dict[str, list[str]] = {}
-    if any(one.answers for one in outcomes):
+    if any(solved.answers for solved in outcomes):
         if files.plot:
             _draw(outcomes, recipe.name, Path(files.plot), force=files.force)
         if files.folder:
@@ -270,10 +286,12 @@ def _solve(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> Out
     from crosscast.emit.compiler import compile_recipe
     from crosscast.fit.solver import solve
 
-    def check(one: Recipe) -> None:
-        compile_recipe(one, [target])
+    def check(variant: Recipe) -> None:
+        compile_recipe(variant, [target])
 
-    return solve(recipe, target, wish, estimate=lambda one: estimates.of(one, target), check=check)
+    return solve(
+        recipe, target, wish, estimate=lambda variant: estimates.of(variant, target), check=check
+    )
 
 
 def _fits_otherwise(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> bool:
@@ -295,8 +313,8 @@ def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:
     for outcome in outcomes:
         needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
         fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
-        print(f"{outcome.target}: the recipe as it is needs {needs} and {fits} into {limit}")
-        print(f"(estimated; cost relative to it, at the rates of {rates})")
+        print(f"{outcome.target}: the unchanged recipe needs {needs} and {fits} into {limit}")
+        print(f"(estimated; cost relative to now, at the rates of {rates})")
         print_table(ANSWERS, answer_rows(outcome))
         print()
         head, rows = component_table(outcome)
@@ -326,10 +344,10 @@ def _write(
     files: dict[str, OutputFile] = {}
     names: dict[str, list[str]] = {}
     for outcome in outcomes:
-        for number, one in enumerate(outcome.answers, 1):
+        for number, answer in enumerate(outcome.answers, 1):
             name = f"{find_target(outcome.target).folder}/answer-{number}.yaml"
-            changed = changes(asked.loaded.recipe, one.candidate)
-            text = edited(asked.source.text, changed, one.recipe, recipe_text)
+            changed = changes(asked.loaded.recipe, answer.candidate)
+            text = edited(asked.source.text, changed, answer.recipe, recipe_text)
             files[name] = OutputFile(text)
             names.setdefault(outcome.target, []).append(str(folder / name))
     write_files(folder, files, force=force)

@@ -14,46 +14,61 @@ if TYPE_CHECKING:
     from crosscast.state.convert import Outcome
 
 state_app = typer.Typer(
-    no_args_is_help=True, help="Look into training states; carry them to another framework."
+    no_args_is_help=True, help="Inspect training states and convert them to another framework."
 )
 
 _COLUMNS = ("part", "number", "verdict", "how")
 Checkpoint = Annotated[
     str,
     typer.Argument(
-        metavar="CKPT", help="checkpoint.safetensors, its folder, or a file of torch.save."
+        metavar="CKPT", help="A checkpoint.safetensors, its folder, or a torch.save file."
     ),
 ]
 RecipeFile = Annotated[
-    str, typer.Option("--recipe", metavar="FILE", help="The recipe of the run; checks all of it.")
+    str,
+    typer.Option("--recipe", metavar="FILE", help="The recipe of the run, to validate the state."),
 ]
 LayoutFile = Annotated[
     str,
-    typer.Option("--layout", metavar="FILE", help="JSON: weights of a model of your own."),
+    typer.Option(
+        "--layout", metavar="FILE", help="Layout map (JSON) for the weights of a custom model."
+    ),
 ]
 LikeFile = Annotated[
     str,
-    typer.Option("--like", metavar="FILE", help="model.safetensors of the target: what must fit."),
+    typer.Option(
+        "--like",
+        metavar="FILE",
+        help="A model.safetensors of the target, to compare names and shapes.",
+    ),
 ]
 Windows = Annotated[
-    int | None, typer.Option("--windows", min=0, help="Steps tried, for a file of torch.save.")
+    int | None,
+    typer.Option("--windows", min=0, help="Number of attempted steps, for a torch.save file."),
 ]
 Updates = Annotated[
-    int | None, typer.Option("--updates", min=0, help="Steps not skipped, for such a file.")
+    int | None,
+    typer.Option(
+        "--updates", min=0, help="Number of steps that were not skipped, for a torch.save file."
+    ),
 ]
 Rows = Annotated[
-    int | None, typer.Option("--rows", min=1, help="Rows of the data: tells epoch and row.")
+    int | None,
+    typer.Option("--rows", min=1, help="Number of training rows, to compute epoch and row."),
 ]
 
 
 @state_app.command("convert")
 def convert_command(
     checkpoint: Checkpoint,
-    of: Annotated[str, typer.Option("--from", metavar="T", help="Who wrote it: NAME[@VERSION].")],
-    to: Annotated[str, typer.Option("--to", metavar="T", help="Who is to go on with it.")],
+    of: Annotated[
+        str,
+        typer.Option("--from", metavar="T", help="Target that wrote the state: NAME[@VERSION]."),
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="T", help="Target that continues the run.")],
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="OUT", help="A .safetensors file, or a folder."),
+        typer.Option("-o", "--output", metavar="OUT", help="A .safetensors file or a folder."),
     ] = "",
     recipe: RecipeFile = "",
     layout: LayoutFile = "",
@@ -61,10 +76,12 @@ def convert_command(
     windows: Windows = None,
     updates: Updates = None,
     rows: Rows = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a checkpoint.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing checkpoint.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Carry a training state to another framework: weights, moments, loss scale, position."""
+    """Convert a training state to another framework: weights, moments, loss scale, position."""
     from crosscast.state.convert import as_json, convert
     from crosscast.state.sources import Request
 
@@ -93,14 +110,16 @@ def convert_command(
 @state_app.command("show")
 def show_command(
     checkpoint: Checkpoint,
-    of: Annotated[str, typer.Option("--from", metavar="T", help="Who wrote it.")] = "torch",
+    of: Annotated[
+        str, typer.Option("--from", metavar="T", help="Target that wrote the state.")
+    ] = "torch",
     recipe: RecipeFile = "",
     windows: Windows = None,
     updates: Updates = None,
     rows: Rows = None,
     json: JsonOption = False,
 ) -> int:
-    """Print what a training state holds, after checking it."""
+    """Validate a training state and print its contents."""
     from crosscast.state.convert import as_json, show
     from crosscast.state.sources import Request, keys_of
 
@@ -127,7 +146,7 @@ def _print_keys(keys: Sequence[tuple[str, int, int, str]], *, as_json: bool) -> 
 
 
 def _print(outcome: Outcome) -> None:
-    rows = [(one.part, str(one.count), one.verdict, one.how) for one in outcome.rows]
+    rows = [(row.part, str(row.count), row.verdict, row.how) for row in outcome.rows]
     print_table(_COLUMNS, rows, long=("how",))
     if outcome.position:
         print(f"next window: {outcome.position}")

@@ -1,4 +1,4 @@
-"""The command that trains a grid of recipes, targets, seeds and settings."""
+"""The command `crosscast sweep`."""
 
 from __future__ import annotations
 
@@ -18,51 +18,63 @@ def sweep(
     to: ToOption,
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder of the sweep; goes on in it."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Folder of the sweep; an existing sweep is continued.",
+        ),
     ],
     seeds: Annotated[
         list[str] | None,
-        typer.Option(metavar="N,N-N,...", help="Seeds; default: that of each recipe."),
+        typer.Option(metavar="N,N-N,...", help="Seeds; default: the seed of each recipe."),
     ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="PATH=VALUE", help="Set a field; a path given again is an axis."
+            "--set",
+            metavar="PATH=VALUE",
+            help="Set a recipe field; repeat a path to add values to the grid.",
         ),
     ] = None,
     windows: Annotated[
-        int | None, typer.Option(help="Optimizer steps; default: all of the recipe.")
+        int | None, typer.Option(help="Optimizer steps; default: those of the recipe.")
     ] = None,
     executor: Annotated[
-        str, typer.Option(metavar="NAME", help="What runs the cells: local, slurm or a plug-in.")
+        str, typer.Option(metavar="NAME", help="How to run the cells: local, slurm or a plug-in.")
     ] = "local",
     jobs: Annotated[
-        int | None, typer.Option(help="Cells at a time; local: as many as there are cores.")
+        int | None, typer.Option(help="Cells to run at a time; local default: the number of cores.")
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", "--cpus", help="Cores of a cell.")] = 1,
+    threads: Annotated[int, typer.Option("--threads", "--cpus", help="Cores per cell.")] = 1,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds for one attempt of a cell; default: any.")
+        float | None, typer.Option(help="Time limit of an attempt in seconds; default: none.")
     ] = None,
-    retries: Annotated[int, typer.Option(help="Attempts after a cell was killed.")] = 3,
+    retries: Annotated[int, typer.Option(help="Number of retries after a cell was killed.")] = 3,
     checkpoint_every: Annotated[
-        int | None, typer.Option(help="In windows; default: as the scripts do.")
+        int | None,
+        typer.Option(help="Checkpoint interval in windows; default: that of the scripts."),
     ] = None,
-    device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Where to train.")] = "cpu",
+    device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Device to train on.")] = "cpu",
     python: Annotated[
-        list[str] | None, typer.Option(metavar="TARGET=PATH", help="Interpreter of a target.")
+        list[str] | None,
+        typer.Option(metavar="TARGET=PATH", help="Python interpreter for a target."),
     ] = None,
     partition: Annotated[str, typer.Option(help="SLURM partition.")] = "",
     time: Annotated[
-        int | None, typer.Option(metavar="MINUTES", help="SLURM time of an attempt; default 60.")
+        int | None,
+        typer.Option(metavar="MINUTES", help="SLURM time limit of an attempt; default: 60."),
     ] = None,
-    mem: Annotated[str, typer.Option(help="SLURM memory of a cell, such as 4G.")] = "",
+    mem: Annotated[str, typer.Option(help="SLURM memory per cell, such as 4G.")] = "",
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=VALUE]", help="For the executor; SLURM: any option of sbatch."),
+        typer.Option(
+            metavar="NAME[=VALUE]", help="Option for the executor; SLURM: any option of sbatch."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Train recipes x targets x seeds x settings; the same command goes on where it stopped."""
+    """Train recipes x targets x seeds x settings; repeat the command to continue."""
     targets = targets_of(to)
     try:
         from crosscast_parity.planning.options import read_interpreters

@@ -137,7 +137,7 @@ class Draft:
             if parent in self.gone:
                 continue
             block = block_of(self.module, statement)
-            empty = all(one in self.gone for one in block) and parent is not self.module.tree
+            empty = all(child in self.gone for child in block) and parent is not self.module.tree
             if empty and statement is block[0]:
                 edits.append(replace_node(self.module, statement, "pass"))
             else:
@@ -154,10 +154,10 @@ class Draft:
             if isinstance(parent, ast.With):
                 calls = self.module.text(parent.items[0].context_expr) != "torch.no_grad()"
             else:
-                calls = any(isinstance(one, ast.Call) for one in ast.walk(parent.test))
+                calls = any(isinstance(node, ast.Call) for node in ast.walk(parent.test))
                 calls = calls or bool(parent.orelse)
-            kept = parent in self._before or any(one in self._before for one in parent.body)
-            if all(one in self.gone for one in parent.body) and not calls and not kept:
+            kept = parent in self._before or any(child in self._before for child in parent.body)
+            if all(child in self.gone for child in parent.body) and not calls and not kept:
                 self.gone[parent] = None
                 waiting.append(parent)
 
@@ -193,7 +193,7 @@ class Draft:
     def _removal(self, statement: ast.stmt) -> Edit:
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         indent = indent_of(self.module, statement)
-        kept = "".join(f"{indent}{one}\n" for one in comments_in(self.module, first, last))
+        kept = "".join(f"{indent}{comment}\n" for comment in comments_in(self.module, first, last))
         lines = self.module.lines
         before = lines[first - 2].strip() if first > 1 else ""
         lone = not before or before.endswith(":")

@@ -36,11 +36,11 @@ def newline_of(text: str) -> str:
     return "\r\n" if windows > text.count("\n") - windows else "\n"
 
 
-def overlap(one: Edit, other: Edit) -> bool:
+def overlap(edit: Edit, other: Edit) -> bool:
     """Whether two edits change the same text, or insert at one place."""
-    if one.file != other.file:
+    if edit.file != other.file:
         return False
-    first, second = sorted((one, other), key=_place)
+    first, second = sorted((edit, other), key=_place)
     start, end = (second.line, second.column), (first.end_line, first.end_column)
     return start < end or (first.line, first.column) == start
 

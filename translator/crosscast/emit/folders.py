@@ -22,8 +22,8 @@ def compile_to_folders(
     from crosscast.messages.output import write_files
 
     files = {
-        f"{one.target.folder}/{path}": file
-        for one in compile_recipe(recipe, targets, form=form)
-        for path, file in one.files.items()
+        f"{compiled.target.folder}/{path}": file
+        for compiled in compile_recipe(recipe, targets, form=form)
+        for path, file in compiled.files.items()
     }
     write_files(directory, files, force=True)

@@ -41,8 +41,8 @@ class Candidate:
 
 def divisors(number: int) -> list[int]:
     """Return the divisors of a number, in rising order."""
-    low = [one for one in range(1, isqrt(number) + 1) if number % one == 0]
-    return sorted({*low, *(number // one for one in low)})
+    low = [index for index in range(1, isqrt(number) + 1) if number % index == 0]
+    return sorted({*low, *(number // divisor for divisor in low)})
 
 
 def own(recipe: Recipe) -> Candidate:
@@ -90,7 +90,9 @@ def _precisions(
         yield mode, dtype
     if precision and (mode == "none" or not runs):
         yield from (
-            ("mixed" if mode == "none" else mode, one) for one in HALF_BYTES[::-1] if one in native
+            ("mixed" if mode == "none" else mode, half_type)
+            for half_type in HALF_BYTES[::-1]
+            if half_type in native
         )
 
 

@@ -105,10 +105,10 @@ def find_device(name: str) -> GpuModel:
     Raises:
         DiagnosticError: CC462 for a name that is not in the table.
     """
-    for one in DEVICES:
-        if one.name.lower() == name.strip().lower():
-            return one
-    names = {one.name.lower(): one.name for one in DEVICES}
+    for device in DEVICES:
+        if device.name.lower() == name.strip().lower():
+            return device
+    names = {device.name.lower(): device.name for device in DEVICES}
     near = difflib.get_close_matches(name.strip().lower(), names, n=1)
     hint = f"did you mean {names[near[0]]}? " if near else ""
     raise DiagnosticError(

@@ -105,7 +105,9 @@ def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str 
             cuts.append((at, at, "".join(f"{entry}{indent}" for entry in entries)))
         else:
             gap = "" if text.endswith(("\n", "\r")) else newline
-            cuts.append((len(text), len(text), gap + "".join(f"{one}{newline}" for one in entries)))
+            cuts.append(
+                (len(text), len(text), gap + "".join(f"{entry}{newline}" for entry in entries))
+            )
     for start, end, new in sorted(cuts, key=lambda cut: cut[:2], reverse=True):
         text = text[:start] + new + text[end:]
     return text

@@ -1,4 +1,4 @@
-"""Set the peak of a run beside its estimate."""
+"""Compare the measured peak of a run with its estimate."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_measured(path: str, recipe: Recipe) -> Measured:
 
     file = Path(path)
     if path == STDIN:
-        raise _fail("CC463", "--measured names a file; - is for recipes")
+        raise _fail("CC463", "--measured needs a file; - is only for recipes")
     try:
         if not file.exists():
             raise _fail("CC001", f"{path}: no such file")
@@ -53,8 +53,9 @@ def read_measured(path: str, recipe: Recipe) -> Measured:
         raise DiagnosticError(
             Diagnostic(
                 code="CC464",
-                message=f"{path}: none of {len(rows)} rows has peak_memory",
-                hint="scripts write it on GPUs; compile the recipe again if the script is older",
+                message=f"{path}: none of the {len(rows)} rows has peak_memory",
+                hint="scripts write it only on GPUs; compile the recipe again if the script is "
+                "older",
             )
         )
     full = (recipe.batch.global_batch_size, recipe.accumulation.steps * recipe.processes)
@@ -73,10 +74,10 @@ def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> D
         code="CC470",
         severity=Severity.WARNING,
         message=(
-            f"{path} is of a run with {found[0]} rows in {found[1]} micro-batches a window, the "
-            f"recipe has {full[0]} in {full[1]}"
+            f"{path} is from a run with {found[0]} rows in {found[1]} micro-batches per "
+            f"window, but the recipe has {full[0]} in {full[1]}"
         ),
-        hint="give the recipe of that run",
+        hint="pass the recipe of that run",
     )
 
 

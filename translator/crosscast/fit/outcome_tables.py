@@ -27,7 +27,7 @@ def precision_name(candidate: Candidate) -> str:
 
 def named(outcome: Outcome) -> dict[str, Sized]:
     """Return the recipe as it is and the answers by the names that they have in tables."""
-    return {"now": outcome.now} | {str(n): one for n, one in enumerate(outcome.answers, 1)}
+    return {"now": outcome.now} | {str(n): answer for n, answer in enumerate(outcome.answers, 1)}
 
 
 def answer_rows(outcome: Outcome) -> list[list[str]]:
@@ -35,68 +35,73 @@ def answer_rows(outcome: Outcome) -> list[list[str]]:
     return [
         [
             name,
-            str(one.candidate.micro_batch_size),
-            str(one.candidate.steps),
-            "yes" if one.candidate.checkpointing else "no",
-            precision_name(one.candidate),
-            show_bytes(one.estimate.peak_bytes),
-            show_bytes(one.estimate.total),
-            show_bytes(one.estimate.simple_formula_bytes),
-            f"{one.cost / outcome.now.cost:.2f}",
+            str(way.candidate.micro_batch_size),
+            str(way.candidate.steps),
+            "yes" if way.candidate.checkpointing else "no",
+            precision_name(way.candidate),
+            show_bytes(way.estimate.peak_bytes),
+            show_bytes(way.estimate.total),
+            show_bytes(way.estimate.simple_formula_bytes),
+            f"{way.cost / outcome.now.cost:.2f}",
         ]
-        for name, one in named(outcome).items()
+        for name, way in named(outcome).items()
     ]
 
 
 def component_table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     """Return head and cells of the table of components at the peak."""
     shown = dict(list(named(outcome).items())[: SHOWN + 1])
-    sizes = {name: component_sizes(one.estimate) for name, one in shown.items()}
+    sizes = {name: component_sizes(way.estimate) for name, way in shown.items()}
     rows = [
-        [part, *(show_bytes(one[part]) if part in one else "" for one in sizes.values())]
+        [part, *(show_bytes(size[part]) if part in size else "" for size in sizes.values())]
         for part in COMPONENTS
-        if any(part in one for one in sizes.values())
+        if any(part in size for size in sizes.values())
     ]
-    rows.append(["margin", *(show_bytes(one.estimate.margin_bytes) for one in shown.values())])
-    rows.append(["peak in", *(one.estimate.peak_phase for one in shown.values())])
+    rows.append(["margin", *(show_bytes(way.estimate.margin_bytes) for way in shown.values())])
+    rows.append(["peak in", *(way.estimate.peak_phase for way in shown.values())])
     return ["component", *shown], rows
 
 
 def component_sizes(estimate: Estimate) -> dict[str, int]:
     """Return bytes by component."""
-    return {one.name: one.bytes for one in estimate.components}
+    return {component.name: component.bytes for component in estimate.components}
 
 
 def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
     """Return what is to be known about the answers, each once for all of them."""
-    found = [replace(d, severity=Severity.NOTE) for one in outcomes for d in one.refused]
-    new = [one.candidate for outcome in outcomes for one in outcome.answers]
-    split = [one for one in new if one.micro_batch_size != recipe.batch.micro_batch_size]
-    if any(one.meaning == "as_sample" for one in split):
+    found = [replace(d, severity=Severity.NOTE) for outcome in outcomes for d in outcome.refused]
+    new = [answer.candidate for outcome in outcomes for answer in outcome.answers]
+    split = [
+        candidate
+        for candidate in new
+        if candidate.micro_batch_size != recipe.batch.micro_batch_size
+    ]
+    if any(candidate.meaning == "as_sample" for candidate in split):
         found.append(
             Diagnostic(
                 code="CC465",
                 severity=Severity.NOTE,
                 path="accumulation.normalize_by",
                 message=(
-                    "answers that would cut the short window of an epoch "
-                    "unevenly say sample: all micro-batches are equally long now, so the mean of "
-                    "their means is the mean over the rows"
+                    "answers use sample if they would split the short window of an epoch "
+                    "unevenly; all its micro-batches have the same size in the recipe, so "
+                    "both means are equal"
                 ),
             )
         )
-    if any(one.meaning == "differs" for one in split):
+    if any(candidate.meaning == "differs" for candidate in split):
         found.append(
             Diagnostic(
                 code="CC466",
                 severity=Severity.WARNING,
                 path="accumulation.normalize_by",
                 message=(
-                    "a mean of means weighs the rows of the short window at the"
-                    " end of an epoch by its micro-batches; with another micro_batch_size that "
-                    "window is weighed differently"
+                    "with normalize_by: microbatch, the weight of a row in the short window "
+                    "of an epoch depends on micro_batch_size, so these answers train "
+                    "differently"
                 ),
-                hint="normalize_by: sample, or tail: drop or carry, do not depend on the split",
+                hint="use normalize_by: sample, or tail: drop or carry, which do not depend on "
+                "the split",
             )
         )
     if split and (random := _random(recipe)):
@@ -108,15 +113,15 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                 message=random[1],
             )
         )
-    if any(one.compute_dtype != recipe.precision.compute_dtype for one in new):
+    if any(candidate.compute_dtype != recipe.precision.compute_dtype for candidate in new):
         found.append(
             Diagnostic(
                 code="CC469",
                 severity=Severity.WARNING,
                 path="precision.compute_dtype",
                 message=(
-                    "answers with another precision train with other numbers; "
-                    "prove them with `crosscast parity`"
+                    "answers with another precision change the numerical results; check them "
+                    "with `crosscast parity`"
                 ),
             )
         )
@@ -127,12 +132,12 @@ def _random(recipe: Recipe) -> tuple[str, str] | None:
     """Return field and words for what another split changes by chance."""
     if not isinstance(recipe.model, BertModel):
         return "model", (
-            "layers of your model that look at the whole micro-batch (batch normalization) see "
-            "another one with another micro_batch_size"
+            "layers that depend on the whole micro-batch, such as batch normalization, see "
+            "different micro-batches with another micro_batch_size"
         )
     if recipe.model.dropout:
         return "model.dropout", (
-            "another micro_batch_size draws other dropout masks of the same distribution"
+            "another micro_batch_size draws different dropout masks from the same distribution"
         )
     return None
 
@@ -149,8 +154,8 @@ def to_json(
             "tried": outcome.tried,
             "now": _way(recipe, outcome, outcome.now),
             "answers": [
-                {"rank": number, **_way(recipe, outcome, one), "file": file}
-                for number, (one, file) in enumerate(
+                {"rank": number, **_way(recipe, outcome, way), "file": file}
+                for number, (way, file) in enumerate(
                     zip(
                         outcome.answers,
                         files.get(outcome.target, [None] * len(outcome.answers)),
@@ -159,25 +164,25 @@ def to_json(
                     1,
                 )
             ],
-            "refused": [one.to_json() for one in outcome.refused],
+            "refused": [diagnostic.to_json() for diagnostic in outcome.refused],
         }
         for outcome in outcomes
     ]
 
 
-def _way(recipe: Recipe, outcome: Outcome, one: Sized) -> dict[str, Any]:
+def _way(recipe: Recipe, outcome: Outcome, sized: Sized) -> dict[str, Any]:
     return {
-        "changes": changes(recipe, one.candidate),
-        "micro_batch_size": one.candidate.micro_batch_size,
-        "steps": one.candidate.steps,
+        "changes": changes(recipe, sized.candidate),
+        "micro_batch_size": sized.candidate.micro_batch_size,
+        "steps": sized.candidate.steps,
         "processes": recipe.processes,
-        "activation_checkpointing": one.candidate.checkpointing,
-        "precision": {"mode": one.candidate.mode, "compute_dtype": one.candidate.compute_dtype},
-        "meaning": one.candidate.meaning,
-        "relative_cost": one.cost / outcome.now.cost,
-        "fits": one.estimate.total <= outcome.limit,
+        "activation_checkpointing": sized.candidate.checkpointing,
+        "precision": {"mode": sized.candidate.mode, "compute_dtype": sized.candidate.compute_dtype},
+        "meaning": sized.candidate.meaning,
+        "relative_cost": sized.cost / outcome.now.cost,
+        "fits": sized.estimate.total <= outcome.limit,
         "evidence": EVIDENCE,
-        **estimate_json(one.estimate),
+        **estimate_json(sized.estimate),
     }
 
 
@@ -190,7 +195,12 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
         "peak_phase": estimate.peak_phase,
         "simple_formula_bytes": estimate.simple_formula_bytes,
         "components": [
-            {"name": one.name, "bytes": one.bytes, "dtype": one.dtype, "note": one.note}
-            for one in estimate.components
+            {
+                "name": component.name,
+                "bytes": component.bytes,
+                "dtype": component.dtype,
+                "note": component.note,
+            }
+            for component in estimate.components
         ],
     }

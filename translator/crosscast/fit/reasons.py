@@ -1,4 +1,4 @@
-"""Say why a recipe cannot fit, and what would help."""
+"""Explain why a recipe does not fit into the limit, and what would help."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def not_native(recipe: Recipe, wish: Wish) -> Diagnostic | None:
     return Diagnostic(
         code="CC468",
         path="precision.compute_dtype",
-        message=f"a {wish.device.name} has no {recipe.half} in its matrix units",
-        hint=f"--allow precision tries {', '.join(wish.device.half_types)}; it changes numbers",
+        message=f"{wish.device.name} does not support {recipe.half}",
+        hint=f"try --allow precision, which uses {', '.join(wish.device.half_types)} and changes "
+        "the numerical results",
     )
 
 
@@ -42,16 +43,18 @@ def cannot_fit(outcome: Outcome, wish: Wish, *, with_precision: bool) -> Diagnos
 def because(least: Sized, limit: int) -> str:
     """Return the reason: what exceeds the limit in the way that needs least memory."""
     estimate = least.estimate
-    alone = [one for one in estimate.components if one.bytes > limit]
+    alone = [component for component in estimate.components if component.bytes > limit]
     room = f"the limit of {show_bytes(limit)}"
     if alone:
-        parts = ", ".join(f"{one.name} ({show_bytes(one.bytes)})" for one in alone)
+        parts = ", ".join(
+            f"{component.name} ({show_bytes(component.bytes)})" for component in alone
+        )
         return f"{parts} alone {'exceeds' if len(alone) == 1 else 'exceed'} {room}"
     how = _described(least)
     if estimate.fixed_bytes > limit:
         return (
-            f"what is held between windows alone takes {show_bytes(estimate.fixed_bytes)}, more "
-            f"than {room}, whatever the split"
+            f"the memory held between windows alone is {show_bytes(estimate.fixed_bytes)}, "
+            f"more than {room}, for any split"
         )
     return (
         f"{how} still need {show_bytes(estimate.total)}: {_largest(estimate)}; {room} is exceeded"
@@ -59,30 +62,33 @@ def because(least: Sized, limit: int) -> str:
     )
 
 
-def _described(one: Sized) -> str:
-    candidate = one.candidate
+def _described(sized: Sized) -> str:
+    candidate = sized.candidate
     checkpointing = " and activation checkpointing" if candidate.checkpointing else ""
     return f"micro-batches of {candidate.micro_batch_size}{checkpointing}"
 
 
 def _largest(estimate: Estimate) -> str:
-    largest = sorted(estimate.components, key=lambda one: -one.bytes)[:3]
-    parts = [f"{one.name} {show_bytes(one.bytes)}" for one in largest]
+    largest = sorted(estimate.components, key=lambda component: -component.bytes)[:3]
+    parts = [f"{component.name} {show_bytes(component.bytes)}" for component in largest]
     return ", ".join([*parts, f"margin {show_bytes(estimate.margin_bytes)}"])
 
 
 def _helps(least: Sized, wish: Wish, *, with_precision: bool) -> Iterator[str]:
     recipe = least.recipe
     if with_precision:
-        yield "it fits with --allow precision, which changes numbers"
-    larger = [one for one in DEVICES if one.usable_bytes >= least.estimate.total]
+        yield "it fits with --allow precision, which changes the numerical results"
+    larger = [device for device in DEVICES if device.usable_bytes >= least.estimate.total]
     if larger:
-        smallest = min(larger, key=lambda one: one.usable_bytes)
+        smallest = min(larger, key=lambda device: device.usable_bytes)
         yield f"it would fit on a {smallest.name} ({show_bytes(smallest.usable_bytes)} usable)"
     if not isinstance(recipe.model, BertModel) and not recipe.activation_checkpointing:
-        yield "build activation checkpointing into your model"
+        yield "implement activation checkpointing in your model"
     if least.estimate.fixed_bytes > wish.limit // 2:
-        yield "a smaller model would help, or an optimizer with fewer moments (other training)"
-        yield "sharding weights over devices (ZeRO, FSDP) would, too; crosscast does not do it"
+        yield "use a smaller model or an optimizer with fewer moments, which changes the training"
+        yield (
+            "sharding weights over devices (ZeRO, FSDP) would help as well, but crosscast does "
+            "not support it"
+        )
     else:
-        yield "a shorter data.sequence_length or a smaller model would help (other training)"
+        yield "use a shorter data.sequence_length or a smaller model, which changes the training"

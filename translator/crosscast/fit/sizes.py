@@ -1,4 +1,4 @@
-"""Amounts of memory as people write them, and as they read them."""
+"""Parse and format amounts of memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parse_memory(text: str) -> int:
     found = _AMOUNT.fullmatch(text.strip())
     unit = UNITS.get(found[2]) if found else None
     if found is None or unit is None:
-        raise _refused(f"{text[:40]!r} is no amount of memory")
+        raise _refused(f"{text[:40]!r} is not an amount of memory")
     size = int(Fraction(found[1]) * unit)
     if not 1 <= size <= MOST:
         raise _refused(f"{text[:40]!r} is outside 1 byte to 2**60")
@@ -34,7 +34,7 @@ def parse_memory(text: str) -> int:
 
 
 def _refused(message: str) -> DiagnosticError:
-    hint = "a number and a unit: 16GiB (2**30 bytes each), 16GB (10**9) or 16384MiB"
+    hint = "write a number and a unit: 16GiB (2**30 bytes each), 16GB (10**9) or 16384MiB"
     return DiagnosticError(Diagnostic(code="CC461", message=message, hint=hint))
 
 

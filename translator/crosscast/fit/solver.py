@@ -119,20 +119,20 @@ def solve(recipe: Recipe, target: str, wish: Wish, *, estimate: Estimator, check
         other = None if kind in reasons else changed_recipe(recipe, candidate)
         if other is None:
             continue
-        one = now if candidate == mine else _sized(candidate, other, wish, estimate)
+        way = now if candidate == mine else _sized(candidate, other, wish, estimate)
         tried += 1
-        fits = one.estimate.total <= wish.limit
-        if not fits and smallest is not None and _takes_less(smallest, one):
+        fits = way.estimate.total <= wish.limit
+        if not fits and smallest is not None and _takes_less(smallest, way):
             continue
         try:
             check(other)
         except DiagnosticError as error:
             reasons[kind] = error
             continue
-        if smallest is None or not _takes_less(smallest, one):
-            smallest = one
+        if smallest is None or not _takes_less(smallest, way):
+            smallest = way
         if fits:
-            found.append(one)
+            found.append(way)
             if len(found) == wish.most:
                 break
     every_reason = (d for error in reasons.values() for d in error.diagnostics)
@@ -140,8 +140,8 @@ def solve(recipe: Recipe, target: str, wish: Wish, *, estimate: Estimator, check
     return Outcome(target, wish.limit, now, tuple(found), smallest, tried, tuple(refused.values()))
 
 
-def _takes_less(one: Sized, other: Sized) -> bool:
-    return one.estimate.total <= other.estimate.total
+def _takes_less(sized: Sized, other: Sized) -> bool:
+    return sized.estimate.total <= other.estimate.total
 
 
 def _sized(candidate: Candidate, recipe: Recipe, wish: Wish, estimate: Estimator) -> Sized:

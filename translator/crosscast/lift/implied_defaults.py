@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from crosscast.lift.frameworks import UNSAID, framework_of
 from crosscast.lift.optimizers import BETAS, NOT_IN_SOURCE
 from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look
 from crosscast.targets.defaults import Defaults, find_defaults
+from crosscast.targets.framework import Framework
 from crosscast.targets.parameter_words import optimizer_words, scaling_words
 
 _SCALERS = {
@@ -45,16 +47,6 @@ _LIBRARIES = {
     "deepspeed": "deepspeed.initialize",
 }
 """Interfaces that run the whole training step."""
-_OPTIMIZERS = {
-    "pytorch": ("torch.optim.{}",),
-    "tensorflow": ("keras.optimizers.{}", "tensorflow.compat.v1.train.{}"),
-    "paddle": ("paddle.optimizer.{}",),
-}
-_CLIPS = {
-    "pytorch": "torch.nn.utils.clip_grad_norm_",
-    "tensorflow": "tensorflow.clip_by_global_norm",
-    "paddle": "paddle.nn.ClipGradByGlobalNorm",
-}
 _WHOLE = frozenset({"loss_scaling.growth_interval", "loss_scaling.hysteresis"})
 _DISTRIBUTIONS = {"paddle": "paddlepaddle", "tf_keras": "tf-keras"}
 """Packages whose distribution has another name."""
@@ -114,8 +106,8 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         versions: package to version.
     """
     apis = _apis(look)
-    framework = look("framework")
-    library = str(framework.value) if framework is not None else "pytorch"
+    said = look("framework")
+    framework = framework_of(str(said.value) if said is not None else UNSAID)
     for api in apis:
         if api in _LIBRARIES and (found := find(_LIBRARIES[api], versions)):
             _library(*found, draft)
@@ -123,9 +115,9 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         scaler = look("loss_scaling.api")
         named = (str(scaler.value),) if scaler is not None and scaler.known else ()
         _scaling((*named, *(_SCALERS.get(api, "") for api in apis)), draft, versions)
-    _optimizer(library, name, draft, versions)
+    _optimizer(framework, name, draft, versions)
     if draft.value("clipping.kind") in ("global_norm", "per_param_norm"):
-        found = find(_CLIPS.get(library, ""), versions)
+        found = find(framework.clip if framework is not None else "", versions)
         if found and "clipping.eps" in found[0].fixed:
             draft.default("clipping.eps", found[0].fixed["clipping.eps"], found[1])
 
@@ -159,13 +151,16 @@ def _scaling_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def _optimizer(library: str, name: str, draft: Draft, versions: Mapping[str, str]) -> None:
+def _optimizer(
+    framework: Framework | None, name: str, draft: Draft, versions: Mapping[str, str]
+) -> None:
     if draft.fields["optimizer.name"].how == "stand_in":
         return
     kind = str(draft.value("optimizer.name"))
     last = name.replace(":", ".").rsplit(".", 1)[-1]
+    forms = framework.optimizers if framework is not None else ()
     found = next(
-        (f for form in _OPTIMIZERS.get(library, ()) if (f := find(form.format(last), versions))),
+        (f for form in forms if (f := find(form.format(last), versions))),
         None,
     )
     if found is None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from crosscast.facts.fact import Fact
+from crosscast.lift.frameworks import UNSAID, backend_for
 from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look, number, word
@@ -29,7 +30,6 @@ _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
 _OF_ENCODER = ("model.labels", "model.layer_norm_eps")
 """What a launch may say of a model whose sizes stand in a file that was not given."""
-BACKENDS = {"pytorch": "torch", "tensorflow": "tensorflow", "paddle": "paddle"}
 
 
 def schedule(look: Look, draft: Draft) -> None:
@@ -189,8 +189,7 @@ def rest(look: Look, draft: Draft) -> None:
             recompute,
             "a recipe can say so for the shipped BERT only; your own model does it inside",
         )
-    framework = str(word(look("framework")) or "pytorch")
-    backend = BACKENDS.get(framework, "torch")
+    backend = backend_for(str(word(look("framework")) or UNSAID))
     draft.stand_in("model.kind", "custom", "name the function that builds your model")
     if draft.value("model.kind") == "custom" and not draft.has("model.factory."):
         draft.without(*_OF_ENCODER)

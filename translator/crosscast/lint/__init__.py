@@ -1,1 +1,1 @@
-"""Find mistakes of mixed precision and accumulation in training programs."""
+"""Find mistakes in mixed precision and gradient accumulation."""

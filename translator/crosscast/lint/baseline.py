@@ -38,9 +38,9 @@ def fingerprints(results: Iterable[Result], folder: Path) -> list[str]:
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     names = []
-    for one in results:
-        text = " ".join(one.span.text.split()) if one.span else ""
-        key = (_relative(one.file, folder), one.code, text)
+    for result in results:
+        text = " ".join(result.span.text.split()) if result.span else ""
+        key = (_relative(result.file, folder), result.code, text)
         seen[key] += 1
         parts = "\0".join((*key, str(seen[key])))
         names.append(hashlib.sha256(parts.encode("utf-8", "surrogateescape")).hexdigest()[:32])
@@ -60,9 +60,9 @@ class Baseline:
         ordered = sorted(results, key=order)
         names = fingerprints(ordered, self.folder)
         left = [
-            one
-            for one, name in zip(ordered, names, strict=True)
-            if not (one.is_finding and name in self.entries)
+            result
+            for result, name in zip(ordered, names, strict=True)
+            if not (result.is_finding and name in self.entries)
         ]
         looked_at = {_relative(file, self.folder) for file in files}
         gone = {name for name, file in self.entries.items() if file in looked_at} - set(names)
@@ -80,7 +80,7 @@ def load(path: str) -> Baseline:
         data: Any = json.loads(source.text)
         if data["version"] != VERSION:
             raise ValueError(f"version {data['version']!r}")
-        entries = {str(one["fingerprint"]): str(one["file"]) for one in data["findings"]}
+        entries = {str(entry["fingerprint"]): str(entry["file"]) for entry in data["findings"]}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DiagnosticError(
             Diagnostic(
@@ -94,16 +94,16 @@ def load(path: str) -> Baseline:
 
 def text_of(results: Sequence[Result], path: str) -> str:
     """Return the text of a baseline file that holds all findings."""
-    found = sorted((one for one in results if one.is_finding), key=order)
+    found = sorted((result for result in results if result.is_finding), key=order)
     folder = Path(path).parent
     entries = [
         {
-            "file": _relative(one.file, folder),
-            "code": one.code,
+            "file": _relative(result.file, folder),
+            "code": result.code,
             "fingerprint": name,
-            "message": one.message,
+            "message": result.message,
         }
-        for one, name in zip(found, fingerprints(found, folder), strict=True)
+        for result, name in zip(found, fingerprints(found, folder), strict=True)
     ]
     return json.dumps({"version": VERSION, "findings": entries}, indent=1) + "\n"
 

@@ -27,18 +27,20 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
         Findings, and diagnostics (CC95x) for parts of crosscast that failed; a failure of one rule
         loses nothing of the others.
     """
-    if not any(may_train(one) for one in sources):
+    if not any(may_train(source) for source in sources):
         return []
     from crosscast.sources.subject_builder import subject_of
 
     rules = options.rules()
     subject, failures = subject_of(sources, options.versions)
-    results = [of_diagnostic(one) for one in failures]
+    results = [of_diagnostic(failure) for failure in failures]
     for rule in rules:
         if _concerns(rule, subject):
             results += _ask(rule, subject)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
-    return distinct(_repairable(one) for one in results if not options.silent(one.file, one.code))
+    return distinct(
+        _repairable(result) for result in results if not options.silent(result.file, result.code)
+    )
 
 
 def _repairable(result: Result) -> Result:
@@ -51,16 +53,20 @@ def _repairable(result: Result) -> Result:
 def distinct(results: Iterable[Result]) -> list[Result]:
     """Return results in order of places, each once: a helper may belong to several programs."""
     found: dict[tuple[object, ...], Result] = {}
-    for one in results:
-        place = (one.span.file, one.span.line, one.span.column) if one.span else one.message
-        found.setdefault((one.code, place), one)
+    for result in results:
+        place = (
+            (result.span.file, result.span.line, result.span.column)
+            if result.span
+            else result.message
+        )
+        found.setdefault((result.code, place), result)
     return sorted(found.values(), key=order)
 
 
 def _concerns(rule: Rule, subject: Subject) -> bool:
     if rule.needs_training and not subject.trains:
         return False
-    return not rule.hints or any(has_word(one.text, rule.hints) for one in subject.sources)
+    return not rule.hints or any(has_word(source.text, rule.hints) for source in subject.sources)
 
 
 def _ask(rule: Rule, subject: Subject) -> list[Result]:

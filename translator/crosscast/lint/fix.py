@@ -50,7 +50,7 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
         sources: all that was looked at.
         look: finds what is wrong with changed sources; the order of sources is kept.
     """
-    original = {one.name: one for one in sources}
+    original = {source.name: source for source in sources}
     current = dict(original)
     fixed = Fixed(results=look(list(current.values())))
     for _ in range(MAX_ROUNDS):
@@ -73,7 +73,7 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
             break
         fixed.results = look(list(current.values()))
     fixed.texts = {
-        name: one.text for name, one in current.items() if one.text != original[name].text
+        name: source.text for name, source in current.items() if source.text != original[name].text
     }
     return fixed
 
@@ -87,17 +87,17 @@ def choose(
     """
     taken: list[Edit] = []
     made: list[Result] = []
-    for one in results:
-        fits = one.edits and all(
+    for result in results:
+        fits = result.edits and all(
             edit.file in files
             and edit.file not in spoilt
             and not edit.file.endswith(".ipynb")
             and (edit in taken or not any(overlap(edit, other) for other in taken))
-            for edit in one.edits
+            for edit in result.edits
         )
         if fits:
-            taken += [edit for edit in dict.fromkeys(one.edits) if edit not in taken]
-            made.append(one)
+            taken += [edit for edit in dict.fromkeys(result.edits) if edit not in taken]
+            made.append(result)
     chosen: dict[str, list[Edit]] = {}
     for edit in taken:
         chosen.setdefault(edit.file, []).append(edit)

@@ -99,12 +99,12 @@ def apply_ignores(
         results: found in them.
         asked: codes of the rules that were asked; of others nothing is known.
     """
-    ignores = {one.name: found for one in sources if (found := find_ignores(one))}
+    ignores = {file.name: found for file in sources if (found := find_ignores(file))}
     if not ignores:
         return list(results)
     kept = []
     for result in results:
-        said = [one.silences(result) for one in ignores.get(result.file, ())]
+        said = [ignore.silences(result) for ignore in ignores.get(result.file, ())]
         if not (result.is_finding and any(said)):
             kept.append(result)
     if UNUSED_IGNORE in asked:
@@ -192,12 +192,12 @@ def _python_comments(text: str) -> Iterator[tuple[int, int, int, int]]:
                 else:
                     yield line, column, line, line
             elif token.type == tokenize.NEWLINE:
-                yield from ((one, at, first or one, line) for one, at in pending)
+                yield from ((ignore, at, first or ignore, line) for ignore, at in pending)
                 pending, first = [], 0
             elif not first and token.type not in _LAYOUT:
                 first = line
     except (tokenize.TokenError, SyntaxError):  # what was read until there counts
-        yield from ((one, at, one, one) for one, at in pending)
+        yield from ((ignore, at, ignore, ignore) for ignore, at in pending)
 
 
 _LAYOUT = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER)

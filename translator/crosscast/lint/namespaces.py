@@ -69,7 +69,9 @@ def _parameters(program: Program, names: set[str]) -> set[str]:
             given = program.function(call) or program.constructor(call)
             if given is None:
                 continue
-            parameters = [one.arg for one in (*given[1].args.posonlyargs, *given[1].args.args)]
+            parameters = [
+                parameter.arg for parameter in (*given[1].args.posonlyargs, *given[1].args.args)
+            ]
             if parameters[:1] in (["self"], ["cls"]):
                 parameters = parameters[1:]
             for argument, parameter in zip(call.node.args, parameters, strict=False):
@@ -155,8 +157,8 @@ def _only_told(call: ast.Call, module: Module) -> bool:
             return True
         here = module.parent(here)
     return isinstance(here, ast.For) and all(
-        isinstance(one, ast.Expr)
-        and isinstance(one.value, ast.Call)
-        and bool(_TELLS.search(module.text(one.value.func)))
-        for one in here.body
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and bool(_TELLS.search(module.text(node.value.func)))
+        for node in here.body
     )

@@ -35,7 +35,7 @@ def lint_groups(
         jobs: most processes; 0 chooses.
         done: is told how many more groups are finished.
     """
-    size = sum(len(one.text) for group in groups for one in group)
+    size = sum(len(source.text) for group in groups for source in group)
     wanted = jobs or min(os.cpu_count() or 1, 1 + size // ENOUGH)
     if wanted < 2 or len(groups) < 2:
         for group in groups:
@@ -70,7 +70,7 @@ def _chunks(groups: Sequence[Group]) -> Iterator[tuple[Group, ...]]:
 
 
 def _size(group: Group) -> int:
-    return sum(len(one.text) for one in group)
+    return sum(len(source.text) for source in group)
 
 
 def _spread(

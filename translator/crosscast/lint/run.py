@@ -56,13 +56,13 @@ def run(request: Request) -> Report:
     files, problems = read_all(
         request.paths, request.exclude, request.options.root, request.stdin_name
     )
-    sources = [one.source for one in files.values()]
+    sources = [file.source for file in files.values()]
     groups = group(sources)
     report = Report(
         results=[],
         problems=problems,
         files=files,
-        looked_at=len({one.name for members in groups for one in members}),
+        looked_at=len({member.name for members in groups for member in members}),
     )
 
     def look(texts: Sequence[Source]) -> list[Result]:

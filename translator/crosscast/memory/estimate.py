@@ -76,10 +76,10 @@ def estimate(
             message = "what a model of your own keeps can only be found out in PyTorch"
             raise _error("CC451", "", f"{target.name}: {message}", hint="--to torch")
         if traced is None:
-            message = "nothing is known about the size of a model of your own"
+            message = "the size of a custom model is not known"
             hint = (
-                "plan --trace finds out: it imports and calls model.factory.torch, in a process of"
-                " its own; only for code that you trust"
+                "use plan --trace to measure it; this imports and calls model.factory.torch "
+                "in a separate process, so use it only for code that you trust"
             )
             raise _error("CC450", "model", message, hint)
     done = backend.rehearse(recipe, target.dialect, device, traced)

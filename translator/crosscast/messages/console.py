@@ -1,4 +1,4 @@
-"""Talk to the user: diagnostics to stderr, data to stdout, colour only where it is wanted."""
+"""Print diagnostics to stderr and data to stdout, with colors if the terminal supports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics: every message to a user is a coded record with a place and a hint."""
+"""Diagnostics: messages to the user with a code, a location and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of crosscast that need more than its core."""
+"""Errors about missing optional dependencies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Write a set of files whole or not at all, and never over somebody else's work.
-
-A manifest in the output folder remembers what was written. A file that is not in it, or that was
-edited since, is foreign: it is only replaced with `force`.
+"""Write a set of files atomically, without overwriting files of the user. A manifest in the output
+folder records what was written. A file that is not listed in it, or that was edited since, is
+foreign and is replaced only with `force`.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def _refuse_foreign(root: Path, files: Mapping[str, OutputFile], known: Mapping[
     if foreign:
         raise _fail(
             "CC501",
-            f"not written by crosscast, or edited since: {', '.join(sorted(foreign))}",
+            f"not written by crosscast, or edited since then: {', '.join(sorted(foreign))}",
             "choose another folder, or use --force",
         )
 

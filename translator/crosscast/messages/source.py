@@ -1,4 +1,4 @@
-"""Bring a user's text file into memory: from a path or stdin, UTF-8, of bounded size."""
+"""Read the user's text files: UTF-8, limited in size, from a path or stdin."""
 
 from __future__ import annotations
 

@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+
+from crosscast.targets.backend import load_backend
 
 MODULE = "own_model"
 FILE = f"{MODULE}.py"
 FACTORY = f"{MODULE}:build_model"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Framework:
-    """How a framework's script calls a model of one's own."""
-
-    imported: str
-    returns: str
-    called: str
-    answer: str
-    fresh: str = "with fresh weights"
-
-
-_FRAMEWORKS: Mapping[str, _Framework] = {
-    "torch": _Framework(
-        imported="from torch import nn",
-        returns="nn.Module",
-        called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
-        answer="a torch.Tensor of logits [rows, classes]",
-    ),
-    "tensorflow": _Framework(
-        imported="import keras",
-        returns="keras.Model",
-        called='model({"input_ids": ..., ...}, training=...), the arrays but labels',
-        answer="a tensor of logits [rows, classes]",
-        fresh="with its weights: call it once, or Keras makes them too late",
-    ),
-    "paddle": _Framework(
-        imported="from paddle import nn",
-        returns="nn.Layer",
-        called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
-        answer="a paddle.Tensor of logits [rows, classes]",
-    ),
-}
-
-
 def stub(backend: str, seen: Sequence[tuple[str, str]]) -> str:
     """Return the file, which raises with a clear message until it is filled in.
 
     Args:
-        backend: name of the framework; one that is not known gets no types.
+        backend: name; one without a framework of its own gets no types.
         seen: places and texts of the source at which the model is called.
     """
-    framework = _FRAMEWORKS.get(backend)
+    found = load_backend(backend).framework
+    framework = None if found is None else found.own_model
     lines = ['"""Your model. train.py imports build_model from here."""', ""]
     if framework is not None:
         lines += [framework.imported, "", ""]

@@ -100,7 +100,7 @@ def graph_of(module: Module, decorate: ast.Call) -> Graph:
 
 
 def _test_of(module: Module, decorated: ast.Assign) -> ast.If | None:
-    """Return the condition around a decorated optimizer, where nothing else depends on it."""
+    """Renegate the condition a decorated optimizer, where nothing else depends on it."""
     around = module.parent(decorated)
     if not isinstance(around, ast.If) or around.orelse or around.body[-1] is not decorated:
         return None

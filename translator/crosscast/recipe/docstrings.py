@@ -1,4 +1,4 @@
-"""Docstrings of the fields of recipe sections, read from the source when they are asked for.
+"""Docstrings of the recipe fields, read from the source code on demand.
 
 pydantic can do this while classes are made, but then every start of the command pays for it.
 """

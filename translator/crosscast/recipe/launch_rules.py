@@ -1,4 +1,4 @@
-"""Rules of the section `launch`: what nobody could start as it stands there."""
+"""Rules for the section `launch`: settings that contradict each other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def launching(recipe: Recipe) -> Iterator[Diagnostic]:
         for name in _OF_A_JOB:
             if getattr(launch, name) != getattr(Launch(), name):
                 yield _wrong(
-                    name, f"{name} is for a scheduler, and there is none", "set scheduler: slurm"
+                    name, f"{name} has no effect without a scheduler", "set scheduler: slurm"
                 )
     yield from _job(recipe)
     yield from _rendezvous(recipe)
@@ -32,22 +32,22 @@ def _job(recipe: Recipe) -> Iterator[Diagnostic]:
     if launch.gpus_per_node is not None and launch.gpus_per_node < each:
         yield _wrong(
             "gpus_per_node",
-            f"{launch.gpus_per_node} GPUs for {each} processes on every node",
-            "every process takes one: ask for as many, or leave gpus_per_node out",
+            f"gpus_per_node is {launch.gpus_per_node}, but every node runs {each} processes",
+            "request one GPU per process, or remove gpus_per_node",
         )
     if launch.max_requeues and launch.time_limit_minutes is not None:
         limit = 60 * launch.time_limit_minutes
         if launch.signal_seconds >= limit:
             yield _wrong(
                 "signal_seconds",
-                f"the job is told to save {launch.signal_seconds} s before its end, "
-                f"and has {limit} s in all",
-                "make the time limit longer, or signal_seconds shorter",
+                f"the job saves {launch.signal_seconds} s before its end, but its time limit "
+                f"is {limit} s",
+                "increase time_limit_minutes or decrease signal_seconds",
             )
     elif not launch.max_requeues and launch.signal_seconds != Launch().signal_seconds:
         yield _wrong(
             "signal_seconds",
-            "signal_seconds is for jobs that go back into the queue, and this one does not",
+            "signal_seconds has no effect without max_requeues",
             "set max_requeues to 1 or more",
         )
 
@@ -55,11 +55,13 @@ def _job(recipe: Recipe) -> Iterator[Diagnostic]:
 def _rendezvous(recipe: Recipe) -> Iterator[Diagnostic]:
     launch = recipe.launch
     if launch.rendezvous == "elastic" and recipe.processes == 1:
-        yield _wrong("rendezvous", "one process has nobody to meet", "leave rendezvous out")
+        yield _wrong(
+            "rendezvous", "an elastic rendezvous needs more than one process", "remove rendezvous"
+        )
     if launch.rendezvous == "static" and launch.max_restarts:
         yield _wrong(
             "max_restarts",
-            "only an elastic launch starts failed processes anew",
+            "max_restarts has no effect without an elastic rendezvous",
             "set rendezvous: elastic",
         )
 

@@ -1,4 +1,4 @@
-"""What is probably not meant, although a recipe may say it."""
+"""Warnings about recipes that are valid but probably not intended."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _scale(recipe: Recipe) -> Iterator[Diagnostic]:
         if recipe.half == "float16":
             yield _warning(
                 "loss_scaling.mode",
-                "float16 without a loss scale: gradients below 6e-8 are lost",
-                "leave loss_scaling out to have a dynamic one, or compute in bfloat16",
+                "float16 without loss scaling: gradients below 6e-8 are lost",
+                "remove loss_scaling to use dynamic scaling, or compute in bfloat16",
                 code="CC213",
             )
         return
@@ -39,12 +39,12 @@ def _scale(recipe: Recipe) -> Iterator[Diagnostic]:
     if value < 1:
         problem = "makes gradients smaller"
     elif math.frexp(value)[0] != 0.5:
-        problem = "is no power of two, so scaling rounds every gradient"
+        problem = "is not a power of two, so scaling rounds every gradient"
     if problem:
         yield _warning(
             f"loss_scaling.{path}",
             f"{value:g} {problem}",
-            "write a power of two, such as 65536",
+            "use a power of two, such as 65536",
             code="CC213",
         )
 
@@ -62,15 +62,17 @@ def _groups(recipe: Recipe) -> Iterator[Diagnostic]:
                 near = suggest(pattern.strip("*."), [n for name in names for n in name.split(".")])
                 yield _warning(
                     f"optimizer.groups.{number}.parameters.{place}",
-                    f"no parameter has a name like {pattern}",
-                    f"did you mean {near}?" if near else "see the names in model.safetensors",
+                    f"no parameter matches {pattern}",
+                    f"did you mean {near}?"
+                    if near
+                    else "model.safetensors contains the names of the parameters",
                 )
         chosen = {n for n in names if any(fnmatchcase(n, p) for p in group.parameters)}
         if chosen and not chosen & left:
             yield _warning(
                 f"optimizer.groups.{number}",
-                "the groups before this one already have all its parameters",
-                "the first group that matches decides: put the narrow ones first",
+                "earlier groups already contain all parameters of this group",
+                "the first matching group applies: put more specific groups first",
             )
         left -= chosen
 

@@ -1,4 +1,4 @@
-"""Rules between fields: what a recipe may not say although each field alone is fine."""
+"""Rules between fields: combinations that are invalid although each field alone is valid."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _batch(recipe: Recipe) -> Iterator[Diagnostic]:
                 f"global_batch_size is {recipe.batch.global_batch_size}, but micro_batch_size "
                 f"{micro} x accumulation.steps {steps} x processes {recipe.processes} = {product}"
             ),
-            hint="correct one of them, or leave one out to have it derived",
+            hint="correct one of them, or remove one to have it derived",
         )
 
 
@@ -48,7 +48,7 @@ def _distributed(recipe: Recipe) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="CC201",
             path=f"distributed.{'nodes' if recipe.distributed.nodes > 1 else 'processes_per_node'}",
-            message=f"{recipe.processes} processes, but strategy is none",
+            message=f"strategy is none, but there are {recipe.processes} processes",
             hint="set distributed.strategy: data_parallel",
         )
 
@@ -73,7 +73,7 @@ def _precision(recipe: Recipe) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="CC202",
             path="precision.ops",
-            message="types of operations are chosen, but everything is float32",
+            message="ops sets dtypes for operations, but mode is none",
             hint="set precision.mode: mixed and a compute_dtype",
         )
     if recipe.scaling_on and precision.compute_dtype != "float16":
@@ -82,7 +82,7 @@ def _precision(recipe: Recipe) -> Iterator[Diagnostic]:
             path="loss_scaling.mode",
             message=(
                 f"loss scaling is {recipe.loss_scaling.mode}, but {precision.compute_dtype} "
-                "has a wide exponent range and needs none"
+                "does not need it"
             ),
             hint="remove loss_scaling, or compute in float16",
         )
@@ -110,15 +110,16 @@ def _accumulation(recipe: Recipe) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="CC209",
             path="accumulation.dtype",
-            message="gradients of float32 weights are float32, and so is their sum",
-            hint="set precision.mode: full for half weights, or dtype: float32",
+            message="dtype compute needs half-precision weights, but the weights are float32",
+            hint="set precision.mode: full, or accumulation.dtype: float32",
         )
     if accumulation.normalize_by == "token" and accumulation.tail == "flush":
         yield Diagnostic(
             code="CC209",
             path="accumulation.tail",
-            message="flush divides by what a full window holds, which is not known in tokens",
-            hint="choose flush_renormalized, drop or carry",
+            message="flush divides by the size of a full window, which is unknown when counting "
+            "tokens",
+            hint="set tail: flush_renormalized, drop or carry",
         )
 
 
@@ -136,8 +137,8 @@ def _schedule(recipe: Recipe) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 code="CC203",
                 path="schedule.end_lr",
-                message=f"end_lr has no meaning in a schedule named {schedule.name}",
-                hint="remove it, or choose name: linear, cosine or polynomial",
+                message=f"end_lr has no effect on the schedule {schedule.name}",
+                hint="remove it, or set name: linear, cosine or polynomial",
             )
     elif schedule.end_lr > recipe.optimizer.learning_rate:
         yield Diagnostic(
@@ -156,21 +157,21 @@ def _shape(schedule: Schedule) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="CC203",
             path="schedule.power",
-            message=f"power has no meaning in a schedule named {schedule.name}",
-            hint="remove it, or choose name: polynomial",
+            message=f"power has no effect on the schedule {schedule.name}",
+            hint="remove it, or set name: polynomial",
         )
     if not falls and schedule.decay_from == "start":
         yield Diagnostic(
             code="CC203",
             path="schedule.decay_from",
-            message=f"decay_from has no meaning in a schedule named {schedule.name}",
-            hint="remove it, or choose name: linear, cosine or polynomial",
+            message=f"decay_from has no effect on the schedule {schedule.name}",
+            hint="remove it, or set name: linear, cosine or polynomial",
         )
     if schedule.name == "inverse_sqrt" and not schedule.warmup_steps:
         yield Diagnostic(
             code="CC203",
             path="schedule.warmup_steps",
-            message="inverse_sqrt counts in lengths of the warm-up and needs one",
+            message="inverse_sqrt needs a warm-up",
             hint="set warmup_steps to 1 or more",
         )
 
@@ -182,15 +183,15 @@ def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="CC210",
             path="precision.ops",
-            message="only the shipped BERT computes in chosen types; a custom model has its own",
+            message="ops applies only to the shipped BERT, not to a custom model",
             hint="write the casts into your model",
         )
     if recipe.activation_checkpointing:
         yield Diagnostic(
             code="CC210",
             path="activation_checkpointing",
-            message="only the shipped BERT has layers known here to compute again",
-            hint="build the checkpointing into your model",
+            message="checkpointing applies only to the shipped BERT, not to a custom model",
+            hint="implement checkpointing in your model",
         )
 
 
@@ -201,7 +202,7 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 code="CC206",
                 path="data.source",
-                message="synthetic data is made for the shipped BERT, not for a custom model",
+                message="synthetic data is for the shipped BERT, not for a custom model",
                 hint="set data.source: npz",
             )
         return
@@ -227,20 +228,20 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="CC206",
             path="model.type_vocab_size",
-            message="the synthetic data has 2 segments, the model 1",
+            message="the synthetic data has 2 segments, but the model has 1",
             hint="set model.type_vocab_size: 2",
         )
     if recipe.data.source == "synthetic" and not 32 <= model.vocab_size <= 10**6:
         yield Diagnostic(
             code="CC206",
             path="model.vocab_size",
-            message=f"the synthetic data has 32 to 1000000 words, not {model.vocab_size}",
+            message=f"the synthetic data supports 32 to 1000000 words, not {model.vocab_size}",
         )
     if recipe.data.source == "synthetic" and model.labels != 3:
         yield Diagnostic(
             code="CC206",
             path="model.labels",
-            message=f"the synthetic data has 3 labels, the model {model.labels}",
+            message=f"the synthetic data has 3 labels, but the model has {model.labels}",
             hint="set model.labels: 3",
         )
 
@@ -253,7 +254,7 @@ def _factory(recipe: Recipe) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     code="CC104",
                     path=f"model.factory.{backend}",
-                    message=f"{words[0]!r} is a word of Python and cannot name anything",
+                    message=f"{words[0]!r} is a Python keyword and cannot be used as a name",
                 )
 
 
@@ -277,8 +278,8 @@ def _optimizer(recipe: Recipe) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="CC207",
             path="optimizer.eps",
-            message=f"eps must be at least {lowest:.3g}: in float32 less of it is 0",
-            hint="parameters without a gradient would become 0 / 0",
+            message=f"eps must be at least {lowest:.3g}: smaller values are 0 in float32",
+            hint="with eps 0, parameters without a gradient would become nan",
         )
     if not all(getattr(optimizer, "betas", ())):
         yield Diagnostic(
@@ -292,7 +293,7 @@ def _roles(recipe: Recipe) -> Iterator[Diagnostic]:
         named["clipping.exempt"] = recipe.clipping.exempt
     for path, roles in named.items():
         if len(set(roles)) != len(roles):
-            yield Diagnostic(code="CC207", path=path, message="a role is named more than once")
+            yield Diagnostic(code="CC207", path=path, message="a role is listed more than once")
 
 
 _RULES: tuple[Rule, ...] = (

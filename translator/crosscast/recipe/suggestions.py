@@ -1,4 +1,4 @@
-"""Guess what a user meant: near misses, and words of other tools."""
+"""Suggest corrections: similar names, and terms used by other tools."""
 
 from __future__ import annotations
 

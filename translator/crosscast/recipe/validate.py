@@ -1,4 +1,4 @@
-"""Turn parsed YAML into a Recipe, reporting every problem with its place and a suggestion."""
+"""Build a Recipe from parsed YAML and report all problems with locations and suggestions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _DERIVED_FROM = {
     "intermediate_size": frozenset({"model"}),
 }
 _DERIVED_HINTS = {
-    "model": "give model.preset (tiny, mini, small, base) or all four sizes",
-    "batch": "give micro_batch_size, or global_batch_size with accumulation.steps",
+    "model": "set model.preset (tiny, mini, small, base) or all four sizes",
+    "batch": "set micro_batch_size, or global_batch_size and accumulation.steps",
 }
 
 
@@ -42,7 +42,7 @@ def build_recipe(document: YamlDocument) -> Recipe:
     """
     collect = Collector()
     if not isinstance(document.data, Mapping):
-        collect.add(_place(document, (), "CC103", "a recipe is a mapping of fields"))
+        collect.add(_place(document, (), "CC103", "a recipe must be a mapping of fields"))
         collect.raise_errors()
     _check_version(document, collect)
     derived = Collector()
@@ -109,7 +109,7 @@ def _check_version(document: YamlDocument, collect: Collector) -> None:
         collect.add(_place(document, ("version",), "CC102", "missing", hint))
     elif type(version) is not int or version != VERSION:
         newer = type(version) is int and version > VERSION
-        hint = "this recipe needs a newer crosscast" if newer else f"write `version: {VERSION}`"
+        hint = "update crosscast to read this recipe" if newer else f"write `version: {VERSION}`"
         message = f"this crosscast reads recipe version {VERSION}"
         collect.add(_place(document, ("version",), "CC105", message, hint))
 

@@ -1,4 +1,4 @@
-"""Say in plain words, and with a place, what pydantic found wrong with a recipe."""
+"""Translate the validation errors of pydantic to diagnostics with locations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNIONS = frozenset(
     name for name, field in Recipe.model_fields.items() if field.discriminator is not None
 )
 PATTERNS = {
-    SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, not starting with a mark",
+    SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, first a letter or digit",
     PATH_PATTERN: "a path without control characters",
     GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
     FACTORY_PATTERN: "of the form package.module:function",
@@ -64,7 +64,12 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
         code, message, hint, of_key = "CC102", "missing", "", True
     elif kind == "union_tag_not_found":
         path = (*path, _tag_name(detail))
-        code, message, hint, of_key = "CC102", "missing: it selects the other fields", "", True
+        code, message, hint, of_key = (
+            "CC102",
+            "missing: it determines which other fields are allowed",
+            "",
+            True,
+        )
     elif kind in ("literal_error", "union_tag_invalid"):
         path = (*path, _tag_name(detail)) if kind == "union_tag_invalid" else path
         message, hint = _choice(detail, lookup(data, path))
@@ -90,7 +95,7 @@ def _unknown(path: PathKey, data: Any) -> str:
     if near:
         return f"did you mean {near}?"
     known = ", ".join(field_names(path[:-1], data))
-    return f"known here: {known}; free notes go under a key that starts with x-"
+    return f"known fields: {known}; your own keys must start with x-"
 
 
 def _choice(detail: ErrorDetails, value: Any) -> tuple[str, str]:
@@ -116,7 +121,7 @@ def _sentence(detail: ErrorDetails, value: Any) -> str:
     if kind in ("too_long", "too_short"):
         bound = context.get("max_length", context.get("min_length"))
         limit = "at most" if kind == "too_long" else "at least"
-        return f"must have {limit} {bound} of them, got {context['actual_length']}"
+        return f"must have {limit} {bound} items, got {context['actual_length']}"
     if kind == "string_pattern_mismatch":
         return f"must be {PATTERNS[context['pattern']]}"
     text = detail["msg"]

@@ -91,7 +91,7 @@ class _Builder:
                 self._document(event)
         self.collect.raise_errors()
         if self.document.data is None:
-            raise self._fail("CC015", "the document is empty", None, "start from `crosscast init`")
+            raise self._fail("CC015", "the file is empty", None, "start from `crosscast init`")
         return self.document
 
     def _events(self) -> Iterator[Event]:
@@ -105,7 +105,7 @@ class _Builder:
             raise self._fail("CC006", problem, span) from None
         except ReaderError as error:
             span = self._at_offset(error.position) if isinstance(error.position, int) else None
-            raise self._fail("CC014", "a character YAML does not allow", span) from None
+            raise self._fail("CC014", "character not allowed in YAML", span) from None
         except Exception as error:  # the parser asserts and converts without checking, too
             reason = (str(error).splitlines() or ["malformed"])[0]
             raise self._fail("CC006", reason, None) from None
@@ -207,7 +207,7 @@ class _Builder:
     def _text(self, event: ScalarEvent) -> str:
         text: str = event.value
         if _SURROGATE.search(text):
-            self._report("CC014", "half of a surrogate pair is no character", event)
+            self._report("CC014", "unpaired surrogate", event)
         return text
 
     def _scalar(self, event: ScalarEvent) -> Any:
@@ -232,15 +232,15 @@ class _Builder:
         base = {"0o": 8, "0x": 16}.get(text[:2], 10)
         value = int(text, base)
         if abs(value) >= 2**63:
-            self._report("CC013", "the integer does not fit 64 bits", event)
+            self._report("CC013", "the integer does not fit into 64 bits", event)
         return value
 
     def _float(self, text: str, event: ScalarEvent) -> float:
         value = float(text)
         if not math.isfinite(value):
-            self._report("CC013", f"{text} is too large for a number", event)
+            self._report("CC013", f"{text} is too large for a float", event)
         if value == 0 and re.search("[1-9]", re.split("[eE]", text)[0]):
-            self._report("CC013", f"{text} is too small for a number", event)
+            self._report("CC013", f"{text} is too small for a float", event)
         return value + 0.0  # no negative zero
 
 

@@ -108,8 +108,8 @@ def step(plan: Plan, state: State, window: Window, roles: Roles | None = None) -
         for rank, micro_batches in enumerate(work):
             attempt.rank = rank
             for item in micro_batches:
-                one = attempt.number(1.0)
-                attempt.micro = Micro(item, loss=one, factor=one)
+                unit = attempt.number(1.0)
+                attempt.micro = Micro(item, loss=unit, factor=unit)
                 for op in plan.micro:
                     perform(attempt, op)
         for op in plan.window:
@@ -138,7 +138,7 @@ def _attempt(plan: Plan, state: State, work: tuple[tuple[Work, ...], ...], roles
         updates=state.updates,
         position=state.position,
         scale=state.scale,
-        sums=[dict(one) for one in state.gradients or ({},) * len(work)],
+        sums=[dict(gradient) for gradient in state.gradients or ({},) * len(work)],
         losses=[0.0] * len(work),
     )
 
@@ -156,7 +156,7 @@ def _state_after(state: State, attempt: Attempt) -> State:
         window=state.window + 1,
         updates=attempt.updates,
         position=attempt.position,
-        gradients=tuple(keep(one) for one in attempt.sums),
+        gradients=tuple(keep(sum_) for sum_ in attempt.sums),
     )
 
 

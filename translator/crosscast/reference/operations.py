@@ -87,8 +87,8 @@ class Attempt:
     ) -> None:
         """Replace every accumulated gradient of every process; those of roles in `but` stay."""
         self.sums = [
-            {n: g if self.has_role(n, but) else change(g) for n, g in one.items()}
-            for one in self.sums
+            {n: g if self.has_role(n, but) else change(g) for n, g in sum_.items()}
+            for sum_ in self.sums
         ]
 
     def has_role(self, name: str, roles: Collection[str]) -> bool:
@@ -186,7 +186,7 @@ def _accumulate(attempt: Attempt, op: plan.Accumulate) -> None:
 
 
 def _all_reduce(attempt: Attempt, op: plan.AllReduce) -> None:
-    held = [one for one in attempt.sums if one]  # a process without micro-batches adds nothing
+    held = [sum_ for sum_ in attempt.sums if sum_]  # a process without micro-batches adds nothing
     names = held[0] if held else ()
     total: dict[str, Array] = {n: np.sum([g[n] for g in held], axis=0) for n in names}
     attempt.sums = [{n: t / op.processes for n, t in total.items()} for _ in attempt.sums]

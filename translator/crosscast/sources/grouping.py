@@ -29,15 +29,17 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     files = Files(sources)
     imports, programs = _within_reason(sources, files)
     settings: dict[str, list[Source]] = {}
-    for one in sources:
-        if kind_of(one) == "config" and (may_train(one) or is_encoder(one)):
-            settings.setdefault(PurePath(one.name).name, []).append(one)
+    for source in sources:
+        if kind_of(source) == "config" and (may_train(source) or is_encoder(source)):
+            settings.setdefault(PurePath(source.name).name, []).append(source)
     groups: list[tuple[Source, ...]] = []
     launched: set[str] = set()
     used: set[str] = set()
-    scripts = [one for one in sources if kind_of(one) == "shell" and may_train(one)]
+    scripts = [source for source in sources if kind_of(source) == "shell" and may_train(source)]
     jobs = _jobs(scripts, files)
-    for script in (one for one in scripts if all(one not in some for some in jobs.values())):
+    for script in (
+        program for program in scripts if all(program not in some for some in jobs.values())
+    ):
         started = _started(script, files)
         if started is None:
             members: tuple[Source, ...] = (script,)
@@ -52,16 +54,16 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
         for main, members in programs.items()
         if main not in launched
     ]
-    left = [one for same in settings.values() for one in same if one.name not in used]
-    groups += [(one,) for one in left if may_train(one)]
-    lists = [one for one in sources if kind_of(one) == "requirements"]
+    left = [source for same in settings.values() for source in same if source.name not in used]
+    groups += [(source,) for source in left if may_train(source)]
+    lists = [source for source in sources if kind_of(source) == "requirements"]
     return [(*members, *_requirements(members[0], lists)) for members in groups]
 
 
 def _requirements(main: Source, lists: Sequence[Source]) -> list[Source]:
     """Return the lists of requirements in the folder of a file, or in the nearest one above."""
     for folder in PurePath(main.name).parents:
-        found = [one for one in lists if PurePath(one.name).parent == folder]
+        found = [list_ for list_ in lists if PurePath(list_.name).parent == folder]
         if found:
             return found
     return []
@@ -74,25 +76,25 @@ def _within_reason(
 
     In a library most modules need most others, and each is read once for every program.
     """
-    enough = max(ENOUGH, 2 * sum(len(one.text) for one in files.python.values()))
+    enough = max(ENOUGH, 2 * sum(len(source.text) for source in files.python.values()))
     for depth, helpers in ((MAX_DEPTH, MAX_HELPERS), (1, MAX_HELPERS), (1, 4), (1, 0)):
         imports = Imports(files, depth, helpers)
         programs = _programs(sources, imports)
-        if sum(len(one.text) for members in programs.values() for one in members) <= enough:
+        if sum(len(member.text) for members in programs.values() for member in members) <= enough:
             break
     return imports, programs
 
 
 def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[Source, ...]]:
     """Return main file to program; every file that may train is in one of them."""
-    wanted = [one for one in sources if kind_of(one) == "python" and may_train(one)]
-    imported = {two.name for one in wanted for two in imports.of(one) if two is not one}
+    wanted = [source for source in sources if kind_of(source) == "python" and may_train(source)]
+    imported = {two.name for source in wanted for two in imports.of(source) if two is not source}
     programs: dict[str, tuple[Source, ...]] = {}
     covered: set[str] = set()
-    for one in sorted(wanted, key=lambda source: source.name in imported):  # mains first
-        if one.name not in covered:
-            programs[one.name] = imports.closure(one)
-            covered.update(member.name for member in programs[one.name])
+    for source in sorted(wanted, key=lambda source: source.name in imported):  # mains first
+        if source.name not in covered:
+            programs[source.name] = imports.closure(source)
+            covered.update(member.name for member in programs[source.name])
     return programs
 
 
@@ -107,11 +109,15 @@ def _started(script: Source, files: Files) -> Source | None:
                 return found
             continue
         path = PurePath(word)
-        same = [one for key, one in files.python.items() if key.name == path.name]
-        near = [one for one in same if PurePath(one.name) == _plain(folder / path)]
+        same = [source for key, source in files.python.items() if key.name == path.name]
+        near = [source for source in same if PurePath(source.name) == _plain(folder / path)]
         if near or len(same) == 1:
             return (near or same)[0]
-        ends = [one for one in same if PurePath(one.name).parts[-len(path.parts) :] == path.parts]
+        ends = [
+            source
+            for source in same
+            if PurePath(source.name).parts[-len(path.parts) :] == path.parts
+        ]
         if len(ends) == 1:
             return ends[0]
     return None
@@ -120,12 +126,14 @@ def _started(script: Source, files: Files) -> Source | None:
 def _jobs(scripts: Sequence[Source], files: Files) -> dict[str, list[Source]]:
     """Return the scripts that start no program and name a script beside them that does."""
     found: dict[str, list[Source]] = {}
-    starting = {one.name: one for one in scripts if _started(one, files) is not None}
+    starting = {
+        program.name: program for program in scripts if _started(program, files) is not None
+    }
     for script in scripts:
         if script.name in starting:
             continue
         named = {PurePath(script.name).with_name(word) for word in _SCRIPT.findall(script.text)}
-        inner = [one.name for one in starting.values() if PurePath(one.name) in named]
+        inner = [source.name for source in starting.values() if PurePath(source.name) in named]
         if len(inner) == 1:
             found.setdefault(inner[0], []).append(script)
     return found
@@ -163,7 +171,7 @@ def _nearest(sources: Sequence[Source], folder: PurePath) -> Source | None:
 
     def distance(source: Source) -> int:
         own = PurePath(source.name).parent.parts
-        shared = sum(1 for one, two in zip(own, folder.parts, strict=False) if one == two)
+        shared = sum(1 for part, two in zip(own, folder.parts, strict=False) if part == two)
         return len(own) + len(folder.parts) - 2 * shared
 
     ranked = sorted(sources, key=distance)

@@ -61,7 +61,7 @@ class Imports:
         if len(self._files.python) < 2:
             return ()
         if source.name not in self._known:
-            found = dict.fromkeys(one.name for one in self._find(source))
+            found = dict.fromkeys(file.name for file in self._find(source))
             found.pop(source.name, None)
             self._known[source.name] = tuple(self._files.python[PurePath(n)] for n in found)
         return self._known[source.name]
@@ -71,17 +71,19 @@ class Imports:
         members = {main.name: main}
         level = [main]
         for depth in range(self._depth):
-            following = [two for one in level for two in self.of(one) if two.name not in members]
+            following = [
+                two for source in level for two in self.of(source) if two.name not in members
+            ]
             level = []
-            for one in following:
+            for source in following:
                 if len(members) > self._helpers:
                     return tuple(members.values())
-                near = not depth and len(one.text) < MAX_NEAR
-                if one.name not in members and (
-                    near or may_train(one) or has_word(one.text, FLAGS)
+                near = not depth and len(source.text) < MAX_NEAR
+                if source.name not in members and (
+                    near or may_train(source) or has_word(source.text, FLAGS)
                 ):
-                    members[one.name] = one
-                    level.append(one)
+                    members[source.name] = source
+                    level.append(source)
         return tuple(members.values())
 
     def _find(self, source: Source) -> Iterator[Source]:

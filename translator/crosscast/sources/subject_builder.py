@@ -44,16 +44,16 @@ def subject_of(
     is not read on purpose is noted among the failures (CC913).
     """
     failures: list[Diagnostic] = []
-    python = [one for one in sources if kind_of(one) == "python"]
-    others = [one for one in sources if kind_of(one) in ("shell", "config")]
-    readings = [_read(one, failures) for one in others]
-    lists = [one for one in sources if kind_of(one) == "requirements"]
+    python = [source for source in sources if kind_of(source) == "python"]
+    others = [source for source in sources if kind_of(source) in ("shell", "config")]
+    readings = [_read(other, failures) for other in others]
+    lists = [source for source in sources if kind_of(source) == "requirements"]
     named = made_for(python) | pinned(lists)
     commands = [command for reading in readings for command in reading.commands]
     facts = [
-        one
+        file
         for source, reading in zip(others, readings, strict=True)
-        for one in _from(source, reading.facts)
+        for file in _from(source, reading.facts)
     ]
     program, unread = _program(python, commands, named | dict(versions or {}), failures)
     steps: tuple[TrainingStep, ...] = ()
@@ -82,7 +82,7 @@ def subject_of(
 
 def _from(source: Source, facts: Sequence[Fact]) -> list[Fact]:
     """Return facts, those without a place with the source that they were read from."""
-    return [one if one.places else replace(one, file=source.name) for one in facts]
+    return [fact if fact.places else replace(fact, file=source.name) for fact in facts]
 
 
 def _program(
@@ -95,7 +95,7 @@ def _program(
     if not sources:
         return None, ()
     main = sources[0]
-    launch = next((one for one in commands if starts(one, main)), None)
+    launch = next((command for command in commands if starts(command, main)), None)
     work = partial(read_program, sources, launch=launch, versions=dict(versions))
     return _guarded(failures, f"reading {main.name}", work) or (None, ())
 
@@ -113,7 +113,7 @@ def _facts(program: Program, sources: Sequence[Source], failures: list[Diagnosti
     found: list[Fact] = []
     for reader in python_readers():
         hints = tuple(reader.hints)
-        if not hints or any(has_word(one.text, hints) for one in sources):
+        if not hints or any(has_word(source.text, hints) for source in sources):
             work = partial(_all_facts, reader, program)
             found += _guarded(failures, f"reader {reader.name}", work) or []
     return found

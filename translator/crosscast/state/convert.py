@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crosscast.messages.diagnostics import Collector, Diagnostic, Severity
 from crosscast.state.emitted import check
 from crosscast.state.layout_map import apply_map, read_map
-from crosscast.state.naming import NAMINGS, is_shipped
+from crosscast.state.naming import is_shipped
 from crosscast.state.problems import fail, several
 from crosscast.state.sources import (
     Request,
@@ -106,14 +106,15 @@ def _place(
     shipped = is_shipped(state.weights) if recipe is None else recipe.model.kind == "bert"
     if shipped or of.backend.name == to.backend.name:
         return state
-    ways = (f"{one}: {NAMINGS[one].own}" for one in _names(of, to) if one in NAMINGS)
-    message = f"weights of a model of your own differ in name and layout ({'; '.join(ways)})"
+    message = f"weights of a model of your own differ in name and layout ({_ways(of, to)})"
     hint = "say by --layout MAP.json what they are in the other framework (docs/state.md)"
     raise fail("CC964", f"{request.source}: {message}", hint)
 
 
-def _names(*targets: Target) -> tuple[str, ...]:
-    return tuple(target.backend.name for target in targets)
+def _ways(*targets: Target) -> str:
+    """Say what each framework calls such weights."""
+    backends = [target.backend for target in targets]
+    return "; ".join(f"{b.name}: {b.framework.weights.own}" for b in backends if b.framework)
 
 
 def _compare(source: Path, state: TrainingState, recipe: Recipe | None, collect: Collector) -> None:

@@ -1,41 +1,9 @@
-"""How each framework names and lays out weights, and what that asks of a conversion."""
+"""Which weights have the same names on every framework."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Naming:
-    """Weights of one framework as its emitted script keeps them, with a test that shows it."""
-
-    kernel: str
-    """Layout of the kernel of a dense layer inside the framework."""
-    own: str
-    """What its checkpoints call the weights of a model of one's own; those of the shipped BERT
-    have the names of Hugging Face and PyTorch's layout everywhere."""
-    evidence: str
-
-
-NAMINGS: dict[str, Naming] = {
-    "torch": Naming(
-        "(out, in)",
-        "those of `state_dict()`",
-        "frameworks/test_state_convert.py::test_shipped_bert_goes_on_in_another_framework",
-    ),
-    "tensorflow": Naming(
-        "(in, out)",
-        "paths of variables: `net/dense/kernel`",
-        "frameworks/test_state_convert.py::test_own_models_go_on_by_a_map",
-    ),
-    "paddle": Naming(
-        "(in, out)",
-        "those of `state_dict()`",
-        "frameworks/test_state_convert.py::test_own_models_go_on_by_a_map",
-    ),
-}
 
 _SHIPPED = re.compile(
     r"bert\.embeddings\.(word_embeddings|position_embeddings|token_type_embeddings)\.weight"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe, Section
 from crosscast.targets.capability import Evidence, Row
 from crosscast.targets.defaults import Defaults
+from crosscast.targets.framework import Framework
+from crosscast.targets.harness import Harness
 
 GROUP = "crosscast.backends"
 Form = Literal["script", "step"]
@@ -44,6 +47,8 @@ class Dialect:
     emits: Emits = "script"
     """A training script that runs by itself, flags of a script that the user has, or what
     configures a program of the user's."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables of a process in which an emitted step runs without its script."""
 
     def covers(self, version: str) -> bool:
         """Whether a framework version (digits and dots) lies in the window."""
@@ -119,6 +124,14 @@ class Backend(Protocol):
     def templates(self) -> Path:
         """Folder of the backend's templates."""
 
+    @property
+    def framework(self) -> Framework | None:
+        """Names, weights and users' models; None where it is another backend's framework."""
+
+    @property
+    def harness(self) -> Harness | None:
+        """What `crosscast parity` must know to run and watch the scripts; None runs them only."""
+
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         """Return plan and files for a recipe that the rows accept. Imports no framework."""
 
@@ -158,6 +171,25 @@ def load_backend(name: str) -> Backend:
             Diagnostic(code="CC107", message=f"backend {name!r} does not load: {error}")
         ) from None
     return backend
+
+
+def harness_of(name: str) -> Harness | None:
+    """Return what the harness knows of a backend; None for one that is not installed.
+
+    Raises:
+        DiagnosticError: CC107 when it does not load.
+    """
+    return load_backend(name).harness if name in _entry_points() else None
+
+
+@cache
+def installed_backends() -> tuple[Backend, ...]:
+    """Return the installed backends that load, by name."""
+    found = []
+    for name in backend_names():
+        with contextlib.suppress(DiagnosticError):
+            found.append(load_backend(name))
+    return tuple(found)
 
 
 _TARGET = re.compile(r"([^@]*)(?:@([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})|@(.*))?", re.ASCII | re.DOTALL)

@@ -84,7 +84,7 @@ def defaults_page(backends: Sequence[Backend]) -> str:
     """Return the docs page docs/defaults.md."""
     lines = [_HEAD]
     for title, entries in _tables(backends):
-        lines += [f"## {title}", "", *table(_COLUMNS, [_line(one) for one in entries]), ""]
+        lines += [f"## {title}", "", *table(_COLUMNS, [_line(entry) for entry in entries]), ""]
     return "\n".join(lines)
 
 

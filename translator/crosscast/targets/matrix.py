@@ -101,8 +101,8 @@ def markdown_page(backends: Sequence[Backend]) -> str:
     """Return the docs page docs/support-matrix.md."""
     columns = ("target", "dialect", "title", "versions", "evidence", *map(str, Verdict))
     lines = [_HEAD, "## Targets", "", *table(columns, dialect_rows(backends)), "", _FIELDS]
-    layers = [one for one in backends if one.dialects[0].emits == "configuration"]
-    programs = [one for one in backends if one not in layers]
+    layers = [backend for backend in backends if backend.dialects[0].emits == "configuration"]
+    programs = [backend for backend in backends if backend not in layers]
     lines += [*_overview(programs), ""]
     lines += [_LAYERS, *_overview(layers), ""] if layers else []
     lines.append(_OTHERS)

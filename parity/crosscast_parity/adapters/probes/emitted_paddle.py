@@ -14,7 +14,7 @@ from crosscast_parity.inside.emulate import install
 
 PACKAGES = ("crosscast", "paddlepaddle")
 
-adapt = install("paddle")
+adapt = install("crosscast_paddle.inside")
 paddle: Any = importlib.import_module("paddle")
 
 

@@ -22,14 +22,15 @@ from crosscast_parity.report.figures.style import (
 )
 
 TRAJECTORY_CAPTION = (
-    "Above: mean loss of each window; the curves should lie on each other. Below: distance from"
-    " {reference}. It should stay under the dashed limit up to the horizon; grey is how far"
-    " {reference} moves from itself when its weights change by 1e-7 ({twins} runs). A curve that"
-    " leaves the grey early points at the window where the programs part; 0 is drawn at the bottom."
+    "Top: mean loss of each window; the curves should coincide. Bottom: distance from "
+    "{reference}. It should stay below the dashed limit up to the horizon. Gray shows how "
+    "much {reference} changes when its weights change by 1e-7 ({twins} runs). A curve that "
+    "leaves the gray area early shows the window in which the programs diverge; 0 is drawn "
+    "at the bottom."
 )
 BARE_CAPTION = (
-    "Mean loss of each window. The curves should lie on each other; there is no measured noise to"
-    " judge the distance by."
+    "Mean loss of each window. The curves should coincide; there is no measured noise to "
+    "compare the distance with."
 )
 
 

@@ -21,10 +21,11 @@ from crosscast_parity.report.figures.style import (
 )
 
 CAPTION = (
-    "Each row is one trial, in the order of the search: the named fields were changed, everything"
-    " else stayed. A red bar is the gap that is left: 1 for every check that fails, and by how many"
-    " powers of ten it is over its limit; in brackets, the check that the search is about. A green"
-    " dot says that nothing was left to explain: the one with the fewest fields names the cause."
+    "Each row is a trial, in the order of the search, in which only the named fields were "
+    "changed. A red bar is the remaining gap: 1 for every failed check plus the number of "
+    "powers of ten by which it exceeds its limit. The check that the search is about is "
+    "given in parentheses. A green dot means that nothing remains to be explained; the one "
+    "with the fewest fields names the cause."
 )
 SHOWN_TRIALS = 30
 
@@ -59,7 +60,7 @@ def bisection_plot(trials: Sequence[Trial], *, key: str, title: str) -> Plot:
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
         axes.spines["left"].set_visible(False)
-        axes.set_xlabel("gap left")
+        axes.set_xlabel("remaining gap")
         plain_numbers(axes.xaxis)
         return finish(figure, key=key, title=title, caption=CAPTION, wide=True)
 
@@ -70,7 +71,7 @@ def _trial(axes: Any, trial: Trial, y: int, widest: float) -> None:
         return
     if trial.gap <= 0:
         axes.plot([0], [y], "o", color=COLORS[2], markersize=8, clip_on=False)
-        axes.text(0.015 * widest, y, f"nothing left to explain{_value(trial)}", va="center")
+        axes.text(0.015 * widest, y, f"fully explained{_value(trial)}", va="center")
         return
     end = trial.gap if math.isfinite(trial.gap) else widest
     axes.barh(y, end, height=0.55, color=BAD)

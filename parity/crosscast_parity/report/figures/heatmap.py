@@ -12,10 +12,11 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from crosscast_parity.report.figures.style import BAD, INK, Plot, finish, new_figure, short
 
 CAPTION = (
-    "Relative error of each parameter's gradient in the first window, against {reference}. Pale is"
-    " rounding noise; blue comes near the limit of the column; red with a frame is over it. A bug"
-    " in one layer shows as red from that layer towards the embeddings (the gradient flows that"
-    " way); a bug in one kind of operation as stripes."
+    "Relative error of each parameter's gradient in the first window, compared with "
+    "{reference}. Pale cells are rounding noise, blue cells approach the limit of the "
+    "column, red cells with a frame exceed it. A bug in one layer appears as red cells from "
+    "that layer towards the embeddings, in the direction of the gradient; a bug in one kind "
+    "of operation appears as stripes."
 )
 MOST_ROWS = 64
 CELL = 0.2

@@ -27,8 +27,8 @@ BAR = 0.3
 HATCHES = ("", "////", "....")
 """Colours come again with another hatch, so that all components can be told apart."""
 CAPTION = (
-    "Bytes that are allocated at the peak, estimated, by component; grey on top is the margin. A "
-    "bar that crosses the line does not fit."
+    "Estimated bytes allocated at the peak, by component; the gray part on top is the "
+    "margin. A bar that crosses the line does not fit."
 )
 
 

@@ -18,10 +18,10 @@ from crosscast_parity.report.figures.style import (
 )
 
 CAPTION = (
-    "One dot per seed: result of the contestant less that of {reference} with the same weights and"
-    " the same order of batches. The bar is the 90 % interval of the mean difference. Equivalent:"
-    " the whole bar lies in the grey band; different: all of it lies outside; otherwise more seeds"
-    " are needed."
+    "Each dot is one seed: the result of the contestant minus that of {reference} with the "
+    "same weights and batch order. The bar is the 90 % confidence interval of the mean "
+    "difference. Equivalent: the whole bar is inside the gray band; different: all of it is "
+    "outside; otherwise more seeds are needed."
 )
 Judgement = Literal["equivalent", "different", "inconclusive"]
 

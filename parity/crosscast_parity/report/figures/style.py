@@ -171,13 +171,13 @@ def log_axis(axes: Any, values: Sequence[float], *, base: int = 10) -> None:
 
 def plain_numbers(*axis: Any) -> None:
     """Label the axes as plain text: with math text off, the default would show its markup."""
-    for one in axis:
-        one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.10g}"))
+    for direction in axis:
+        direction.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.10g}"))
 
 
 def legend_above(axes: Any, *others: Any) -> None:
     """Put one legend of these axes above the first, where no curve runs."""
-    found = [one.get_legend_handles_labels() for one in (axes, *others)]
+    found = [other.get_legend_handles_labels() for other in (axes, *others)]
     handles = [handle for part, _ in found for handle in part]
     labels = [label for _, part in found for label in part]
     longest = max(map(len, labels), default=0)

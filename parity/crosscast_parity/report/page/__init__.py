@@ -1,1 +1,1 @@
-"""What the page of a report shows: sections of text, tables and figures, ready to be printed."""
+"""The content of the HTML report: sections with text, tables and figures."""

@@ -1,4 +1,4 @@
-"""The parts a page is made of. They hold ready text; the template only prints it."""
+"""Building blocks of the page. They contain final text; the template only prints it."""
 
 from __future__ import annotations
 

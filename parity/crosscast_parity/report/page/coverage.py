@@ -1,4 +1,4 @@
-"""What the verdict does not cover: fields that nothing exercised, levels that were not tested."""
+"""What the verdict does not cover: fields that were not exercised, levels that were not tested."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def exercise_blocks(report: ParityReport) -> list[Block]:
     if idle:
         blocks.append(
             Table(
-                title="Recipe fields this run did not exercise",
-                note="A wrong value of these would not have shown. --stress derives a recipe in"
-                " which as many fields as possible are active.",
-                head=("field", "why not"),
+                title="Recipe fields that this run did not exercise",
+                note="This run would not have detected a wrong value of these fields. --stress "
+                "derives a recipe in which as many fields as possible are active.",
+                head=("field", "reason"),
                 rows=[(Cell(field.field, code=True), Cell(field.why)) for field in idle],
             )
         )
@@ -38,7 +38,7 @@ def exercise_blocks(report: ParityReport) -> list[Block]:
         blocks.append(
             Table(
                 title=f"Exercised fields ({len(active)})",
-                head=("field", "how it would have shown"),
+                head=("field", "how a wrong value would have been detected"),
                 rows=[(Cell(field.field, code=True), Cell(field.why)) for field in active],
                 folded=True,
             )
@@ -86,7 +86,7 @@ def command_blocks(report: ParityReport) -> list[Block]:
     """Return how to make the same comparison again."""
     if not report.command:
         return []
-    return [Log(title="The same comparison again", text=report.command)]
+    return [Log(title="How to repeat this comparison", text=report.command)]
 
 
 def self_test_table(report: ParityReport) -> Table:
@@ -98,7 +98,7 @@ def self_test_table(report: ParityReport) -> Table:
         rows.append((*cells(canary.program, canary.title, canary.level, also), words))
     return Table(
         title="Planted bugs",
-        note="A check that cannot fail is worth nothing: each bug must be seen by its own level.",
+        note="Each planted bug must be detected by its own level.",
         head=("program", "bug", "level", "also seen by", "result"),
         rows=rows,
     )
@@ -107,7 +107,7 @@ def self_test_table(report: ParityReport) -> Table:
 def bisection_table(bisection: BisectionRecord) -> Table:
     """Return what a bisection tried, in order."""
     return Table(
-        title=f"What was tried for {bisection.contestant} against {bisection.reference}",
+        title=f"Trials for {bisection.contestant} against {bisection.reference}",
         head=("trial", "fields changed", "gap", "check", "value", "limit"),
         rows=[
             cells(

@@ -190,7 +190,10 @@ def drawn_stages(report: ParityReport) -> tuple[list[StageRecord], list[StageRec
     drawn: list[StageRecord] = []
     others: list[StageRecord] = []
     for stage in report.stages:
-        alike = any((one.weights, one.dtype) == (stage.weights, stage.dtype) for one in drawn)
+        alike = any(
+            (drawn_stage.weights, drawn_stage.dtype) == (stage.weights, stage.dtype)
+            for drawn_stage in drawn
+        )
         if stage.seed is None:
             (others if alike and stage.name not in troubled else drawn).append(stage)
     return drawn, others

@@ -32,7 +32,7 @@ def failed_table(checks: Iterable[Check]) -> Table | None:
         return None
     found.sort(key=lambda check: (check.result != "fail", ORDER[check.level]))
     return Table(
-        title="What did not pass",
+        title="Failed and unclear checks",
         head=("level", "check", "in", "value", "limit", "found", "result"),
         rows=[
             (
@@ -56,8 +56,8 @@ def worst_table(title: str, checks: Sequence[Check]) -> Table:
         groups.setdefault((check.level, check.name), []).append(check)
     return Table(
         title=title,
-        note="Each statistic with the run in which it came nearest to its limit. The margin says"
-        " how often the value fits into the limit.",
+        note="Each statistic with the run in which it came closest to its limit. The margin is "
+        "the limit divided by the value.",
         head=("level", "statistic", "value", "limit", "margin", "worst in", "runs", "result"),
         rows=[_worst_row(found) for found in groups.values()],
     )
@@ -132,7 +132,7 @@ def difference_table(pair: Pair) -> Table | None:
         rows.append((*cells("", ""), Cell(pair.reference), *cells(*reference)))
     return Table(
         title="First differing rows of the trace",
-        note="What differs is marked; a value that differs only by rounding is marked, too.",
+        note="Differences are highlighted, including those that are only due to rounding.",
         head=("in", "window", "program", *COLUMNS),
         rows=rows,
     )

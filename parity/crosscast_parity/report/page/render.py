@@ -79,7 +79,7 @@ def _card(report: ParityReport, pair: Pair) -> Card:
     blocks: list[Block] = []
     if len(set(recipes.values())) > 1:
         words = " and ".join(f"{name} follows {recipe}" for name, recipe in recipes.items())
-        blocks.append(Text(text=f"These programs have recipes of their own: {words}."))
+        blocks.append(Text(text=f"These programs follow different recipes: {words}."))
     if pair.verdict != "EQUIVALENT":
         tensor = first_differing_tensor(pair)
         found = (failed_table(pair.checks), difference_table(pair))
@@ -98,8 +98,8 @@ def page_sections(report: ParityReport) -> list[Section]:
     """Return the sections that have something to show."""
     sections = [
         Section(key="self-test", title="Self-test", blocks=_self_test(report)),
-        Section(key="levels", title="Levels at a glance", blocks=_levels(report)),
-        Section(key="crashes", title="Runs without an end", blocks=crash_blocks(report)),
+        Section(key="levels", title="Overview of the levels", blocks=_levels(report)),
+        Section(key="crashes", title="Failed runs", blocks=crash_blocks(report)),
         Section(key="cause", title="Cause", blocks=_cause(report)),
         *_stages(report),
         Section(key="seeds", title="Results over seeds", blocks=seed_blocks(report)),

@@ -1,4 +1,4 @@
-"""What ran: programs with their versions, runs, and how those ended that came to no end."""
+"""Programs with their versions, runs, and the outcome of failed runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def environment_table(report: ParityReport) -> Table:
     half = any(stage.dtype != "float32" for stage in report.stages)
     return Table(
         title="Programs and versions",
-        note="The hash is that of the main script and its model; a path is a script of one's own.",
+        note="The hash covers the main script and its model; a path denotes a custom script.",
         head=("program", "target", "framework", "recipe", "script", "half", "device", "versions"),
         rows=[
             (
@@ -42,8 +42,8 @@ def stage_table(report: ParityReport) -> Table:
     """Return the stages with their sizes, noise and horizon."""
     return Table(
         title="Stages",
-        note="The horizon is the window up to which trajectories are compared: after it, a change"
-        " of the weights by 1e-7 moves the reference itself too far.",
+        note="Trajectories are compared up to the horizon; after it, a change of 1e-7 in the "
+        "weights changes the reference itself too much.",
         head=("stage", "what", "type", "weights", "windows", "seed", "twins", "horizon", "faults"),
         rows=[_stage(stage) for stage in report.stages],
     )
@@ -68,7 +68,7 @@ def run_table(report: ParityReport) -> Table:
     """Return every run, folded if they are many."""
     return Table(
         title=f"Runs ({len(report.runs)})",
-        note="cached: made by an earlier comparison of the same files, data, weights and versions",
+        note="cached: from an earlier comparison with the same files, data, weights and versions",
         head=("program", "run", "windows", "skipped", "eval loss", "accuracy", "seconds", "end"),
         rows=[
             (
@@ -104,7 +104,7 @@ def crash_blocks(report: ParityReport) -> list[Block]:
     blocks: list[Block] = []
     for place, runs in enumerate(alike.values()):
         names = ", ".join(f"{run.stage}/{run.name}" for run in runs[1:])
-        also = f" (the same: {names})" if names else ""
+        also = f" (also: {names})" if names else ""
         blocks.append(Text(text=f"{runs[0].title}: {ending(runs[0])}{also}", tone="bad"))
         if place < SHOWN_CRASHES:
             blocks += _traces_of(runs[0])
@@ -114,9 +114,9 @@ def crash_blocks(report: ParityReport) -> list[Block]:
 def _traces_of(run: Run) -> list[Block]:
     blocks: list[Block] = [_last_rows(run)] if run.rows else []
     if run.outcome.log_tail:
-        blocks.append(Log(title=f"End of what {run.title} printed", text=run.outcome.log_tail))
+        blocks.append(Log(title=f"Last output of {run.title}", text=run.outcome.log_tail))
     elif run.outcome.kind != "cannot_run":
-        blocks.append(Text(text="It printed nothing.", tone="soft"))
+        blocks.append(Text(text="There was no output.", tone="soft"))
     return blocks
 
 

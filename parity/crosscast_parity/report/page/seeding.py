@@ -13,9 +13,9 @@ from crosscast_parity.report.page.blocks import Block, Figure, Table, cells
 from crosscast_parity.report.page.drawing import MAIN, order_of
 
 METRICS: Mapping[str, Callable[[SeedResult], float | None]] = {
-    "training loss": lambda one: one.train_loss_tail,
-    "eval loss": lambda one: one.eval_loss,
-    "accuracy": lambda one: one.eval_accuracy,
+    "training loss": lambda result: result.train_loss_tail,
+    "eval loss": lambda result: result.eval_loss,
+    "accuracy": lambda result: result.eval_accuracy,
 }
 """Name of the L3 check to the value it compares."""
 _JUDGEMENTS: dict[Result, Judgement] = {
@@ -112,11 +112,11 @@ def _line(
 
 def _table(report: ParityReport, results: Mapping[str, Mapping[int, SeedResult]]) -> Table:
     rows = []
-    for seed in sorted({seed for one in results.values() for seed in one}):
+    for seed in sorted({seed for result in results.values() for seed in result}):
         for name in order_of(report):
-            one = results.get(name, {}).get(seed)
-            if one is not None:
-                values = [number(value(one)) for value in METRICS.values()]
+            result = results.get(name, {}).get(seed)
+            if result is not None:
+                values = [number(value(result)) for value in METRICS.values()]
                 rows.append(cells(str(seed), name, *values))
     return Table(
         title="Results of every seed",

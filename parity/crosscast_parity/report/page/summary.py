@@ -1,4 +1,4 @@
-"""The top of the page: the verdicts, and how every level came out."""
+"""The top of the page: the verdicts and the result of every level."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def facts(report: ParityReport) -> list[tuple[str, str]]:
 def _reference(report: ParityReport) -> list[tuple[str, str]]:
     if report.self_test:
         return []
-    return [("reference", report.reference or "none came to an end")]
+    return [("reference", report.reference or "no run finished")]
 
 
 def _half(report: ParityReport) -> str:
@@ -95,13 +95,15 @@ def alone_card(report: ParityReport) -> Card:
     ended = [r for r in report.runs if not r.outcome.complete]
     if report.self_test:
         caught = sum(canary.caught for canary in report.self_test)
-        wording = f"{caught} of {len(report.self_test)} planted bugs were seen by their level"
+        wording = f"{caught} of {len(report.self_test)} planted bugs were detected by their level"
     elif failed:
         wording = f"different at {failed[0].level} {failed[0].name}: {failed[0].wording}"
     elif ended:
         wording = f"run {ended[0].title} {ended[0].outcome.kind}: {ended[0].outcome.message}"
     else:
-        wording = "the program passes the checks that need no other; there is nothing to compare"
+        wording = (
+            "the program passes all checks that need no other program; there is nothing to compare"
+        )
     names = ", ".join(entrant.name for entrant in report.entrants)
     return Card(name=names or report.recipe, verdict=verdict, tone=tone, wording=wording)
 
@@ -119,8 +121,8 @@ def level_table(report: ParityReport) -> Table:
             rows.append((Cell(level), Cell(meaning, "soft"), *found))
     return Table(
         title="",
-        note="In the order in which they explain each other: the first that fails says most about"
-        " the cause. L3 never overrules the levels before it.",
+        note="The first level that fails says most about the cause. L3 never overrides the levels "
+        "before it.",
         head=("level", "what it compares", *columns),
         rows=rows,
     )

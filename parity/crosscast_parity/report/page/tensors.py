@@ -1,4 +1,4 @@
-"""Which tensors differ most, and which of them is nearest to the loss."""
+"""The tensors that differ most, and the one closest to the loss."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def first_differing_tensor(pair: Pair) -> str:
         over = [name for name in model_order(errors) if not errors[name] <= limit]
         if over:
             return (
-                f"First differing tensor on the way back from the loss, in {run}:"
-                f" {over[-1]} (error {value_text(errors[over[-1]])}, limit {limit:g};"
-                f" {len(over)} of {len(errors)} tensors are over it)."
+                f"First differing tensor, starting from the loss, in {run}: {over[-1]} "
+                f"(error {value_text(errors[over[-1]])}, limit {limit:g}; {len(over)} of "
+                f"{len(errors)} tensors exceed the limit)."
             )
     return ""

@@ -14,8 +14,10 @@ def as_json(results: Sequence[Result]) -> str:
     """Return one JSON document: findings, and diagnostics about lint's own work."""
     ordered = sorted(results, key=order)
     document = {
-        "findings": [_one(one) for one in ordered if one.is_finding],
-        "diagnostics": [one.diagnostic().to_json() for one in ordered if not one.is_finding],
+        "findings": [_one(result) for result in ordered if result.is_finding],
+        "diagnostics": [
+            result.diagnostic().to_json() for result in ordered if not result.is_finding
+        ],
     }
     return json.dumps(document, indent=2) + "\n"
 

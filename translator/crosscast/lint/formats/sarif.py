@@ -24,8 +24,8 @@ _ROOT = "%SRCROOT%"
 def sarif(results: Sequence[Result]) -> str:
     """Return the document."""
     ordered = sorted(results, key=order)
-    findings = [one for one in ordered if one.is_finding]
-    failures = [one for one in ordered if not one.is_finding]
+    findings = [result for result in ordered if result.is_finding]
+    failures = [result for result in ordered if not result.is_finding]
     rules = list(all_rules().values())
     numbers = {rule.code: number for number, rule in enumerate(rules)}
     names = fingerprints(findings, Path())
@@ -41,11 +41,12 @@ def sarif(results: Sequence[Result]) -> str:
         "invocations": [
             {
                 "executionSuccessful": not any(o.severity is Severity.ERROR for o in failures),
-                "toolExecutionNotifications": [_notification(one) for one in failures],
+                "toolExecutionNotifications": [_notification(failure) for failure in failures],
             }
         ],
         "results": [
-            _result(one, numbers[one.code], name) for one, name in zip(findings, names, strict=True)
+            _result(finding, numbers[finding.code], name)
+            for finding, name in zip(findings, names, strict=True)
         ],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"

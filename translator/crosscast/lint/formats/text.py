@@ -16,27 +16,27 @@ def text(results: Sequence[Result]) -> str:
 def _one(result: Result) -> str:
     said = render([result.diagnostic()])
     related = [f"  See also: {span}" for span in result.related]
-    fixable = ["  Repair: --fix does it, --diff shows it"] if result.edits else []
+    fixable = ["  Fix available: --fix applies it, --diff shows it"] if result.edits else []
     return "\n".join([said, *related, *fixable])
 
 
 def summary(results: Sequence[Result], files: int) -> str:
-    """Return the last line: how many of what, in how many files."""
-    findings = [one for one in results if one.is_finding]
+    """Return the last line: the number of findings by severity and the number of files."""
+    findings = [result for result in results if result.is_finding]
     if not findings:
         if not files:
-            return "no file with training looked at"
-        return f"{_count(files, 'file')} with training looked at: nothing found"
+            return "No file with training found."
+        return f"No findings in {_count(files, 'file')} with training."
     kinds = [
         _count(number, str(severity))
         for severity in Severity
-        if (number := sum(1 for one in findings if one.severity is severity))
+        if (number := sum(1 for finding in findings if finding.severity is severity))
     ]
-    places = len({one.file for one in findings})
-    line = f"{_count(len(findings), 'finding')} ({', '.join(kinds)})"
-    line += f" in {places} of {_count(files, 'file')} with training"
-    fixable = sum(1 for one in findings if one.edits)
-    return f"{line}; --fix repairs {fixable}" if fixable else line
+    places = len({finding.file for finding in findings})
+    line = f"Found {_count(len(findings), 'finding')} ({', '.join(kinds)})"
+    line += f" in {places} of {_count(files, 'file')} with training."
+    fixable = sum(1 for finding in findings if finding.edits)
+    return f"{line} --fix repairs {fixable}." if fixable else line
 
 
 def _count(number: int, noun: str) -> str:

@@ -35,32 +35,32 @@ def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[E
             scale = clip.context("scale_loss")
             if scale is None or (known_word(clip, "kind") == "value") != by_value:
                 continue
-            for one in step.of("backward"):
-                mine = one.context("scale_loss")
-                if mine is not None and mine.node is scale.node and one.order < clip.order:
-                    yield clip, one
+            for event in step.of("backward"):
+                mine = event.context("scale_loss")
+                if mine is not None and mine.node is scale.node and event.order < clip.order:
+                    yield clip, event
                     break
 
 
 def _applied(step: TrainingStep, clip: Event) -> Event | None:
     """Return the step through a scaler that follows, if the backward before was scaled."""
     before = [
-        one
-        for one in step.of("backward")
-        if one.order < clip.order and compatible(one, clip) and "functional" not in one.detail
+        event
+        for event in step.of("backward")
+        if event.order < clip.order and compatible(event, clip) and "functional" not in event.detail
     ]
     if not before or not plain_scaler(before[-1]):
         return None
-    if any(not one.scaler and one.library for one in before):
+    if any(not event.scaler and event.library for event in before):
         return None
-    for one in step.of("step"):
-        if one.order > clip.order and compatible(clip, one):
-            return one if one.scaler and plain_scaler(one) else None
+    for event in step.of("step"):
+        if event.order > clip.order and compatible(clip, event):
+            return event if event.scaler and plain_scaler(event) else None
     return None
 
 
 def _unscaled(step: TrainingStep, clip: Event) -> bool:
-    return any(one.order < clip.order and compatible(one, clip) for one in step.of("unscale"))
+    return any(event.order < clip.order and compatible(event, clip) for event in step.of("unscale"))
 
 
 def unscale_edit(clip: Event, applied: Event) -> tuple[Edit, ...]:

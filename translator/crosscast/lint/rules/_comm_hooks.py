@@ -54,7 +54,7 @@ def _divided_by(module: Module, function: ast.AST) -> str:
 def syncs_every_micro(step: TrainingStep) -> bool:
     """Whether gradients are reduced at every micro-batch, for certain settings at least."""
     return any(
-        one.context("no_sync") is None or not one.usual
-        for one in step.of("backward")
-        if all(guard.at_end is not True for guard in one.guards)
+        event.context("no_sync") is None or not event.usual
+        for event in step.of("backward")
+        if all(guard.at_end is not True for guard in event.guards)
     )

@@ -21,22 +21,22 @@ def calls_of(subject: Subject) -> list[Call]:
 
 def wraps(subject: Subject) -> list[Call]:
     """Return the calls that wrap a model in DistributedDataParallel of PyTorch."""
-    return [one for one in calls_of(subject) if one.names and set(one.names) <= _WRAPPERS]
+    return [call for call in calls_of(subject) if call.names and set(call.names) <= _WRAPPERS]
 
 
 def samplers(subject: Subject) -> list[Call]:
     """Return the calls that make a DistributedSampler of PyTorch."""
     return [
-        one
-        for one in calls_of(subject)
-        if one.name.startswith("torch.utils.data") and one.name.endswith("DistributedSampler")
+        call
+        for call in calls_of(subject)
+        if call.name.startswith("torch.utils.data") and call.name.endswith("DistributedSampler")
     ]
 
 
 def loaders(subject: Subject) -> list[Call]:
     """Return the calls that make a DataLoader of PyTorch."""
     return [
-        one
-        for one in calls_of(subject)
-        if one.name.startswith("torch.utils.data") and one.name.endswith(".DataLoader")
+        call
+        for call in calls_of(subject)
+        if call.name.startswith("torch.utils.data") and call.name.endswith(".DataLoader")
     ]

@@ -45,12 +45,12 @@ class Group:
 def decay_groups(node: ast.List, module: Module) -> list[Group]:
     """Return the groups in a list, as far as they are of this kind."""
     found: list[Group] = []
-    for one in node.elts:
-        if not isinstance(one, ast.Dict):
+    for elt in node.elts:
+        if not isinstance(elt, ast.Dict):
             continue
         parts = {
             key.value: value
-            for key, value in zip(one.keys, one.values, strict=True)
+            for key, value in zip(elt.keys, elt.values, strict=True)
             if isinstance(key, ast.Constant)
         }
         params, decay = parts.get("params"), parts.get("weight_decay")
@@ -61,7 +61,7 @@ def decay_groups(node: ast.List, module: Module) -> list[Group]:
             continue
         value = evaluate(decay, module)
         none = isinstance(value, Known) and value.value == 0 and not value.flag
-        found.append(Group(one, named, none))
+        found.append(Group(elt, named, none))
     return found
 
 
@@ -69,15 +69,15 @@ def _named(node: ast.ListComp | ast.GeneratorExp) -> bool | None:
     """Whether the parameters are those that the list without decay names; None if unclear."""
     tests = [test for part in node.generators for test in part.ifs]
     for test in tests:
-        for one in test.values if isinstance(test, ast.BoolOp) else [test]:
-            text = ast.unparse(one)
+        for value in test.values if isinstance(test, ast.BoolOp) else [test]:
+            text = ast.unparse(value)
             if not _EXCLUDED.search(text):
                 continue
-            if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not):
+            if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
                 return False
-            if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.NotIn):
+            if isinstance(value, ast.Compare) and isinstance(value.ops[0], ast.NotIn):
                 return False
-            if isinstance(one, ast.Call | ast.Compare):
+            if isinstance(value, ast.Call | ast.Compare):
                 return True
     return None
 
@@ -93,17 +93,19 @@ def names_excluded(node: ast.expr, module: Module) -> bool | None:
     if found is None:
         return None
     home, function = found
-    for one in walk(function):
-        if isinstance(one, ast.If) and len(one.body) == 1:
-            first = one.body[0]
+    for child in walk(function):
+        if isinstance(child, ast.If) and len(child.body) == 1:
+            first = child.body[0]
             if isinstance(first, ast.Return) and isinstance(first.value, ast.Constant):
                 listed = [ast.unparse(n) for n in walk(function) if isinstance(n, ast.List)]
-                about = " ".join([ast.unparse(one.test), *listed])
-                negated = isinstance(one.test, ast.UnaryOp) or " not in " in ast.unparse(one.test)
+                about = " ".join([ast.unparse(child.test), *listed])
+                negated = isinstance(child.test, ast.UnaryOp) or " not in " in ast.unparse(
+                    child.test
+                )
                 if _NORMS.search(about) and not negated and isinstance(first.value.value, bool):
                     return first.value.value
                 return None
-    returns = [one.value for one in walk(function) if isinstance(one, ast.Return)]
+    returns = [child.value for child in walk(function) if isinstance(child, ast.Return)]
     return _of_test(returns[0], home) if len(returns) == 1 and returns[0] is not None else None
 
 
@@ -127,10 +129,10 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
 def _spelled(node: ast.Call, module: Module) -> str:
     """Return a call with the lists that it names written out."""
     parts = [ast.unparse(node)]
-    for one in walk(node):
-        if isinstance(one, ast.Name):
-            home = module.scope_of(one).lookup(one.id)
-            for binding in home.bindings.get(one.id, ()) if home is not None else ():
+    for child in walk(node):
+        if isinstance(child, ast.Name):
+            home = module.scope_of(child).lookup(child.id)
+            for binding in home.bindings.get(child.id, ()) if home is not None else ():
                 if isinstance(binding.value, ast.List | ast.Tuple):
                     parts.append(ast.unparse(binding.value))
     return " ".join(parts)

@@ -63,25 +63,25 @@ def is_keras_3(program: Program) -> bool:
 def half_policies(program: Program) -> list[Site]:
     """Return the places that certainly set `mixed_float16` for the whole program."""
     return [
-        one
-        for one in policy_sites(program)
-        if one.dtypes == ("fp16",)
-        and one.mode == "mixed"
-        and one.possible
-        and "policy" in one.module.text(one.node).partition("(")[0]
+        site
+        for site in policy_sites(program)
+        if site.dtypes == ("fp16",)
+        and site.mode == "mixed"
+        and site.possible
+        and "policy" in site.module.text(site.node).partition("(")[0]
     ]
 
 
 def possible_half_policies(program: Program) -> list[Site]:
     """Return the places that set a policy which may be `mixed_float16`: a caller decides."""
     return [
-        one
-        for one in policy_sites(program)
-        if "fp16" in one.dtypes
-        and one.mode == "mixed"
-        and one.possible
-        and one.decision.usual is not False
-        and "policy" in one.module.text(one.node).partition("(")[0]
+        site
+        for site in policy_sites(program)
+        if "fp16" in site.dtypes
+        and site.mode == "mixed"
+        and site.possible
+        and site.decision.usual is not False
+        and "policy" in site.module.text(site.node).partition("(")[0]
     ]
 
 
@@ -107,9 +107,9 @@ def _words(module: Module) -> Iterator[str]:
 
 def function_calls(function: Function | ast.AST, module: Module) -> list[Call]:
     """Return the calls within a function, in the order of the text."""
-    inside = [one for one in walk(function) if isinstance(one, ast.Call)]
-    inside.sort(key=lambda one: (one.lineno, one.col_offset))
-    return [module.call(one) for one in inside]
+    inside = [node for node in walk(function) if isinstance(node, ast.Call)]
+    inside.sort(key=lambda node: (node.lineno, node.col_offset))
+    return [module.call(node) for node in inside]
 
 
 def program_of(subject: Subject) -> Program | None:

@@ -19,7 +19,7 @@ def eager_steps(subject: Subject) -> Iterator[TrainingStep]:
     """Yield the training loops in which `backward()` adds gradients to those that are there."""
     for step in subject.steps:
         backward = step.of("backward")
-        if backward and all(is_eager(one) for one in backward):
+        if backward and all(is_eager(event) for event in backward):
             yield step
 
 
@@ -27,7 +27,7 @@ def window_steps(subject: Subject) -> Iterator[TrainingStep]:
     """Yield the training loops in which gradients add up, also within a scaler that does all."""
     for step in subject.steps:
         backward = step.of("backward")
-        if backward and all(one.library == "timm" or is_eager(one) for one in backward):
+        if backward and all(event.library == "timm" or is_eager(event) for event in backward):
             yield step
 
 
@@ -46,7 +46,7 @@ def is_eager(backward: Event) -> bool:
 
 def backward_of(step: TrainingStep) -> list[Event]:
     """Return the backward passes within the loop that add to the gradients of parameters."""
-    return [one for one in step.inside("backward") if "functional" not in one.detail]
+    return [event for event in step.inside("backward") if "functional" not in event.detail]
 
 
 def own_windows(step: TrainingStep) -> bool:
@@ -54,22 +54,22 @@ def own_windows(step: TrainingStep) -> bool:
     return (
         step.windowed
         and step.by_hand
-        and not any(one.context("accumulate") for one in step.of("backward"))
+        and not any(event.context("accumulate") for event in step.of("backward"))
     )
 
 
 # ---- conditions
 
 
-def compatible(one: Event, other: Event) -> bool:
+def compatible(event: Event, other: Event) -> bool:
     """Whether two events can happen in the same round, as far as their conditions tell."""
-    if one.excludes(other):
+    if event.excludes(other):
         return False
-    mine = dict(conditions(one))
+    mine = dict(conditions(event))
     return all(mine.get(text, holds) == holds for text, holds in conditions(other))
 
 
-def implies(one: Event, other: Event, *, windows: bool = False) -> bool:
+def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
     """Whether the second event happens in every round in which the first does.
 
     Args:
@@ -77,8 +77,8 @@ def implies(one: Event, other: Event, *, windows: bool = False) -> bool:
         other: what then happens too.
         windows: ignore the tests that end a window.
     """
-    nodes = {id(guard.node): guard.holds for guard in one.guards}
-    mine = set(conditions(one))
+    nodes = {id(guard.node): guard.holds for guard in event.guards}
+    mine = set(conditions(event))
     for guard in other.guards:
         if windows and guard.window is not None:
             continue
@@ -117,7 +117,7 @@ def literals(node: ast.expr, holds: bool) -> tuple[tuple[str, bool], ...]:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return literals(inner, not holds)
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:
-            return tuple(one for value in values for one in literals(value, holds))
+            return tuple(literal for value in values for literal in literals(value, holds))
         case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[other]):
             if isinstance(other, ast.Constant) and other.value in (None, False):
                 return ((ast.unparse(left), not holds),)

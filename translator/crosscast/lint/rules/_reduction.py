@@ -99,7 +99,7 @@ def _of(node: ast.expr, module: Module, calls: tuple[ast.Call, ...], depth: int)
         case ast.Subscript(value=value, slice=ast.Constant(value=0)) if _is_output(value, module):
             yield "named"
         case ast.Attribute(attr="loss"):
-            yield "named" if any("transformers" in one for one in module.imported) else "unknown"
+            yield "named" if any("transformers" in name for name in module.imported) else "unknown"
         case _:
             yield "unknown"
 
@@ -109,28 +109,30 @@ def _of_name(
 ) -> Iterator[str]:
     home = module.scope_of(node).lookup(node.id)
     bindings = home.bindings.get(node.id, []) if home is not None else []
-    live = [one for one in bindings if one.kind in ("assign", "augment", "parameter")]
+    live = [binding for binding in bindings if binding.kind in ("assign", "augment", "parameter")]
     if not live or len(live) != len(bindings):
         yield "unknown"
-    for one in live:
-        if one.kind == "parameter":
+    for binding in live:
+        if binding.kind == "parameter":
             yield from _of_parameter(node.id, module, calls, depth)
-        elif one.kind == "augment" and isinstance(one.node, ast.AugAssign):
-            if isinstance(one.node.op, ast.Add | ast.Sub):
-                yield from _of(one.node.value, module, calls, depth + 1)
-        elif one.value is not None and one.path == (0,) and _is_output(one.value, module):
+        elif binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
+            if isinstance(binding.node.op, ast.Add | ast.Sub):
+                yield from _of(binding.node.value, module, calls, depth + 1)
+        elif (
+            binding.value is not None and binding.path == (0,) and _is_output(binding.value, module)
+        ):
             yield "named"
-        elif one.value is None or one.path:
+        elif binding.value is None or binding.path:
             yield "unknown"
-        elif not _names(one.value, node.id):
-            yield from _of(one.value, module, calls, depth + 1)
+        elif not _names(binding.value, node.id):
+            yield from _of(binding.value, module, calls, depth + 1)
         else:
-            yield from _of_itself(one.value, node.id, module, calls, depth)
+            yield from _of_itself(binding.value, node.id, module, calls, depth)
 
 
 def _is_output(node: ast.expr, module: Module, depth: int = 0) -> bool:
     """Whether it is what a model of transformers returns: its first part is a mean loss."""
-    if depth > 2 or not any("transformers" in one for one in module.imported):
+    if depth > 2 or not any("transformers" in word for word in module.imported):
         return False
     match node:
         case ast.Call(func=func):
@@ -140,17 +142,19 @@ def _is_output(node: ast.expr, module: Module, depth: int = 0) -> bool:
         case ast.Name(id=name):
             home = module.scope_of(node).lookup(name)
             made = home.bindings.get(name, []) if home is not None else []
-            values = [one.value for one in made if one.kind == "assign" and not one.path]
+            values = [
+                binding.value for binding in made if binding.kind == "assign" and not binding.path
+            ]
             return (
                 bool(made)
                 and len(values) == len(made)
-                and all(one is not None and _is_output(one, module, depth + 1) for one in values)
+                and all(item is not None and _is_output(item, module, depth + 1) for item in values)
             )
     return False
 
 
 def _names(value: ast.expr, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in walk(value))
+    return any(isinstance(node, ast.Name) and node.id == name for node in walk(value))
 
 
 def _of_itself(

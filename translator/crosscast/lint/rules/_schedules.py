@@ -64,10 +64,10 @@ def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
     if depth > _DEPTH:
         return text
     parts = [text]
-    for one in walk(node):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
-            home = module.scope_of(one).lookup(one.id)
-            for binding in home.bindings.get(one.id, ()) if home is not None else ():
+    for child in walk(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
+            home = module.scope_of(child).lookup(child.id)
+            for binding in home.bindings.get(child.id, ()) if home is not None else ():
                 value = binding.value
                 if binding.kind != "assign" or value is None or binding.path:
                     continue
@@ -91,7 +91,7 @@ def is_prepared(event: Event) -> bool:
         for call in module.calls:
             if call.method != "prepare":
                 continue
-            given = [module.text(one).rpartition(".")[2] for one in call.node.args]
+            given = [module.text(arg).rpartition(".")[2] for arg in call.node.args]
             if name in given:
                 return True
     return False

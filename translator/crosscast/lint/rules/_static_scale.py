@@ -23,9 +23,9 @@ def divided_gradients(module: Module) -> ast.Call | None:
     None if the gradients are applied as the backward pass gave them.
     """
     for call in module.calls:
-        given = [module.text(one) for one in call.node.args]
-        given += [module.text(one.value) for one in call.node.keywords]
-        scaled = any(_SCALE.search(one) for one in given)
+        given = [module.text(arg) for arg in call.node.args]
+        given += [module.text(keyword.value) for keyword in call.node.keywords]
+        scaled = any(_SCALE.search(argument) for argument in given)
         if "master" in call.method and "grad" in call.method and scaled:
             return call.node
     return None
@@ -56,4 +56,4 @@ def scaled_limits(module: Module) -> Iterator[ast.AST]:
 def _times_scale(node: ast.BinOp) -> bool:
     if not isinstance(node.op, ast.Mult):
         return False
-    return any(bool(_SCALE.search(ast.unparse(one))) for one in (node.left, node.right))
+    return any(bool(_SCALE.search(ast.unparse(child))) for child in (node.left, node.right))

@@ -21,7 +21,9 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
     With the test, and what clears the gradients between the epochs (nothing: they leak).
     """
     for event, test, outer in _open(step, restarts=True):
-        opening = tuple(one for one in step.inside("zero_grad") if clears_first(one, step))
+        opening = tuple(
+            candidate for candidate in step.inside("zero_grad") if clears_first(candidate, step)
+        )
         if opening:
             yield event, test, opening
         else:
@@ -38,9 +40,9 @@ def carried_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple
         if length_set(event, test.steps_text, within_epoch=False) is not None:
             continue  # window-length-changes tells of those
         cleared = [
-            one
-            for one in step.around("zero_grad")
-            if not one.guards and any(loop in event.loops for loop in one.loops)
+            candidate
+            for candidate in step.around("zero_grad")
+            if not candidate.guards and any(loop in event.loops for loop in candidate.loops)
         ]
         yield event, test, tuple(cleared)
 
@@ -57,8 +59,8 @@ def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, Window
             continue  # the other condition may be the last batch, in words not understood
         if test.aligned is None or id(test.node) in seen or not test.steps_text:
             continue
-        one = isinstance(test.steps, Known) and test.steps.value == 1
-        if one and getattr(test.steps, "origin", "") == "literal":
+        single = isinstance(test.steps, Known) and test.steps.value == 1
+        if single and getattr(test.steps, "origin", "") == "literal":
             continue
         outer = _outer(step, event)
         if outer is None or _closed_behind(step):
@@ -79,8 +81,8 @@ def _outer(step: TrainingStep, event: Event) -> ast.AST | None:
 def _per_epoch(step: TrainingStep, outer: ast.AST | None) -> bool:
     """Whether gradients are cleared in a loop around the batches (in this one, if given)."""
     return any(
-        not one.guards and any(outer is None or loop.node is outer for loop in one.loops)
-        for one in step.around("zero_grad")
+        not event.guards and any(outer is None or loop.node is outer for loop in event.loops)
+        for event in step.around("zero_grad")
     )
 
 
@@ -96,7 +98,7 @@ def _counts(text: str) -> bool:
 def _ends_itself(step: TrainingStep) -> bool:
     """Whether the loop is left at a batch that the program has chosen."""
     return any(
-        isinstance(one.node, ast.Break)
-        and any(guard.window is not None or _counts(guard.text) for guard in one.guards)
-        for one in step.inside("leave")
+        isinstance(event.node, ast.Break)
+        and any(guard.window is not None or _counts(guard.text) for guard in event.guards)
+        for event in step.inside("leave")
     )

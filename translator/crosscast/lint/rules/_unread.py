@@ -24,13 +24,13 @@ def told_by_readers(
         hint: where the reader gives none.
     """
     seen: set[Diagnostic] = set()
-    for one in subject.unread:
-        if one.code not in codes or one.span is None or one in seen:
+    for diagnostic in subject.unread:
+        if diagnostic.code not in codes or diagnostic.span is None or diagnostic in seen:
             continue
-        seen.add(one)
+        seen.add(diagnostic)
         yield Finding(
-            span=one.span,
-            message=one.message,
-            hint=one.hint or hint,
-            severity=(severities or {}).get(one.code),
+            span=diagnostic.span,
+            message=diagnostic.message,
+            hint=diagnostic.hint or hint,
+            severity=(severities or {}).get(diagnostic.code),
         )

@@ -67,7 +67,7 @@ def only_counts_or_shows(node: ast.expr, module: Module) -> bool:
         if isinstance(here, ast.If | ast.While | ast.IfExp):
             return _raises(here) if isinstance(here, ast.If) and child is here.test else False
         if isinstance(here, ast.Assign):
-            names = [module.text(one) for one in here.targets]
+            names = [module.text(target) for target in here.targets]
             return all(_COUNTED.search(name) for name in names)
         if isinstance(here, ast.stmt):
             return isinstance(here, ast.Assert)
@@ -77,4 +77,4 @@ def only_counts_or_shows(node: ast.expr, module: Module) -> bool:
 
 def _raises(node: ast.If) -> bool:
     """Whether a condition only refuses bad values."""
-    return all(isinstance(one, ast.Raise | ast.Assert) for one in node.body) and not node.orelse
+    return all(isinstance(child, ast.Raise | ast.Assert) for child in node.body) and not node.orelse

@@ -19,7 +19,7 @@ _CHANGES = frozenset({"div_", "mul_", "multiply_grads", "div", "mul", "true_divi
 
 def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     """Return the steps of optimizers that happen once a window, with the test."""
-    return [(one, one.window) for one in step.inside("step") if one.window is not None]
+    return [(event, event.window) for event in step.inside("step") if event.window is not None]
 
 
 def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:
@@ -27,7 +27,7 @@ def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | N
     for loop in event.loops[-1:] if within_epoch else event.loops:
         for node in walk(loop.node):
             if isinstance(node, ast.Assign) and any(
-                isinstance(one, ast.Name) and one.id == name for one in node.targets
+                isinstance(target, ast.Name) and target.id == name for target in node.targets
             ):
                 return node
     return None
@@ -48,7 +48,7 @@ def _changes(module: Module) -> bool:
             if _is_gradient(node.target, module):
                 return True
         elif isinstance(node, ast.Assign):
-            if any(_is_gradient(one, module) for one in node.targets) and isinstance(
+            if any(_is_gradient(target, module) for target in node.targets) and isinstance(
                 node.value, ast.BinOp
             ):
                 return True
@@ -70,7 +70,7 @@ def _is_gradient(node: ast.expr, module: Module) -> bool:
 
 def library_divides(step: TrainingStep) -> bool:
     """Whether a library divides the losses: Accelerate with its own number of steps."""
-    libraries = {one.library for one in step.of("backward")}
+    libraries = {event.library for event in step.of("backward")}
     if not libraries & {"accelerate"}:
         return bool(libraries - {"", "apex", "lightning_fabric", "lightning", "timm"})
     return accelerator_steps(step) != 1

@@ -26,8 +26,10 @@ _WRONG = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find divisions and window tests of the program within `accumulate()`."""
     for step in eager_steps(subject):
-        backward = [one for one in step.of("backward") if one.context("accumulate")]
-        if not backward or any(known_word(one, "multiplied") for one in backward):
+        backward = [
+            candidate for candidate in step.of("backward") if candidate.context("accumulate")
+        ]
+        if not backward or any(known_word(candidate, "multiplied") for candidate in backward):
             continue
         if accelerator_steps(step) == 1:
             continue
@@ -39,15 +41,15 @@ def check(subject: Subject) -> Iterator[Finding]:
                     span=divided.span,
                     message=f"the loss is divided by {text}, and accelerator.backward divides it "
                     "again",
-                    hint="leave the division to Accelerate",
+                    hint="remove the division",
                     related=related,
                 )
         for event in _own_tests(step):
             yield Finding(
                 span=event.span,
-                message="the program waits for the end of a window, and within accumulate() "
-                "Accelerate does so too",
-                hint="call step() at every micro-batch: Accelerate skips it within a window",
+                message="the loop steps only at the end of a window, but accumulate() already does "
+                "this",
+                hint="call step() for every micro-batch: Accelerate skips it within a window",
                 related=related,
             )
 
@@ -66,9 +68,10 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="Accelerate and the program both accumulate",
-    why="Within `accumulate()` `accelerator.backward` divides by the number of micro-batches and "
-    "the prepared optimizer skips steps. A division of one's own gives 1/N of the gradient, a test "
-    "of one's own misses the round in which Accelerate would step.",
+    why="Within `accumulate()`, `accelerator.backward` divides by the number of micro-batches "
+    "and the prepared optimizer skips steps. If your loop also divides, the gradient is N "
+    "times too small; if it also tests for the end of a window, it can miss the iteration in "
+    "which Accelerate would step.",
     wrong=_WRONG,
     right=changed(_WRONG, ("        loss = loss / accumulation_steps\n", "")),
     check=check,

@@ -54,13 +54,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
             continue
         uses = uses_of(flag, program)
-        if uses is None or not all(only_counts_or_shows(*one) for one in uses):
+        if uses is None or not all(only_counts_or_shows(*use) for use in uses):
             continue
         yield Finding(
             span=flag.span,
-            message=f"{flag.name} has no effect: every micro-batch is a step of its own",
+            message=f"{flag.name} has no effect: the optimizer steps after every micro-batch",
             hint=_hint(steps[0]),
-            related=tuple(one.span for one in steps[0].of("step")[:1]),
+            related=tuple(event.span for event in steps[0].of("step")[:1]),
         )
 
 
@@ -81,9 +81,9 @@ def _told_for_nothing(program: Program, steps: list[TrainingStep]) -> Finding | 
             continue
         return Finding(
             span=made.module.span(given),
-            message="the Accelerator divides the losses by it, and every micro-batch is a step of "
-            "its own: the loop never enters accumulate",
-            hint="put the round into `with accelerator.accumulate(model):`",
+            message="the Accelerator divides the losses by it, but the loop never enters "
+            "accumulate, so every micro-batch is a separate step",
+            hint="wrap the loop body in `with accelerator.accumulate(model):`",
             related=(backward.span,),
         )
     return None
@@ -91,15 +91,15 @@ def _told_for_nothing(program: Program, steps: list[TrainingStep]) -> Finding | 
 
 def _takes_no_steps(step: TrainingStep) -> bool:
     applied = step.of("step")
-    if not applied or any(one.library not in ("", "apex", "accelerate") for one in applied):
+    if not applied or any(event.library not in ("", "apex", "accelerate") for event in applied):
         return False
-    if any(one.context("accumulate") for one in step.of("backward")):
+    if any(event.context("accumulate") for event in step.of("backward")):
         return accelerator_steps(step) == 1
-    return not step.windowed and all(isinstance(one.node, ast.Call) for one in applied)
+    return not step.windowed and all(isinstance(event.node, ast.Call) for event in applied)
 
 
 def _hint(step: TrainingStep) -> str:
-    if any(one.library == "accelerate" for one in step.of("backward")):
+    if any(event.library == "accelerate" for event in step.of("backward")):
         return "pass it on: `Accelerator(gradient_accumulation_steps=...)`"
     return "divide the loss by it, and step once every so many micro-batches"
 
@@ -110,8 +110,8 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The flag for gradient accumulation has no effect",
-    why="Whoever asks for windows of 8 micro-batches trains with batches of an eighth, 8 times as "
-    "many updates, and often with a schedule that is 8 times too short.",
+    why="If you request windows of 8 micro-batches, you actually train with batches of an eighth "
+    "of the size, 8 times as many updates, and often a schedule that is 8 times too short.",
     wrong=_WRONG,
     right=changed(
         _WRONG,

@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             seen.add(module.source.name)
             yield Finding(
                 span=module.span(places[0]),
-                message=f"{name} is gone: apex.amp was taken out of apex in May 2025",
+                message=f"{name} is not available: apex.amp was removed from apex in May 2025",
                 hint="use torch.amp: autocast around the forward pass, GradScaler around the step",
                 related=spans(module, places),
             )
@@ -30,9 +30,9 @@ RULE = Rule(
     topic="outdated",
     severity=Severity.NOTE,
     title="apex.amp was removed from apex",
-    why="A new installation of apex has no `apex.amp` (removed on 2025-05-08), so the script runs "
-    "only with an old build. `torch.amp` does the same as level O1; level O2 (half weights with "
-    "float32 copies) has no direct successor.",
+    why="Current versions of apex have no `apex.amp` (removed on 2025-05-08), so the script runs "
+    "only with an old build. `torch.amp` is equivalent to level O1; level O2 (half-precision "
+    "weights with float32 copies) has no direct replacement.",
     wrong="""\
 import torch
 from apex import amp

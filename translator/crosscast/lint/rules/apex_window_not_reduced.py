@@ -49,8 +49,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             if waits is not None:
                 yield Finding(
                     span=backward.module.span(context.node),
-                    message="within a window without all-reduce the gradients are unscaled at "
-                    "every micro-batch, and those of the earlier ones are never reduced",
+                    message="the gradients are unscaled after every micro-batch of a window "
+                    "without all-reduce, so those of earlier micro-batches are never "
+                    "reduced",
                     hint="pass `delay_unscale=True` for all but the last micro-batch",
                     related=(waits,) if waits != backward.span else (),
                 )
@@ -75,9 +76,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.ERROR,
     title="apex: a window without all-reduce and without delay_unscale",
-    why="Entering `scale_loss` puts the gradients so far aside, and leaving it adds the new ones "
-    "to them in float32. Only the last micro-batch is in the gradients that are all-reduced: the "
-    "processes apply different updates and drift apart.",
+    why="Entering `scale_loss` stashes the gradients accumulated so far, and leaving it adds the "
+    "new ones in float32. Only the gradients of the last micro-batch are all-reduced, so the "
+    "processes apply different updates and diverge.",
     wrong=_RIGHT.replace(", delay_unscale=not last", ""),
     right=_RIGHT,
     check=check,

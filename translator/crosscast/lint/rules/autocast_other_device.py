@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if context is not None and always_on(context) and device_of(context) == "cuda":
                 yield Finding(
                     span=event.module.owner_of(context.node).span(context.node),
-                    message="this is autocast for CUDA, and the tensors are on the CPU",
+                    message="autocast is for CUDA, but the tensors are on the CPU",
                     hint='write `torch.autocast("cpu", dtype=torch.bfloat16)`',
                 )
                 break
@@ -55,7 +55,7 @@ def _only_cpu(subject: Subject) -> bool:
         return False
     made = [call for module in program.modules for call in module.calls]
     devices = [call for call in made if call.name == "torch.device"]
-    return bool(devices) and all(_is_cpu(one) for one in devices)
+    return bool(devices) and all(_is_cpu(device) for device in devices)
 
 
 def _is_cpu(call: Call) -> bool:
@@ -70,9 +70,8 @@ RULE = Rule(
     name="autocast-other-device",
     topic="precision",
     severity=Severity.WARNING,
-    title="Autocast for a device on which nothing runs",
-    why="autocast for CUDA does nothing to tensors on the CPU: the program trains in float32 and "
-    "looks as if it did not.",
+    title="Autocast for an unused device",
+    why="Autocast for CUDA has no effect on CPU tensors: the program silently trains in float32.",
     wrong=_RIGHT.replace('torch.autocast("cpu", dtype', 'torch.autocast("cuda", dtype'),
     right=_RIGHT,
     check=check,

@@ -63,7 +63,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if f"{node.name}.apply" in module.source.text:
                 yield Finding(
                     span=module.span(node),
-                    message=f"{node.name} does not say in which type it runs under autocast",
+                    message=f"{node.name} does not specify its dtype under autocast",
                     hint="decorate forward with custom_fwd and backward with custom_bwd",
                 )
 
@@ -77,7 +77,7 @@ def _multiplies(function: ast.AST) -> bool:
 
 
 def _told(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
-    text = " ".join(module.text(one) for one in function.decorator_list)
+    text = " ".join(module.text(node) for node in function.decorator_list)
     return "custom_fwd" in text or "amp" in text or "autocast" in ast.unparse(function)
 
 
@@ -86,10 +86,10 @@ RULE = Rule(
     name="autograd-function-in-autocast",
     topic="precision",
     severity=Severity.NOTE,
-    title="An autograd function of one's own under autocast",
-    why="Under autocast its forward casts products to half precision, while its backward runs "
-    "outside and sees saved tensors and gradients of other types: it fails, or computes in a type "
-    "that nobody chose.",
+    title="Custom autograd function under autocast",
+    why="Under autocast, forward runs matrix products in half precision, while backward runs "
+    "outside of autocast and receives saved tensors and gradients of different dtypes. It "
+    "fails, or computes in an unintended dtype.",
     wrong=_RIGHT.replace('    @torch.amp.custom_fwd(device_type="cuda")\n', "").replace(
         '    @torch.amp.custom_bwd(device_type="cuda")\n', ""
     ),

@@ -32,12 +32,12 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         backward = backward_of(step)
         for event in step.inside("average_weights"):
-            if event.window is None and all(implies(one, event) for one in backward):
+            if event.window is None and all(implies(candidate, event) for candidate in backward):
                 yield Finding(
                     span=event.span,
-                    message="the average of the weights is updated at every micro-batch, though "
-                    "the weights only change once a window",
-                    hint="update it right after the optimizer",
+                    message="the average of the weights is updated after every micro-batch, but "
+                    "the weights change only once per window",
+                    hint="update it right after the optimizer step",
                     related=(end_tests(step)[0][0].span,),
                 )
 
@@ -47,9 +47,9 @@ RULE = Rule(
     name="average-per-micro-batch",
     topic="accumulation",
     severity=Severity.NOTE,
-    title="The average of the weights is updated at every micro-batch",
-    why="With windows of N the same weights are averaged N times: a decay d acts as d to the power "
-    "of N, so an average meant to span 1000 updates spans 1000 / N.",
+    title="The average of the weights is updated after every micro-batch",
+    why="With windows of N micro-batches, the same weights are averaged N times. A decay d acts "
+    "as d to the power of N, so an average intended to span 1000 updates spans only 1000 / N.",
     wrong=changed(_RIGHT, ("        average.update", "    average.update")),
     right=_RIGHT,
     check=check,

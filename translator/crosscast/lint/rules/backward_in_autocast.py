@@ -34,9 +34,9 @@ RULE = Rule(
     topic="precision",
     severity=Severity.NOTE,
     title="The backward pass runs within autocast",
-    why="The backward pass uses the types of the forward pass anyway. Within the block, own "
-    "backward functions and the optimizer's arithmetic may be cast to half precision too; "
-    "PyTorch advises against it.",
+    why="The backward pass uses the dtypes of the forward pass anyway. Within the block, custom "
+    "backward functions and the arithmetic of the optimizer may also be cast to half "
+    "precision. PyTorch advises against it.",
     wrong=changed(
         AMP, ("    scaler.scale(loss).backward()\n", "        scaler.scale(loss).backward()\n")
     ),

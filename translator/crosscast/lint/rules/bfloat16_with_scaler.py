@@ -17,21 +17,21 @@ from crosscast.trainstep.events import Event, TrainingStep
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scaled losses of a forward pass that certainly runs in bfloat16."""
     made = made_scalers(subject)
-    if not made or any(switched_off(one) is not False for one in made):
+    if not made or any(switched_off(call) is not False for call in made):
         return
     for step in eager_steps(subject):
-        scaled = [one for one in backward_of(step) if plain_scaler(one)]
+        scaled = [event for event in backward_of(step) if plain_scaler(event)]
         if scaled and _bfloat(step) and len(scaled) == len(backward_of(step)):
             yield Finding(
                 span=scaled[0].span,
                 message=f"{scaled[0].scaler} scales the loss of a forward pass in bfloat16",
-                hint="leave the scaler out, or make it with `enabled=False`",
+                hint="remove the scaler, or create it with `enabled=False`",
                 related=(made[0].module.span(made[0].node),),
             )
 
 
 def _bfloat(step: TrainingStep) -> bool:
-    contexts = [_context(one) for one in step.of("forward") if one.context("no_grad") is None]
+    contexts = [_context(event) for event in step.of("forward") if event.context("no_grad") is None]
     return bool(contexts) and all(contexts)
 
 
@@ -57,9 +57,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.WARNING,
     title="A loss scaler with bfloat16",
-    why="bfloat16 has the exponents of float32, so there is nothing to rescue. The scaler costs a "
-    "synchronization and a check of all gradients per step, and doubles its scale every 2000 steps "
-    "until float32 overflows: then steps are skipped for no reason.",
+    why="bfloat16 has the exponent range of float32, so gradients do not underflow. The scaler "
+    "costs a synchronization and a check of all gradients per step, and doubles its scale "
+    "every 2000 steps until float32 overflows. Then steps are skipped unnecessarily.",
     wrong=changed(AMP, ("torch.float16", "torch.bfloat16")),
     right=_BARE,
     check=check,

@@ -22,16 +22,16 @@ def check(subject: Subject) -> Iterator[Finding]:
         if flag.type == "bool" and flag.action in ("", "store") and _is_builtin(flag):
             yield Finding(
                 span=flag.span,
-                message=f"{flag.name} False is True: argparse calls bool on the text, and only the "
-                "empty text is False",
+                message=f"{flag.name} False means True: argparse applies bool to the string, and "
+                "only the empty string is False",
                 hint='use action="store_true", or argparse.BooleanOptionalAction',
             )
         elif _is_stuck(flag):
             yield Finding(
                 span=flag.span,
-                message=f"{flag.name} cannot be switched off: it is {_default(flag)} with and "
-                "without the flag",
-                hint="use argparse.BooleanOptionalAction, or the other default",
+                message=f"{flag.name} cannot be disabled: it is {_default(flag)} with and without "
+                "the flag",
+                hint="use argparse.BooleanOptionalAction, or change the default",
             )
 
 
@@ -79,9 +79,9 @@ RULE = Rule(
     name="boolean-flag",
     topic="launch",
     severity=Severity.NOTE,
-    title="Flag that cannot be switched off",
-    why="`type=bool` turns every text but the empty one into True, so `--fp16 False` switches "
-    "half precision on. A `store_true` flag with the default True is True whatever is given.",
+    title="Flag that cannot be disabled",
+    why="`type=bool` converts every string except the empty one to True, so `--fp16 False` "
+    "enables half precision. A `store_true` flag with the default True is always True.",
     wrong=f"""\
 import argparse
 

@@ -45,11 +45,11 @@ def _in_script(source: Source) -> Iterator[Finding]:
         edits = _repair(source, text, lost)
         yield Finding(
             span=lost.cause,
-            message=f"the command ends here {lost.why}: {shown} never reach the program, bash "
-            "tries them as commands",
-            hint="put the comment above the command; a backslash must be the last character"
+            message=f"the command ends here {lost.why}: {shown} never reach the program and are "
+            "run as commands",
+            hint="move the comment above the command; the backslash must be the last character"
             if "comment" in lost.why
-            else "end the line with a backslash and nothing after it",
+            else "end the line with a backslash and nothing else",
             related=(lost.span,),
             edits=edits,
         )
@@ -91,10 +91,10 @@ RULE = Rule(
     topic="launch",
     severity=Severity.ERROR,
     title="Flags that never reach the program",
-    why="A backslash joins two lines only as the very last character. With a blank or a comment "
-    "behind it the command ends there: the program runs with the defaults of all later flags, "
-    "and bash tries those as commands. Half precision, batch size and learning rate silently "
-    "become something else.",
+    why="A backslash continues a line only if it is the last character. If a space or a comment "
+    "follows, the command ends there: the program runs with the defaults of all later flags, "
+    "and bash runs those as separate commands. Half precision, batch size and learning rate "
+    "silently differ from what you set.",
     language="bash",
     wrong="""\
 #!/bin/bash

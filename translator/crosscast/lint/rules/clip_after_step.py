@@ -15,25 +15,26 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find clips behind the only step of a round."""
     for step in eager_steps(subject):
         applied, backward = step.inside("step"), backward_of(step)
-        if len({one.subject for one in applied}) != 1 or not backward:
+        if len({event.subject for event in applied}) != 1 or not backward:
             continue
         if "weight" in step.module.source.text and "critic" in step.module.source.text:
             continue  # weights are clipped, not gradients
         for clip in step.inside("clip"):
-            before = [one for one in applied if one.order < clip.order and compatible(one, clip)]
-            after = [
-                one
-                for one in step.inside("step", "backward", "accumulate")
-                if one.order > clip.order
+            before = [
+                event for event in applied if event.order < clip.order and compatible(event, clip)
             ]
-            others = [one for one in step.inside("clip") if one.order < clip.order]
+            after = [
+                event
+                for event in step.inside("step", "backward", "accumulate")
+                if event.order > clip.order
+            ]
+            others = [event for event in step.inside("clip") if event.order < clip.order]
             if not before or after or others or not implies(clip, before[-1], windows=True):
                 continue
-            if any(one.order < before[-1].order for one in backward):
+            if any(event.order < before[-1].order for event in backward):
                 yield Finding(
                     span=clip.span,
-                    message=f"{before[-1].subject} has applied the gradients before they are "
-                    "clipped",
+                    message=f"{before[-1].subject} applies the gradients before they are clipped",
                     hint="clip between backward and step",
                     related=(before[-1].span,),
                 )
@@ -45,7 +46,7 @@ RULE = Rule(
     topic="clipping",
     severity=Severity.ERROR,
     title="Gradients are clipped after the step",
-    why="The update is already made with the gradients as they were: nothing is clipped.",
+    why="The update has already used the unclipped gradients, so clipping has no effect.",
     wrong=changed(
         PLAIN,
         (

@@ -23,22 +23,21 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         for reduced in step.inside("all_reduce"):
             clips = [
-                one
-                for one in step.inside("clip")
-                if one.order < reduced.order and compatible(one, reduced)
+                event
+                for event in step.inside("clip")
+                if event.order < reduced.order and compatible(event, reduced)
             ]
-            later = [one for one in step.inside("clip") if one.order > reduced.order]
-            applied = [one for one in step.inside("step") if one.order > reduced.order]
+            later = [event for event in step.inside("clip") if event.order > reduced.order]
+            applied = [event for event in step.inside("step") if event.order > reduced.order]
             between = [
-                one
-                for one in step.inside("backward", "step")
-                if clips and clips[-1].order < one.order < reduced.order
+                event
+                for event in step.inside("backward", "step")
+                if clips and clips[-1].order < event.order < reduced.order
             ]
             if clips and applied and not later and not between:
                 yield Finding(
                     span=clips[-1].span,
-                    message="each process clips its own gradients, and they are added up "
-                    "afterwards",
+                    message="each process clips its own gradients before they are summed",
                     hint="all-reduce first, then clip",
                     related=(reduced.span,),
                 )
@@ -51,8 +50,9 @@ RULE = Rule(
     topic="distributed",
     severity=Severity.WARNING,
     title="Gradients are clipped before the all-reduce",
-    why="What is applied is the mean of clipped gradients and not the clipped mean: its norm "
-    "depends on how much the processes disagree, and a run on one device clips differently.",
+    why="The update uses the mean of clipped gradients instead of the clipped mean. Its norm "
+    "depends on how much the gradients differ between processes, and a run on a single "
+    "device clips differently.",
     wrong=changed(PLAIN, (_CLIP, _CLIP + _REDUCE)),
     right=_RIGHT,
     check=check,

@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             span=clip.span,
             message=f"the gradients are still multiplied by the loss scale of {scaler} when they "
             "are clipped",
-            hint=f"call `{scaler}.unscale_({optimizer})` right before",
+            hint=f"call `{scaler}.unscale_({optimizer})` before clipping",
             related=(applied.span,),
             edits=unscale_edit(clip, applied),
         )
@@ -27,8 +27,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             span=clip.span,
             message="the gradients are still multiplied by the loss scale when they are clipped: "
-            "it is taken out where the block of scale_loss ends",
-            hint="clip behind the block",
+            "they are unscaled at the end of the scale_loss block",
+            hint="clip after the block",
             related=(backward.span,),
         )
 
@@ -38,9 +38,9 @@ RULE = Rule(
     name="clip-before-unscale",
     topic="clipping",
     severity=Severity.ERROR,
-    title="Gradients are clipped before the loss scale is taken out",
-    why="With a scale of 65536 a limit of 1.0 acts as 0.000015 on the true gradients: every step "
-    "is cut to a tiny length that changes with the scale.",
+    title="Gradients are clipped before they are unscaled",
+    why="With a loss scale of 65536, a maximum norm of 1.0 acts like 0.000015 on the true "
+    "gradients: every step is clipped to a tiny length that changes with the scale.",
     wrong=changed(AMP_ACCUMULATION, ("        scaler.unscale_(optimizer)\n", "")),
     right=AMP_ACCUMULATION,
     check=check,

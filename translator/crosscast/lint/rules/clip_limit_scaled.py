@@ -26,10 +26,10 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=clip.span,
-                message=f"the limit {clip.module.text(limit)} is multiplied by the loss scale, and "
-                "the gradients are unscaled by now",
-                hint="clip unscaled gradients with the limit itself",
-                related=tuple(one.span for one in step.of("unscale")[:1]),
+                message=f"the threshold {clip.module.text(limit)} is multiplied by the loss scale, "
+                "but the gradients are already unscaled",
+                hint="clip unscaled gradients with the unscaled threshold",
+                related=tuple(event.span for event in step.of("unscale")[:1]),
             )
     program = subject.program
     for module in program.modules if program is not None else ():
@@ -38,9 +38,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             for node in scaled_limits(module):
                 yield Finding(
                     span=module.span(node),
-                    message="the limit is multiplied by the loss scale, and the gradients are "
+                    message="the threshold is multiplied by the loss scale, but the gradients are "
                     "divided by it before they are applied",
-                    hint="clip unscaled gradients with the limit itself",
+                    hint="clip unscaled gradients with the unscaled threshold",
                     related=(module.span(divided),),
                 )
 
@@ -63,7 +63,7 @@ def _multiplied(limit: ast.expr) -> bool:
 
 
 def _unscaled(clip: Event, step: TrainingStep) -> bool:
-    return any(one.order < clip.order and compatible(one, clip) for one in step.of("unscale"))
+    return any(event.order < clip.order and compatible(event, clip) for event in step.of("unscale"))
 
 
 RULE = Rule(
@@ -71,9 +71,9 @@ RULE = Rule(
     name="clip-limit-scaled",
     topic="clipping",
     severity=Severity.ERROR,
-    title="The limit of clipping is multiplied by the loss scale",
-    why="Behind `unscale_` the gradients have their true size; a limit of 1.0 times 65536 clips "
-    "nothing at all.",
+    title="The clipping threshold is multiplied by the loss scale",
+    why="After `unscale_`, the gradients have their true size. A threshold of 1.0 times 65536 "
+    "never clips anything.",
     wrong=changed(AMP, ("parameters(), 1.0)", "parameters(), 1.0 * scaler.get_scale())")),
     right=AMP,
     check=check,

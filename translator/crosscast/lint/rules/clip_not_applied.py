@@ -48,8 +48,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 span=module.span(call.node),
                 message=f"the clipped gradients in {name} are never used"
                 if name
-                else "the clipped gradients are not even kept",
-                hint="apply what the function returns",
+                else "the clipped gradients are not assigned to a variable",
+                hint="apply the returned gradients",
             )
 
 
@@ -71,7 +71,7 @@ def _is_read(name: str, call: Call) -> bool:
     """Whether anything reads the variable where the clipped gradients can still be in it."""
     module = call.module
     scope = module.function_of(call.node) or module.tree
-    within = {id(one) for one in walk(call.node)}
+    within = {id(child) for child in walk(call.node)}
     statement = module.statement_of(call.node)
     loop = module.enclosing(call.node, ast.For, ast.While)
     for node in walk(scope):
@@ -89,9 +89,9 @@ RULE = Rule(
     name="clip-not-applied",
     topic="clipping",
     severity=Severity.ERROR,
-    title="Clipped gradients are thrown away",
-    why="TensorFlow's functions return clipped tensors and leave their arguments alone. The update "
-    "is made with the gradients as they were, and nothing is clipped.",
+    title="Clipped gradients are discarded",
+    why="TensorFlow's clipping functions return new tensors and do not change their arguments. "
+    "The update uses the unclipped gradients, so clipping has no effect.",
     wrong=_RIGHT.replace("zip(clipped,", "zip(gradients,"),
     right=_RIGHT,
     check=check,

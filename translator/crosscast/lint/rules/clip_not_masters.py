@@ -40,18 +40,20 @@ def check(subject: Subject) -> Iterator[Finding]:
     ]
     levels = [call.argument("opt_level") for call in made]
     if not levels or not all(
-        isinstance(one, Known) and one.value == "O2" and not one.flag for one in levels
+        isinstance(level, Known) and level.value == "O2" and not level.flag for level in levels
     ):
         return
     for step in eager_steps(subject):
-        scaled = [one for one in step.of("backward") if one.context("scale_loss")]
+        scaled = [event for event in step.of("backward") if event.context("scale_loss")]
         for clip in step.of("clip"):
             of = str(known_word(clip, "of") or "")
-            before = [one for one in scaled if one.order < clip.order and compatible(one, clip)]
+            before = [
+                event for event in scaled if event.order < clip.order and compatible(event, clip)
+            ]
             if "masters" not in clip.detail and of.endswith(".parameters()") and before:
                 yield Finding(
                     span=clip.span,
-                    message=f"{of} are the float16 weights, and the optimizer applies the "
+                    message=f"{of} are the float16 weights, but the optimizer applies the "
                     "gradients of their float32 copies",
                     hint="clip `amp.master_params(optimizer)`",
                     related=(made[0].module.span(made[0].node),),
@@ -64,8 +66,8 @@ RULE = Rule(
     topic="clipping",
     severity=Severity.ERROR,
     title="apex O2: the wrong gradients are clipped",
-    why="At level O2 the gradients of the model stay multiplied by the loss scale; those of the "
-    "float32 copies are unscaled and applied, unclipped.",
+    why="At level O2, the gradients of the model remain scaled. The gradients of the float32 "
+    "copies are unscaled and applied without clipping.",
     wrong=_RIGHT.replace("amp.master_params(optimizer)", "model.parameters()"),
     right=_RIGHT,
     check=check,

@@ -47,25 +47,27 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if text in reported or not _PRECISION.search(text) or "clip" in text:
                     continue
                 other = _other(step, text, holds)
-                if other is None or any(_can(one, text, not holds) for one in clips):
+                if other is None or any(_can(event, text, not holds) for event in clips):
                     continue
                 reported.add(text)
                 yield Finding(
                     span=clip.span,
-                    message=f"gradients are clipped {'if' if holds else 'unless'} {text}, and not "
-                    "on the other path",
-                    hint="clip on both paths, or on none",
+                    message=f"gradients are clipped {'if' if holds else 'unless'} {text}, but "
+                    "not on the other path",
+                    hint="clip on both paths or on neither",
                     related=(other.span,),
                 )
 
 
 def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:
     """Return the backward pass of the other precision, if a step follows it."""
-    for one in backward_of(step):
-        if (text, not holds) in conditions(one):
-            after = [o for o in step.inside("step") if o.order > one.order and compatible(one, o)]
+    for event in backward_of(step):
+        if (text, not holds) in conditions(event):
+            after = [
+                o for o in step.inside("step") if o.order > event.order and compatible(event, o)
+            ]
             if after:
-                return one
+                return event
     return None
 
 
@@ -78,9 +80,9 @@ RULE = Rule(
     name="clip-on-one-branch",
     topic="clipping",
     severity=Severity.WARNING,
-    title="Gradients are clipped with one precision only",
-    why="Switching mixed precision on or off also switches clipping, so the two runs differ by far "
-    "more than rounding.",
+    title="Gradients are clipped in only one precision mode",
+    why="Enabling or disabling mixed precision also enables or disables clipping, so the two "
+    "runs differ by far more than rounding.",
     wrong=_RIGHT.replace(f"        loss.backward()\n{_CLIP}", "        loss.backward()\n"),
     right=_RIGHT,
     check=check,

@@ -23,9 +23,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             if waiting is not None and clip.window is None and _each(clip, step):
                 yield Finding(
                     span=clip.span,
-                    message="the gradients are clipped after every micro-batch, and more are added "
-                    "to them afterwards",
-                    hint="clip once, right before the step"
+                    message="the gradients are clipped after every micro-batch, before the "
+                    "window is complete",
+                    hint="clip once, right before the optimizer step"
                     if waiting.window is not None
                     else "clip only `if accelerator.sync_gradients:`",
                     related=(waiting.span,),
@@ -34,13 +34,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _waits(step: TrainingStep, clip: Event) -> Event | None:
     """Return the step at the end of a window, if there certainly are windows."""
-    after = [one for one in step.inside("step") if one.order > clip.order]
-    applied = [one for one in after if compatible(one, clip)]
+    after = [event for event in step.inside("step") if event.order > clip.order]
+    applied = [event for event in after if compatible(event, clip)]
     if not applied:
         return None
-    if any(one.context("accumulate") for one in backward_of(step)):
+    if any(event.context("accumulate") for event in backward_of(step)):
         return None if accelerator_steps(step) == 1 else applied[-1]
-    if not step.by_hand or any(one.window is None or one.window.by_caller for one in applied):
+    if not step.by_hand or any(event.window is None or event.window.by_caller for event in applied):
         return None
     return applied[-1]
 
@@ -54,8 +54,8 @@ def _each(clip: Event, step: TrainingStep) -> bool:
     backward = [o for o in backward_of(step) if o.order < clip.order and compatible(o, clip)]
     if not backward:
         return False
-    same = [one for one in backward if one.loops == clip.loops]
-    nodes = {id(guard.node) for one in backward for guard in one.guards}
+    same = [event for event in backward if event.loops == clip.loops]
+    nodes = {id(guard.node) for event in backward for guard in event.guards}
     own = [guard for guard in clip.guards if id(guard.node) not in nodes]
     return bool(same) and not any(_may_end(guard.text) for guard in own)
 
@@ -71,9 +71,9 @@ RULE = Rule(
     name="clip-per-micro-batch",
     topic="clipping",
     severity=Severity.WARNING,
-    title="Gradients are clipped at every micro-batch",
+    title="Gradients are clipped after every micro-batch",
     why="The sum of a window is clipped N times while it grows: early micro-batches are scaled "
-    "down again and again, and the last one gets more weight than they have.",
+    "down repeatedly, so later ones get more weight.",
     wrong=changed(
         ACCUMULATION,
         (

@@ -39,8 +39,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             name = str(known_word(clip, "max_text"))
             yield Finding(
                 span=clip.span,
-                message=f"{name} is 0 by default, and every gradient is cut to 0",
-                hint=f"clip only `if {name} > 0`, or let the default be None",
+                message=f"{name} is 0 by default, so every gradient is clipped to 0",
+                hint=f"clip only `if {name} > 0`, or change the default to None",
                 severity=None if isinstance(clip.detail.get("max"), Known) else Severity.WARNING,
             )
 
@@ -75,8 +75,8 @@ RULE = Rule(
     topic="clipping",
     severity=Severity.ERROR,
     title="Gradients are clipped to a norm of 0",
-    why="A default of 0 that is meant as 'off' is a number like any other for a test of None: all "
-    "gradients become 0, and only weight decay still moves the weights.",
+    why="A default of 0 meant as 'off' passes a test for None: all gradients become 0, and only "
+    "weight decay still changes the weights.",
     wrong=changed(_RIGHT, ("if args.clip > 0:", "if args.clip is not None:")),
     right=_RIGHT,
     check=check,

@@ -24,12 +24,12 @@ def check(subject: Subject) -> Iterator[Finding]:
             if groups is None:
                 continue
             found = decay_groups(groups, module)
-            if any(not one.none for one in found) and any(one.none for one in found):
+            if any(not group.none for group in found) and any(group.none for group in found):
                 yield Finding(
                     span=module.span(call.node),
-                    message="torch.optim.Adam adds weight decay to the gradients, where it is "
-                    "divided by their size",
-                    hint="use torch.optim.AdamW for decay that acts on the weights",
+                    message="torch.optim.Adam adds weight decay to the gradients and then "
+                    "divides it by their size",
+                    hint="use torch.optim.AdamW for decoupled weight decay",
                     related=(module.span(groups),),
                 )
 
@@ -39,7 +39,11 @@ def _list_of(node: ast.expr | None, module: Module) -> ast.List | None:
         return node
     if isinstance(node, ast.Name):
         home = module.scope_of(node).lookup(node.id)
-        values = [one.value for one in home.bindings.get(node.id, ())] if home is not None else []
+        values = (
+            [binding.value for binding in home.bindings.get(node.id, ())]
+            if home is not None
+            else []
+        )
         if len(values) == 1 and isinstance(values[0], ast.List):
             return values[0]
     return None
@@ -50,10 +54,11 @@ RULE = Rule(
     name="coupled-decay",
     topic="optimizer",
     severity=Severity.NOTE,
-    title="Adam with groups of weight decay",
-    why="In `torch.optim.Adam` decay is L2: Adam divides it by the size of the gradients, and the "
-    "weights after 200 steps have little to do with those of AdamW (relative difference 1.06, "
-    "measured). Lists of parameters without decay come from recipes for AdamW.",
+    title="Adam with weight decay groups",
+    why="In `torch.optim.Adam`, weight decay is an L2 term that Adam divides by the size of the "
+    "gradients. After 200 steps the weights differ greatly from those of AdamW (measured "
+    "relative difference: 1.06). Lists of parameters without decay come from recipes for "
+    "AdamW.",
     wrong=EXAMPLE.replace("AdamW", "Adam"),
     right=EXAMPLE,
     check=check,

@@ -29,12 +29,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if program is None or not _is_whole(subject):
         return
-    flags = [one for one in program.all_flags if one.parser == "argparse" and topic_of(one.name)]
+    flags = [
+        known_flag
+        for known_flag in program.all_flags
+        if known_flag.parser == "argparse" and topic_of(known_flag.name)
+    ]
     if not flags:
         return
     use = use_of(program)
     small = {name.lower() for name in use.read if name.isupper()}
-    told = {one.span for one in not_wired(subject)}  # accumulation-not-wired says more
+    told = {event.span for event in not_wired(subject)}  # accumulation-not-wired says more
     for flag in flags:
         topic = topic_of(flag.name)
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
@@ -48,12 +52,12 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         if use.escapes and flag.dest in small:
             continue  # `config = get_config(args)`, and `config.TRAIN.CLIP_GRAD` is read
-        if any(_READS_STEP.search(one) or not benign.search(one) for one in use.escapes):
+        if any(_READS_STEP.search(escape) or not benign.search(escape) for escape in use.escapes):
             continue
         yield Finding(
             span=flag.span,
-            message=f"{flag.name} has no effect: it is parsed, and nothing reads it",
-            hint="use it in the training step, or take it away: who sets it expects "
+            message=f"{flag.name} has no effect: it is parsed but never used",
+            hint="use it in the training step, or remove it: users who set it expect "
             f"{_expected(topic)}",
         )
 
@@ -80,8 +84,8 @@ def _takes_one_value(flag: Flag) -> bool:
     for node in ast.walk(flag.module.tree):
         if isinstance(node, ast.FunctionDef) and node.name == flag.type:
             inside = [*ast.walk(node)]
-            returned = [one.value for one in inside if isinstance(one, ast.Return)]
-            raises = any(isinstance(one, ast.Raise) for one in inside)
+            returned = [child.value for child in inside if isinstance(child, ast.Return)]
+            raises = any(isinstance(child, ast.Raise) for child in inside)
             return raises and len(returned) == 1 and isinstance(returned[0], ast.Constant)
     return False
 
@@ -120,10 +124,10 @@ RULE = Rule(
     name="dead-flag",
     topic="launch",
     severity=Severity.WARNING,
-    title="Flag of the training step that nothing reads",
-    why="Whoever sets the flag believes that gradients are clipped, losses are scaled or half "
-    "precision is on. It is only reported if the files given hold the training loop and the "
-    "parsed flags go nowhere else.",
+    title="Unused flag of the training step",
+    why="A user who sets the flag assumes that gradients are clipped, losses are scaled or half "
+    "precision is enabled. The rule reports it only if the given files contain the training "
+    "loop and the parsed flags are not passed elsewhere.",
     wrong=_EXAMPLE,
     right=_EXAMPLE.replace(
         "    optimizer.step()",

@@ -21,13 +21,13 @@ def check(subject: Subject) -> Iterator[Finding]:
             groups = decay_groups(node, module)
             if len(groups) != 2 or groups[0].excluded == groups[1].excluded:
                 continue
-            excluded, others = sorted(groups, key=lambda one: not one.excluded)
+            excluded, others = sorted(groups, key=lambda group: not group.excluded)
             if others.none and not excluded.none:
                 yield Finding(
                     span=module.span(excluded.node),
-                    message="the parameters named in the list without decay are decayed, and all "
-                    "others are not",
-                    hint="exchange the two values of weight_decay",
+                    message="the parameters in the no-decay list are decayed, and all others are "
+                    "not",
+                    hint="swap the two values of weight_decay",
                     related=(module.span(others.node),),
                 )
     yield from _filters(subject)
@@ -49,7 +49,7 @@ def _filters(subject: Subject) -> Iterator[Finding]:
                         message=f"{keyword.arg} is true for biases and norms"
                         if chosen
                         else f"{keyword.arg} is true for all but biases and norms",
-                        hint="turn the condition around",
+                        hint="negate the condition",
                     )
 
 
@@ -63,8 +63,8 @@ RULE = Rule(
     topic="optimizer",
     severity=Severity.ERROR,
     title="Weight decay is given to the wrong parameters",
-    why="Biases and LayerNorm weights are pulled to zero and the matrices are not: the reverse of "
-    "what the recipe says, and hard to see in a loss curve.",
+    why="Biases and LayerNorm weights are decayed and the matrices are not. This is the opposite "
+    "of the intention and hard to see in a loss curve.",
     wrong=EXAMPLE.replace("0.01}", "0.0 }").replace("0.0},", "0.01},").replace("0.0 }", "0.0}"),
     right=EXAMPLE,
     check=check,

@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if key not in keys and not ACCUMULATES.search(text):
                 continue
             both = {id(first.node), id(second.node)}
-            ways = [set(known_word(one, "divided_at") or ()) for one in backward]  # type: ignore[call-overload]
+            ways = [set(known_word(event, "divided_at") or ()) for event in backward]  # type: ignore[call-overload]
             if any(both <= way for way in ways):
                 yield Finding(
                     span=second.span,
@@ -42,8 +42,8 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The loss is divided twice by the length of the window",
-    why="The update gets 1/N of the mean gradient: with SGD that is the learning rate divided by "
-    "N, and a clip by norm hardly ever acts.",
+    why="The update uses 1/N of the mean gradient. With SGD this divides the learning rate by N, "
+    "and clipping by norm hardly ever takes effect.",
     wrong=changed(
         ACCUMULATION, ("    loss.backward()\n", "    loss = loss / steps\n    loss.backward()\n")
     ),

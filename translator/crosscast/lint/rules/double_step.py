@@ -17,24 +17,24 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find two steps of one optimizer without a backward or zero_grad between them."""
     for step in eager_steps(subject):
         backward = backward_of(step)
-        applied = [one for one in step.inside("step") if one.subject]
-        for subject_name in dict.fromkeys(one.subject for one in applied):
-            mine = [one for one in applied if one.subject == subject_name]
+        applied = [event for event in step.inside("step") if event.subject]
+        for subject_name in dict.fromkeys(event.subject for event in applied):
+            mine = [event for event in applied if event.subject == subject_name]
             for first, second in pairwise(mine):
                 between = [
-                    one
-                    for one in (*step.inside("zero_grad"), *step.inside("backward"))
-                    if first.order < one.order < second.order
+                    event
+                    for event in (*step.inside("zero_grad"), *step.inside("backward"))
+                    if first.order < event.order < second.order
                 ]
                 if between or first.node is second.node or first.loops != second.loops:
                     continue
-                if not any(one.order < first.order for one in backward):
+                if not any(event.order < first.order for event in backward):
                     continue
                 if _of(first) != _of(second) or not implies(first, second):
                     continue
                 yield Finding(
                     span=second.span,
-                    message=f"{subject_name} has applied these gradients already",
+                    message=f"{subject_name} has already applied these gradients",
                     hint="step once",
                     related=(first.span,),
                 )
@@ -51,9 +51,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The same gradients are applied twice",
-    why="The update is made twice: twice the learning rate with SGD, and moments that count every "
-    "gradient twice with Adam. Behind `scaler.step(optimizer)` the second step is not skipped when "
-    "gradients overflow, so weights become NaN.",
+    why="The update is made twice. With SGD this doubles the learning rate; with Adam the "
+    "moments count every gradient twice. After `scaler.step(optimizer)`, the second step is "
+    "not skipped when gradients overflow, so weights become NaN.",
     wrong=changed(AMP, ("    scaler.update()\n", "    scaler.update()\n    optimizer.step()\n")),
     right=AMP,
     check=check,

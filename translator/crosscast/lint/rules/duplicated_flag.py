@@ -40,8 +40,8 @@ def _defined(flags: tuple[Flag, ...]) -> Iterator[Finding]:
             if first is not flag and option.startswith("-"):
                 yield Finding(
                     span=flag.span,
-                    message=f"{option} is defined twice: argparse raises ArgumentError at start",
-                    hint="take one of the two away",
+                    message=f"{option} is defined twice: argparse raises ArgumentError",
+                    hint="remove one of them",
                     related=(first.span,),
                 )
                 break
@@ -65,9 +65,9 @@ def _given(command: Command) -> Iterator[Finding]:
         if before is not fact and before.value != fact.value and topic_of(fact.expression):
             yield Finding(
                 span=fact.places[0],
-                message=f"{fact.expression} is given twice: {before.value} is not used, "
-                f"{fact.value} is",
-                hint="take one of the two away",
+                message=f"{fact.expression} is given twice: {fact.value} is used, {before.value} "
+                "is ignored",
+                hint="remove one of them",
                 related=before.places[:1],
                 severity=Severity.WARNING,
             )
@@ -90,9 +90,9 @@ RULE = Rule(
     name="duplicated-flag",
     topic="launch",
     severity=Severity.NOTE,
-    title="Flag that is there twice",
-    why="argparse refuses to define an option twice. On a command line the last value wins "
-    "without a word, so the first one misleads whoever reads the script.",
+    title="Duplicate flag",
+    why="argparse does not allow an option to be defined twice. On a command line the last value "
+    "silently wins, so the first one is misleading.",
     wrong=f"""\
 import argparse
 

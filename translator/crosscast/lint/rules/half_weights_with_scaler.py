@@ -22,23 +22,27 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find models that are cast to float16 and trained with a scaler of PyTorch."""
     program = subject.program
     made = made_scalers(subject)
-    if program is None or not made or all(switched_off(one) is not False for one in made):
+    if (
+        program is None
+        or not made
+        or all(switched_off(made_call) is not False for made_call in made)
+    ):
         return
-    if any("paddle" in one.name or "peft" in one.module.imported for one in made):
+    if any("paddle" in name.name or "peft" in name.module.imported for name in made):
         return
     for step in eager_steps(subject):
         applied = [o for o in step.of("step") if plain_scaler(o) and scaler_names(o)]
         if not applied:
             continue
-        models = {one.subject for one in step.of("forward") if one.context("no_grad") is None}
-        for module in {one.module for one in step.events}:
+        models = {event.subject for event in step.of("forward") if event.context("no_grad") is None}
+        for module in {event.module for event in step.events}:
             for call in module.calls:
                 if _halves(call, module, models) and not _conditional(call, module, step):
                     yield Finding(
                         span=module.span(call.node),
-                        message="the weights are float16, and so are the gradients that "
-                        f"{applied[0].scaler} would unscale",
-                        hint="leave the weights in float32: autocast chooses the type of every "
+                        message=f"the weights are float16, so {applied[0].scaler} would have to "
+                        "unscale float16 gradients",
+                        hint="keep the weights in float32: autocast chooses the dtype of every "
                         "operation",
                         related=(applied[0].span,),
                     )
@@ -51,8 +55,8 @@ def _halves(call: Call, module: Module, models: set[str]) -> bool:
     if not isinstance(function, ast.Attribute):
         return False
     if function.attr == "to":
-        given = (*node.args, *(one.value for one in node.keywords))
-        if not any(module.resolve(one) in _TYPES for one in given):
+        given = (*node.args, *(keyword.value for keyword in node.keywords))
+        if not any(module.resolve(child) in _TYPES for child in given):
             return False
     elif function.attr != "half" or node.args:
         return False
@@ -69,7 +73,7 @@ def _halves(call: Call, module: Module, models: set[str]) -> bool:
 def _targets(node: ast.Call, module: Module) -> set[str]:
     statement = module.statement_of(node)
     if isinstance(statement, ast.Assign) and statement.value is node:
-        return {module.text(one) for one in statement.targets}
+        return {module.text(target) for target in statement.targets}
     return set()
 
 
@@ -79,8 +83,8 @@ def _conditional(call: Call, module: Module, step: TrainingStep) -> bool:
     loop = step.loop.node if step.loop is not None else step.events[0].node
     same = module.function_of(call.node) is module.function_of(loop)
     float_again = any(
-        isinstance(one.node.func, ast.Attribute) and one.node.func.attr == "float"
-        for one in module.calls
+        isinstance(other.node.func, ast.Attribute) and other.node.func.attr == "float"
+        for other in module.calls
     )
     return around is not None or not same or float_again
 
@@ -90,10 +94,10 @@ RULE = Rule(
     name="half-weights-with-scaler",
     topic="loss scaling",
     severity=Severity.ERROR,
-    title="Half weights with a GradScaler",
-    why="The gradients of float16 weights are float16, and the scaler refuses them: 'Attempting to "
-    "unscale FP16 gradients'. Without the refusal the weights themselves would lose every update "
-    "below about 1/2000 of their size.",
+    title="Half-precision weights with a GradScaler",
+    why="The gradients of float16 weights are float16, and the scaler rejects them: 'Attempting "
+    "to unscale FP16 gradients'. Even without this error, float16 weights would lose every "
+    "update below about 1/2000 of their size.",
     wrong=changed(AMP, ("Linear(4, 2).cuda()", "Linear(4, 2).cuda().half()")),
     right=AMP,
     check=check,

@@ -53,8 +53,10 @@ def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
             first = call.node.args[0] if call.node.args else None
             flag = first.value if isinstance(first, ast.Constant) else ""
             if call.method == "add_argument" and _NAME.search(str(flag)):
-                default = [one.value for one in call.node.keywords if one.arg == "default"]
-                yield from ((one, module) for one in default)
+                default = [
+                    keyword.value for keyword in call.node.keywords if keyword.arg == "default"
+                ]
+                yield from ((child, module) for child in default)
         for display in module.every(ast.Dict):
             for key, value in zip(display.keys, display.values, strict=True):
                 if isinstance(key, ast.Constant) and _NAME.search(str(key.value)):
@@ -72,7 +74,7 @@ def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
     if value < 1 or not math.isfinite(value):
         return "makes gradients smaller, or none at all", None
     if math.frexp(value)[0] != 0.5:
-        return "is no power of two, so scaling rounds every gradient", Severity.NOTE
+        return "is not a power of two, so scaling rounds every gradient", Severity.NOTE
     return "", None
 
 
@@ -81,9 +83,9 @@ RULE = Rule(
     name="initial-scale",
     topic="loss scaling",
     severity=Severity.WARNING,
-    title="The initial loss scale is not what was meant",
-    why="`2^16` is 18 in Python. A scale that is no power of two rounds every gradient twice, one "
-    "below 1 pushes small gradients to zero.",
+    title="Wrong initial loss scale",
+    why="`2^16` is 18 in Python. A scale that is not a power of two rounds every gradient twice; "
+    "a scale below 1 makes small gradients underflow.",
     wrong=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2^16)')),
     right=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2**16)')),
     check=check,

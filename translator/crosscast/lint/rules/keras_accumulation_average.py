@@ -24,9 +24,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             place = call.module.owner_of(node)
             yield Finding(
                 span=place.span(node),
-                message="the average of the weights is taken for every micro-batch, not once an "
-                "update: it forgets too fast",
-                hint="average in a callback, or raise ema_momentum to its N-th root",
+                message="the average of the weights is updated after every micro-batch instead of "
+                "once per update",
+                hint="average in a callback, or use the N-th root of ema_momentum",
                 related=(call.module.span(call.node),),
             )
 
@@ -37,9 +37,9 @@ RULE = Rule(
     topic="keras",
     severity=Severity.WARNING,
     title="Keras accumulation with its own moving average",
-    why="With `gradient_accumulation_steps=N` and `use_ema=True` Keras averages the weights for "
-    "every micro-batch, N times an update, so that the average reaches only 1/N as far back. "
-    "Measured with Keras 3.15.1.",
+    why="With `gradient_accumulation_steps=N` and `use_ema=True`, Keras updates the average "
+    "after every micro-batch, N times per update, so the average spans only 1/N of the "
+    "intended number of updates. Measured with Keras 3.15.1.",
     wrong=changed(FIT, ("AdamW(1e-3)", "AdamW(1e-3, gradient_accumulation_steps=4, use_ema=True)")),
     right=changed(FIT, ("AdamW(1e-3)", "AdamW(1e-3, use_ema=True)")),
     check=check,

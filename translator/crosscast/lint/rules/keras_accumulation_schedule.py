@@ -30,10 +30,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         place = call.module.owner_of(node)
         yield Finding(
             span=place.span(node),
-            message="the schedule counts micro-batches, not updates: the learning rate falls "
-            "as many times too fast",
-            hint="give the schedule a length in micro-batches, or divide its step by the number "
-            "of accumulation steps",
+            message="the schedule counts micro-batches, not updates, so the learning rate decays "
+            "too fast",
+            hint="specify the length of the schedule in micro-batches, or divide its step by the "
+            "number of accumulation steps",
             related=(call.module.span(call.node),),
         )
 
@@ -49,10 +49,10 @@ RULE = Rule(
     topic="keras",
     severity=Severity.WARNING,
     title="Keras accumulation with a schedule",
-    why="With `gradient_accumulation_steps=N` Keras 3.5 and later evaluate the schedule at the "
-    "micro-batch N(k+1)-1 for update k: the rate falls N times too fast. Up to 3.4.1 it was "
-    "evaluated once an update. Measured with Keras 3.15.1. A schedule whose lengths count "
-    "micro-batches is right: silence the rule there.",
+    why="With `gradient_accumulation_steps=N`, Keras 3.5 and later evaluate the schedule at "
+    "micro-batch N(k+1)-1 for update k, so the learning rate decays N times too fast. Up to "
+    "3.4.1 it was evaluated once per update. Measured with Keras 3.15.1. If the lengths of "
+    "your schedule count micro-batches, ignore this rule.",
     wrong=changed(
         FIT,
         _STEPS,

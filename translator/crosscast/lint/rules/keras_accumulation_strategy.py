@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             span=place.span(node),
             message="gradient_accumulation_steps raises RuntimeError under a strategy of "
             "tf.distribute, in fit and within tf.function",
-            hint="sum the gradients up in a training step of your own",
+            hint="accumulate the gradients in a custom training step",
             related=(made[0].module.span(made[0].node),),
         )
 
@@ -56,9 +56,10 @@ RULE = Rule(
     topic="keras",
     severity=Severity.ERROR,
     title="Keras accumulation under tf.distribute",
-    why="`gradient_accumulation_steps` puts the update into a condition, in which "
-    "MirroredStrategy and MultiWorkerMirroredStrategy cannot reduce: RuntimeError, "
-    "`merge_call called while defining a new graph`. Measured with Keras 3.15.1.",
+    why="`gradient_accumulation_steps` puts the update into a conditional, in which "
+    "MirroredStrategy and MultiWorkerMirroredStrategy cannot reduce gradients. They raise "
+    "RuntimeError, `merge_call called while defining a new graph`. Measured with Keras "
+    "3.15.1.",
     wrong=_DISTRIBUTED,
     right=changed(FIT, ("AdamW(1e-3)", "AdamW(1e-3, gradient_accumulation_steps=4)")),
     check=check,

@@ -28,7 +28,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint += "LossScaleOptimizer, no longer to the policy"
         yield Finding(
             span=module.span(places[0]),
-            message="tf.keras.mixed_precision.experimental is gone: the name raises AttributeError",
+            message="tf.keras.mixed_precision.experimental was removed: using it raises "
+            "AttributeError",
             hint=hint,
             related=spans(module, places),
         )
@@ -39,10 +40,10 @@ RULE = Rule(
     name="keras-experimental-policy",
     topic="outdated",
     severity=Severity.NOTE,
-    title="tf.keras.mixed_precision.experimental is gone",
-    why="TensorFlow 2.5 has it, 2.10 and later do not, nor has Keras 3. The stable interface has "
-    "no `loss_scale` in the policy: `compile` wraps the optimizer in a LossScaleOptimizer under "
-    "`mixed_float16`, and a loop of one's own must do that itself.",
+    title="tf.keras.mixed_precision.experimental was removed",
+    why="TensorFlow 2.5 has this module; TensorFlow 2.10 and later and Keras 3 do not. In the "
+    "stable API the policy has no `loss_scale`: with `mixed_float16`, `compile` wraps the "
+    "optimizer in a LossScaleOptimizer, and custom loops must do so themselves.",
     wrong="""\
 import tensorflow as tf
 

@@ -23,9 +23,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             if "approximate" not in given and len(call.node.args) == 1:
                 yield Finding(
                     span=call.module.span(call.node),
-                    message="keras.ops.gelu is the tanh approximation by default; "
-                    "keras.activations.gelu, PyTorch and Paddle compute the error function",
-                    hint="write approximate=True or approximate=False",
+                    message="keras.ops.gelu uses the tanh approximation by default; "
+                    "keras.activations.gelu, PyTorch and Paddle use the error function",
+                    hint="pass approximate=True or approximate=False",
                 )
 
 
@@ -52,10 +52,10 @@ RULE = Rule(
     name="gelu-approximation",
     topic="keras",
     severity=Severity.NOTE,
-    title="keras.ops.gelu without saying which",
-    why="`keras.ops.gelu` defaults to the tanh approximation, `keras.activations.gelu` and "
-    "`Activation('gelu')` to the error function, as do PyTorch and Paddle: a model that is "
-    "ported, or given weights from there, computes something slightly different.",
+    title="keras.ops.gelu without approximate",
+    why="`keras.ops.gelu` defaults to the tanh approximation; `keras.activations.gelu`, "
+    "`Activation('gelu')`, PyTorch and Paddle use the error function. A ported model, or one "
+    "that loads weights from another framework, computes slightly different values.",
     wrong=changed(_EXAMPLE, (", approximate=False", "")),
     right=_EXAMPLE,
     check=check,

@@ -26,13 +26,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for name, call in calls_of(program):
         if _LAYER.fullmatch(name) and "dtype" not in call.bound() and _is_softmax(name, call):
-            one = policies[0]
+            policy = policies[0]
             yield Finding(
                 span=call.module.span(call.node),
-                message="the softmax is computed in float16: probabilities below 6e-8 are zero and "
-                "large logits lose digits",
-                hint='give the last layer dtype="float32"',
-                related=(one.module.span(one.node),),
+                message="the softmax is computed in float16: probabilities below 6e-8 become zero "
+                "and large logits lose precision",
+                hint='set dtype="float32" for the last layer',
+                related=(policy.module.span(policy.node),),
             )
             return
 
@@ -66,9 +66,10 @@ RULE = Rule(
     name="keras-half-output",
     topic="keras",
     severity=Severity.NOTE,
-    title="The last softmax in float16",
-    why="Under `mixed_float16` every layer computes in float16, the last softmax too. Losses cast "
-    "what they get to float32, but digits that are lost in the softmax stay lost.",
+    title="Final softmax in float16",
+    why="Under `mixed_float16` every layer computes in float16, including the final softmax. "
+    "Losses cast their inputs to float32, but this does not restore the precision lost in "
+    "the softmax.",
     wrong=changed(_EXAMPLE, (', dtype="float32"', "")),
     right=_EXAMPLE,
     check=check,

@@ -47,7 +47,7 @@ def _whole(call: Call) -> bool:
     """Whether the function computes gradients and applies them itself."""
     module = call.module
     function: ast.AST = module.function_of(call.node) or module.tree
-    methods = {one.method for one in function_calls(function, module)}
+    methods = {inner.method for inner in function_calls(function, module)}
     return "gradient" in methods and "apply_gradients" in methods
 
 
@@ -57,8 +57,8 @@ RULE = Rule(
     topic="keras",
     severity=Severity.ERROR,
     title="get_scaled_loss without get_unscaled_gradients",
-    why="The two belong together: with only one of them every update is 32768 times too large or "
-    "too small (Adam hides most of it; clipping, weight decay and epsilon do not).",
+    why="Always use both. With only one of them, every update is 32768 times too large or too "
+    "small. Adam hides most of the effect; clipping, weight decay and epsilon do not.",
     wrong=changed(LOOP, ("    gradients = optimizer.get_unscaled_gradients(gradients)\n", "")),
     right=LOOP,
     check=check,

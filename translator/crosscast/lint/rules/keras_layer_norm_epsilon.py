@@ -62,8 +62,9 @@ RULE = Rule(
     topic="keras",
     severity=Severity.NOTE,
     title="LayerNormalization without epsilon in a BERT",
-    why="Keras takes 1e-3, PyTorch and Paddle 1e-5, BERT's weights were trained with 1e-12. At "
-    "the scale of BERT's embeddings the default of Keras changes the outputs by 54 %.",
+    why="The default is 1e-3 in Keras and 1e-5 in PyTorch and Paddle, but BERT's weights were "
+    "trained with 1e-12. At the scale of BERT's embeddings, the default of Keras changes the "
+    "outputs by 54 %.",
     wrong=changed(_EXAMPLE, ("epsilon=1e-12", "")),
     right=_EXAMPLE,
     check=check,

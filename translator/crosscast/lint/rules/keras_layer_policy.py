@@ -19,17 +19,17 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None or half_policies(program) or scales(program):
         return
     made = list(compiled(program))
-    sites = [one for one in policy_sites(program) if one.dtypes == ("fp16",)]
-    for one in sites[:1] if made else ():
-        call = one.module.call(one.node)  # type: ignore[arg-type]
+    sites = [site for site in policy_sites(program) if site.dtypes == ("fp16",)]
+    for site in sites[:1] if made else ():
+        call = site.module.call(site.node)  # type: ignore[arg-type]
         if last(call.name) in ("Sequential", "Model"):
             return
         yield Finding(
-            span=one.module.span(one.node),
-            message="compile does not scale the loss: it looks at the policy of the model, not at "
-            "those of its layers",
-            hint='set the policy for all: keras.mixed_precision.set_global_policy("mixed_float16")'
-            ", or wrap the optimizer in LossScaleOptimizer",
+            span=site.module.span(site.node),
+            message="compile does not scale the loss: it checks the policy of the model, not of "
+            "its layers",
+            hint='call keras.mixed_precision.set_global_policy("mixed_float16"), or wrap the '
+            "optimizer in LossScaleOptimizer",
             related=(made[0].module.span(made[0].node),),
         )
 
@@ -52,10 +52,10 @@ RULE = Rule(
     name="keras-layer-policy",
     topic="keras",
     severity=Severity.WARNING,
-    title="mixed_float16 for layers alone: the loss is not scaled",
+    title="mixed_float16 only for layers: the loss is not scaled",
     why="`compile` wraps the optimizer in a LossScaleOptimizer if the policy of the model is "
-    "`mixed_float16`. With `dtype='mixed_float16'` on layers only, the model's policy stays "
-    "float32 and nothing is wrapped. Measured with Keras 3.15.1.",
+    "`mixed_float16`. With `dtype='mixed_float16'` only on layers, the policy of the model "
+    "remains float32 and the optimizer is not wrapped. Measured with Keras 3.15.1.",
     wrong=_LAYERS,
     right="""\
 import keras

@@ -46,15 +46,15 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not (_OF_GRAPHS.fullmatch(name) or (certain and _is_own_loop(name, call))):
             continue
         seen.add(call.node)
-        one = policies[0]
+        policy = policies[0]
         is_set = "is set" if certain else "can be chosen"
         yield Finding(
             span=call.module.span(call.node),
-            message=f"the policy mixed_float16 {is_set} and the loss is not scaled: small "
+            message=f"the policy mixed_float16 {is_set}, but the loss is not scaled: small "
             "gradients become zero",
             hint="wrap the optimizer in LossScaleOptimizer and scale the loss with it; only "
-            "`compile` does that by itself",
-            related=(one.module.span(one.node),),
+            "`compile` does this automatically",
+            related=(policy.module.span(policy.node),),
         )
 
 
@@ -65,8 +65,8 @@ def _is_own_loop(name: str, call: Call) -> bool:
     module = call.module
     function: ast.AST = module.function_of(call.node) or module.tree
     taped = any(
-        isinstance(one, ast.Call) and canonical(module.call(one).name).endswith("GradientTape")
-        for one in walk(function)
+        isinstance(node, ast.Call) and canonical(module.call(node).name).endswith("GradientTape")
+        for node in walk(function)
     )
     compiled = "self.optimizer" in name or module.text(call.receiver) == "self.optimizer"
     return taped and not compiled  # `compile` wraps the optimizer of a model
@@ -78,10 +78,10 @@ RULE = Rule(
     topic="keras",
     severity=Severity.WARNING,
     title="A training loop under mixed_float16 without loss scaling",
-    why="`model.compile` wraps the optimizer in a LossScaleOptimizer under `mixed_float16`; a loop "
-    "of one's own and the optimizers of `tf.compat.v1.train` are never wrapped. Small gradients "
-    "become 0 then. In Keras 3 it is enough to take the gradients of "
-    "`optimizer.scale_loss(loss)`: `apply_gradients` divides. Keras 2 needs `get_scaled_loss` and "
+    why="Under `mixed_float16`, `model.compile` wraps the optimizer in a LossScaleOptimizer. "
+    "Optimizers in custom loops and those of `tf.compat.v1.train` are not wrapped, so small "
+    "gradients become 0. In Keras 3, compute the gradients of `optimizer.scale_loss(loss)`; "
+    "`apply_gradients` unscales them. In Keras 2, use `get_scaled_loss` and "
     "`get_unscaled_gradients`.",
     wrong=changed(
         LOOP,

@@ -24,14 +24,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     layers = [call for name, call in calls_of(program) if _MADE.fullmatch(name)]
-    for one in half_policies(program):
-        statement = one.module.statement_of(one.node)
-        mine = [call for call in layers if call.module is one.module]
-        before = [call for call in mine if _precedes(call, statement, one.module)]
+    for policy in half_policies(program):
+        statement = policy.module.statement_of(policy.node)
+        mine = [call for call in layers if call.module is policy.module]
+        before = [call for call in mine if _precedes(call, statement, policy.module)]
         if before and len(before) == len(mine):
             yield Finding(
-                span=one.module.span(one.node),
-                message="the policy is set after the layers were made: they stay in float32",
+                span=policy.module.span(policy.node),
+                message="the policy is set after the layers were created: they remain in float32",
                 hint="set the policy before the model is built",
                 related=(before[0].module.span(before[0].node),),
             )
@@ -67,8 +67,8 @@ RULE = Rule(
     topic="keras",
     severity=Severity.WARNING,
     title="The policy is set after the model was built",
-    why="A layer takes the global policy when it is made. A policy that is set later changes "
-    "nothing about the layers that are there: training runs in float32.",
+    why="A layer takes the global policy when it is created. Setting the policy later does not "
+    "affect existing layers: training runs in float32.",
     wrong=changed(_EXAMPLE, (_SET, ""), ("model.compile", f"{_SET}model.compile")),
     right=_EXAMPLE,
     check=check,

@@ -23,8 +23,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             span=call.module.span(call.node),
-            message="an overflow on one replica only corrupts the weights (MirroredStrategy) or "
-            "stops all workers for ever (MultiWorkerMirroredStrategy)",
+            message="an overflow on a single replica corrupts the weights (MirroredStrategy) or "
+            "blocks all workers forever (MultiWorkerMirroredStrategy)",
             hint="use bfloat16, tf_keras (TF_USE_LEGACY_KERAS=1), or reduce the scaled gradients "
             "yourself before `apply`",
             related=(made[0].module.span(made[0].node),),
@@ -50,10 +50,10 @@ RULE = Rule(
     topic="keras",
     severity=Severity.ERROR,
     title="LossScaleOptimizer of Keras 3 under tf.distribute",
-    why="Keras 3 looks for overflow and clips before it reduces over replicas. An infinite "
-    "gradient on replica 1 alone makes the weights infinite and leaves the scale as it is; with "
-    "several workers one skips and the others wait for it. tf_keras 2 reduces first. Measured "
-    "with Keras 3.15.1 and tf_keras 2.21.",
+    why="Keras 3 checks for overflows and clips before it reduces gradients over replicas. An "
+    "infinite gradient only on replica 1 makes the weights infinite and does not change the "
+    "scale; with several workers, one skips the step and the others wait for it. tf_keras 2 "
+    "reduces first. Measured with Keras 3.15.1 and tf_keras 2.21.",
     wrong=_DISTRIBUTED,
     right=changed(
         _DISTRIBUTED,

@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find running sums of the very tensor that backward was called on."""
     for step in eager_steps(subject):
         losses = {
-            (one.module, name) for one in step.of("backward") for name in _differentiated(one)
+            (event.module, name) for event in step.of("backward") for name in _differentiated(event)
         }
         for added in step.inside("sum_loss"):
             if known_word(added, "detached") is not False or added.context("no_grad"):
@@ -40,8 +40,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=added.span,
-                message=f"{added.subject} keeps the graph of every {name}: the tensor is added and "
-                "not its value",
+                message=f"{added.subject} keeps the graph of every {name}: it adds the tensor "
+                "instead of its value",
                 hint=f"add `{name}.item()` or `{name}.detach()`",
             )
 
@@ -77,7 +77,7 @@ def _is_used(added: Event, step: TrainingStep) -> bool:
 
 def _detaches(node: ast.Assign | ast.Call, name: str, module: Module, total: str) -> bool:
     if isinstance(node, ast.Assign):
-        targets = {module.text(one) for one in node.targets}
+        targets = {module.text(target) for target in node.targets}
         ends = (".item()", ".detach()", ".data", ".numpy()", ".tolist()")
         return name in targets and module.text(node.value).endswith(ends)
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("backward", "detach_"):
@@ -92,9 +92,10 @@ RULE = Rule(
     name="loss-graph-kept",
     topic="accumulation",
     severity=Severity.WARNING,
-    title="A running sum keeps the graph of every loss",
-    why="Adding a tensor that needs gradients makes the sum part of its graph: the nodes of every "
-    "batch stay alive, and memory grows until the epoch ends or there is none left.",
+    title="Running sum keeps the graph of every loss",
+    why="Adding a tensor that requires gradients makes the sum part of its graph. The graph "
+    "nodes of every batch stay alive, and memory grows until the epoch ends or memory runs "
+    "out.",
     wrong=changed(_RIGHT, ("loss.item()", "loss")),
     right=_RIGHT,
     check=check,

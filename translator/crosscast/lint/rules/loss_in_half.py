@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     span=module.span(call.node),
                     message=f"{module.text(call.node.args[0])} is in half precision when "
                     f"{call.method} is computed",
-                    hint="compute losses in float32: write `.float()`, or leave it to autocast",
+                    hint="compute losses in float32: call `.float()`, or use autocast",
                 )
 
 
@@ -54,8 +54,8 @@ RULE = Rule(
     topic="precision",
     severity=Severity.WARNING,
     title="A loss is computed in half precision",
-    why="exp() overflows above 11 in float16, and a sum over a vocabulary loses most of its terms. "
-    "autocast itself runs softmax and losses in float32.",
+    why="In float16, exp() overflows above 11, and a sum over a vocabulary loses most of its "
+    "terms. Autocast itself runs softmax and losses in float32.",
     wrong=changed(
         PLAIN, ("criterion(model(inputs), targets)", "criterion(model(inputs).half(), targets)")
     ),

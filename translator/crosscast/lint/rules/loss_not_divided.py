@@ -35,19 +35,19 @@ def check(subject: Subject) -> Iterator[Finding]:
         if gradients_changed(step) or not _counted(step):
             continue
         backward = backward_of(step)
-        if any(known_word(one, "multiplied") for one in backward) or not backward:
+        if any(known_word(event, "multiplied") for event in backward) or not backward:
             continue
         first = backward[0]
-        if library_divides(step) or any(reduction_of(one) != "mean" for one in backward):
+        if library_divides(step) or any(reduction_of(event) != "mean" for event in backward):
             continue
         length = _length(step)
         end = step.of("step")
         yield Finding(
             span=first.span,
-            message=f"the gradients of {length or 'a window of'} micro-batches are added up, and "
-            "no loss is divided by their number",
+            message=f"the gradients of {length or 'a window of'} micro-batches are summed, but the "
+            "losses are not divided by their number",
             hint=f"divide before backward: `loss = loss / {length}`" if length else "",
-            related=tuple(one.span for one in end[:1]),
+            related=tuple(event.span for event in end[:1]),
             edits=_edits(first, backward, length),
         )
 
@@ -56,7 +56,7 @@ def _counted(step: TrainingStep) -> bool:
     """Whether it is micro-batches that are counted, and not tasks or views of one batch."""
     if end_tests(step):
         return True
-    micro = [[loop for loop in one.loops if loop.role == "micro"] for one in backward_of(step)]
+    micro = [[loop for loop in event.loops if loop.role == "micro"] for event in backward_of(step)]
     return all(micro) and all(ACCUMULATES.search(loops[-1].over) for loops in micro)
 
 
@@ -72,12 +72,12 @@ def _only_hooks(step: TrainingStep) -> Iterator[Finding]:
                 message=f"only this hook divides by {length}: unless {module.text(condition.test)} "
                 "the losses of a window are added up",
                 hint="divide the loss instead",
-                related=tuple(one.span for one in step.of("backward")[:1]),
+                related=tuple(event.span for event in step.of("backward")[:1]),
             )
 
 
 def _length(step: TrainingStep) -> str:
-    tests = [one.window for one in step.of("step") if one.window is not None]
+    tests = [event.window for event in step.of("step") if event.window is not None]
     return tests[0].steps_text if tests else ""
 
 
@@ -111,9 +111,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.WARNING,
     title="The losses of a window are summed, not averaged",
-    why="`backward()` adds to the gradients that are there, so N mean losses give N times the "
-    "gradient of one batch of the same rows. With SGD that is N times the learning rate; with Adam "
-    "it is N times the gradient that clipping and epsilon see.",
+    why="`backward()` accumulates gradients, so N mean losses give N times the gradient of one "
+    "batch with the same rows. With SGD this multiplies the learning rate by N; with Adam, "
+    "clipping and epsilon see a gradient that is N times too large.",
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,

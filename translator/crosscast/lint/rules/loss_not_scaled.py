@@ -26,18 +26,18 @@ def check(subject: Subject) -> Iterator[Finding]:
             if not plain_scaler(applied) or not scaler_names(applied):
                 continue
             before = [
-                one
-                for one in backward
-                if one.order < applied.order
-                and not one.scaler
-                and not one.library
-                and implies(one, applied, windows=True)
+                event
+                for event in backward
+                if event.order < applied.order
+                and not event.scaler
+                and not event.library
+                and implies(event, applied, windows=True)
             ]
-            scaled = any(one.scaler and compatible(one, applied) for one in backward)
+            scaled = any(event.scaler and compatible(event, applied) for event in backward)
             if before and not scaled:
                 yield Finding(
                     span=before[-1].span,
-                    message=f"the loss is not scaled, and {applied.scaler} divides its gradients "
+                    message=f"the loss is not scaled, but {applied.scaler} divides its gradients "
                     "by the loss scale",
                     hint=f"write `{applied.scaler}.scale(loss).backward()`",
                     related=(applied.span,),
@@ -49,9 +49,9 @@ RULE = Rule(
     name="loss-not-scaled",
     topic="loss scaling",
     severity=Severity.ERROR,
-    title="The scaler steps, and the loss was never scaled",
-    why="A scaler that has scaled nothing fails at its first step; one that has (another loss) "
-    "divides these gradients by 65536.",
+    title="The scaler steps, but the loss was never scaled",
+    why="A scaler that has not scaled any loss fails at its first step. If it has scaled another "
+    "loss, it divides these gradients by 65536.",
     wrong=changed(AMP, ("scaler.scale(loss).backward()", "loss.backward()")),
     right=AMP,
     check=check,

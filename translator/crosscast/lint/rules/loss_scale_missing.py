@@ -24,14 +24,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))
-        if any(one.scaler or one.library not in ("",) for one in backward):
+        if any(event.scaler or event.library not in ("",) for event in backward):
             continue
         context = _half(step)
         if context is not None and step.of("step"):
             yield Finding(
                 span=step.module.owner_of(context.node).span(context.node),
-                message="the forward pass runs in float16 and the loss is not scaled",
-                hint="use a GradScaler, or bfloat16, which needs none",
+                message="the forward pass runs in float16, but the loss is not scaled",
+                hint="use a GradScaler, or bfloat16, which does not need one",
                 related=(backward[0].span,),
             )
 
@@ -54,9 +54,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.WARNING,
     title="float16 without a loss scale",
-    why="float16 has no numbers between 0 and 6e-8, and few digits below 6e-5. Without a loss "
-    "scale small gradients, often most of them, are lost in the backward pass, and training stalls "
-    "or stops short.",
+    why="float16 has no numbers between 0 and 6e-8, and low precision below 6e-5. Without a loss "
+    "scale, small gradients, often most of them, are lost in the backward pass, and training "
+    "stalls or ends with a worse result.",
     wrong=changed(
         PLAIN,
         (

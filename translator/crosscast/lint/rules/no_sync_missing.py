@@ -16,19 +16,19 @@ from crosscast.sources.subject import Subject
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows under DistributedDataParallel without any no_sync."""
     wrapped = wraps(subject)
-    if not wrapped or any("no_sync" in one.module.source.text for one in wrapped):
+    if not wrapped or any("no_sync" in name.module.source.text for name in wrapped):
         return
     for step in eager_steps(subject):
         backward = backward_of(step)
         if not own_windows(step) or not end_tests(step) or not backward:
             continue
-        if any(one.library or "no_sync" in one.module.source.text for one in backward):
+        if any(event.library or "no_sync" in event.module.source.text for event in backward):
             continue
         yield Finding(
             span=backward[0].span,
-            message="the gradients are all-reduced after every micro-batch, though only their sum "
-            "is used",
-            hint="run all micro-batches but the last within `model.no_sync()`",
+            message="the gradients are all-reduced after every micro-batch, but only their sum is "
+            "used",
+            hint="run all micro-batches except the last within `model.no_sync()`",
             related=(wrapped[0].module.span(wrapped[0].node),),
         )
 
@@ -38,8 +38,8 @@ RULE = Rule(
     name="no-sync-missing",
     topic="distributed",
     severity=Severity.NOTE,
-    title="All-reduce at every micro-batch",
-    why="The result is the same; N - 1 of N all-reduces are for nothing.",
+    title="All-reduce after every micro-batch",
+    why="The result is the same, but N - 1 of N all-reduces are unnecessary.",
     wrong=changed(
         NO_SYNC,
         ("import contextlib\n\n", ""),

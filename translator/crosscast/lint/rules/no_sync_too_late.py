@@ -22,19 +22,19 @@ def check(subject: Subject) -> Iterator[Finding]:
             if context is None or not context.subject:
                 continue
             forward = [
-                one
-                for one in step.of("forward")
-                if one.order < backward.order
-                and compatible(one, backward)
-                and one.context("no_grad") is None
-                and one.subject == context.subject
+                event
+                for event in step.of("forward")
+                if event.order < backward.order
+                and compatible(event, backward)
+                and event.context("no_grad") is None
+                and event.subject == context.subject
             ]
-            if forward and all(one.context("no_sync") is None for one in forward):
+            if forward and all(event.context("no_sync") is None for event in forward):
                 yield Finding(
                     span=backward.module.owner_of(context.node).span(context.node),
-                    message=f"{context.subject} has run already when no_sync is entered, so the "
-                    "gradients are all-reduced all the same",
-                    hint="put the forward pass into the block",
+                    message=f"{context.subject} has already run when no_sync is entered, so the "
+                    "gradients are still all-reduced",
+                    hint="move the forward pass into the block",
                     related=(forward[-1].span,),
                 )
 
@@ -46,8 +46,8 @@ RULE = Rule(
     severity=Severity.ERROR,
     title="no_sync is entered after the forward pass",
     why="DistributedDataParallel decides in the forward pass whether the backward pass will "
-    "all-reduce (measured with two processes): the block has no effect, and every micro-batch "
-    "pays for an all-reduce that was meant to be saved.",
+    "all-reduce (measured with two processes). The block has no effect, and every "
+    "micro-batch still performs an all-reduce.",
     wrong=changed(
         NO_SYNC,
         (

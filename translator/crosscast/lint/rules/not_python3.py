@@ -17,7 +17,7 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find the files that could not be read and have the words of a training loop."""
-    texts = {one.name: one.text for one in subject.sources}
+    texts = {source.name: source.text for source in subject.sources}
     for diagnostic in subject.unread:
         span = diagnostic.span
         if span is None or diagnostic.code not in _CODES:
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             span=span,
             message="this is Python 2" if old else message,
-            hint="nothing else can be said about this file until it parses",
+            hint="other rules cannot check this file until it parses",
             severity=Severity.WARNING if old else None,
         )
 
@@ -43,8 +43,8 @@ RULE = Rule(
     topic="outdated",
     severity=Severity.ERROR,
     title="Training program that does not parse",
-    why="The program stops before its first step. Programs for Python 2 are named as such: no "
-    "release of a framework from the last years runs them.",
+    why="The program stops before its first step. Python 2 programs are reported as such; no "
+    "recent framework release runs them.",
     wrong="""\
 import torch
 

@@ -28,8 +28,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         for event, test in end_tests(step):
             if test.aligned is not False or test.never_again or test.opens or test.by_caller:
                 continue
-            before = [one for one in backward if one.order < event.order]
-            if not before or any(one.order > event.order for one in backward):
+            before = [candidate for candidate in backward if candidate.order < event.order]
+            if not before or any(candidate.order > event.order for candidate in backward):
                 continue
             yield Finding(
                 span=event.module.span(test.node),
@@ -51,14 +51,14 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
                 continue
             if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or):
                 continue
-            first = [one for one in node.values if _is_first(one, step)]
+            first = [value for value in node.values if _is_first(value, step)]
             if first and len(first) < len(node.values) and not guard.window.opens:
                 seen.add(id(node))
                 yield Finding(
                     span=event.module.span(node),
-                    message="the very first micro-batch is a window of its own "
+                    message="the first micro-batch forms a window by itself "
                     f"({event.module.text(first[0])})",
-                    hint="step only where a window ends",
+                    hint="step only at the end of a window",
                     related=(event.span,),
                 )
 
@@ -110,9 +110,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.WARNING,
     title="The window ends at the wrong micro-batch",
-    why="`step % N == 0` with a step that counts from 0 is true at the very first micro-batch: the "
-    "first update sees one micro-batch, divided by N, and N - 1 micro-batches are left over at the "
-    "end.",
+    why="`step % N == 0` with a step that counts from 0 is true for the first micro-batch. The "
+    "first update uses a single micro-batch, divided by N, and N - 1 micro-batches are left "
+    "over at the end.",
     wrong=changed(ACCUMULATION, ("(step + 1) % steps", "step % steps")),
     right=ACCUMULATION,
     check=check,

@@ -48,11 +48,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         yield from _forgotten(step)
         for text, holds in _switches(step):
-            here = [one for one in step.of("step") if _stands(one, text, holds)]
-            there = [one for one in step.of("step") if _stands(one, text, not holds)]
+            here = [event for event in step.of("step") if _stands(event, text, holds)]
+            there = [event for event in step.of("step") if _stands(event, text, not holds)]
             always = {o.subject for o in step.of("step") if not _under(o, text)}
-            stepped = {one.subject for one in here} | always
-            if not here or not any(one.scaler for one in here):
+            stepped = {event.subject for event in here} | always
+            if not here or not any(event.scaler for event in here):
                 continue
             for missing in dict.fromkeys(o.subject for o in there if o.subject not in stepped):
                 if not missing:
@@ -61,14 +61,14 @@ def check(subject: Subject) -> Iterator[Finding]:
                     span=here[-1].span,
                     message=f"{missing} is not stepped "
                     + (f"if {text}" if holds else f"unless {text}"),
-                    hint=f"step {missing} here too",
+                    hint=f"also step {missing} here",
                     related=tuple(o.span for o in there if o.subject == missing)[:1],
                 )
 
 
 def _switches(step: TrainingStep) -> list[tuple[str, bool]]:
-    found = [one for event in step.of("step") for one in conditions(event)]
-    return [one for one in dict.fromkeys(found) if _PRECISION.search(one[0])]
+    found = [condition for event in step.of("step") for condition in conditions(event)]
+    return [fromkey for fromkey in dict.fromkeys(found) if _PRECISION.search(fromkey[0])]
 
 
 def _stands(event: Event, text: str, holds: bool) -> bool:
@@ -76,13 +76,13 @@ def _stands(event: Event, text: str, holds: bool) -> bool:
 
 
 def _under(event: Event, text: str) -> bool:
-    return any(one == text for one, _ in conditions(event))
+    return any(condition == text for condition, _ in conditions(event))
 
 
 def _forgotten(step: TrainingStep) -> Iterator[Finding]:
     """Find optimizers whose gradients are cleared beside a scaler and that nothing steps."""
-    stepped = {one.subject for one in step.of("step")}
-    if not any(plain_scaler(one) for one in step.of("step")):
+    stepped = {event.subject for event in step.of("step")}
+    if not any(plain_scaler(event) for event in step.of("step")):
         return
     program = step.module.program
     texts = [module.source.text for module in program.modules] if program is not None else []
@@ -95,12 +95,12 @@ def _forgotten(step: TrainingStep) -> Iterator[Finding]:
         used = re.compile(
             rf"\b{name}(\.\w+)*\.step\(|step\([^)]*\b{name}\b|[\[(,]\s*{name}\s*[\]),]"
         )
-        known = names and all(one.startswith("torch.optim.") for one in names)
+        known = names and all(word.startswith("torch.optim.") for word in names)
         if known and not any(used.search(text) for text in texts):
             yield Finding(
                 span=cleared.span,
-                message=f"the gradients of {cleared.subject} are cleared, and it is never stepped",
-                hint=f"step {cleared.subject} with the scaler too",
+                message=f"the gradients of {cleared.subject} are cleared, but it never steps",
+                hint=f"also step {cleared.subject} with the scaler",
             )
 
 
@@ -110,7 +110,7 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.ERROR,
     title="One of several optimizers is not stepped with mixed precision",
-    why="What that optimizer trains stays as it was initialized whenever mixed precision is on.",
+    why="The weights of that optimizer keep their initial values when mixed precision is enabled.",
     wrong=_RIGHT.replace("        scaler.step(second)\n", ""),
     right=_RIGHT,
     check=check,

@@ -25,10 +25,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             span=call.module.span(call.node),
-            message=f"{last(name)} limits the norm of every tensor by itself, which changes the "
+            message=f"{last(name)} limits the norm of every tensor separately, which changes the "
             "direction of the update",
-            hint="for the norm of all gradients together (clip_grad_norm_ of PyTorch) use "
-            "ClipGradByGlobalNorm",
+            hint="to clip by the norm of all gradients together, as PyTorch's clip_grad_norm_ "
+            "does, use ClipGradByGlobalNorm",
         )
 
 
@@ -40,10 +40,10 @@ RULE = Rule(
     name="paddle-clip-per-tensor",
     topic="paddle",
     severity=Severity.NOTE,
-    title="ClipGradByNorm clips every tensor by itself",
-    why="The names differ by one word: `ClipGradByGlobalNorm` is the usual clip by the norm of all "
-    "gradients together; `ClipGradByNorm` scales each tensor by its own norm, so that the update "
-    "points elsewhere.",
+    title="ClipGradByNorm clips every tensor separately",
+    why="`ClipGradByGlobalNorm` clips by the norm of all gradients together, as usual. "
+    "`ClipGradByNorm` scales each tensor by its own norm, which changes the direction of the "
+    "update.",
     wrong=changed(AMP, (_PLAIN, _CLIPPED.format("ClipGradByNorm"))),
     right=changed(AMP, (_PLAIN, _CLIPPED.format("ClipGradByGlobalNorm"))),
     check=check,

@@ -37,10 +37,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         if lost and len(lost) == len(words):
             yield Finding(
                 span=call.module.span(node),
-                message=f"no parameter has {lost[0]!r} in its name here: the function gets names "
-                "such as linear_0.b_0, and excludes nothing from the decay",
-                hint="collect p.name of the parameters to decay from named_parameters(), and "
-                "test `name in that_set`",
+                message=f"no parameter name contains {lost[0]!r}: the function receives names such "
+                "as linear_0.b_0 and excludes nothing from weight decay",
+                hint="collect p.name of the parameters to decay from named_parameters(), and test "
+                "`name in names`",
             )
 
 
@@ -72,7 +72,7 @@ def _searched(where: ast.AST, module: Module, parameter: str) -> Iterator[str]:
             if isinstance(around, ast.ListComp | ast.GeneratorExp):
                 given = plain(value_of(around.generators[0].iter, module))
                 if isinstance(given, list | tuple | set):
-                    yield from (one for one in given if isinstance(one, str))
+                    yield from (word for word in given if isinstance(word, str))
 
 
 _PLAIN = "AdamW(1e-3, parameters=model.parameters())"
@@ -95,9 +95,9 @@ RULE = Rule(
     topic="paddle",
     severity=Severity.WARNING,
     title="A Paddle decay filter that excludes nothing",
-    why="`apply_decay_param_fun` gets the generated name of a parameter (`linear_0.b_0`, "
-    "`layer_norm_0.w_0`), not the structured one (`fc.bias`). A test for `bias` is never true: "
-    "biases and norms are decayed too. Measured with Paddle 3.3.1.",
+    why="`apply_decay_param_fun` receives the generated name of a parameter (`linear_0.b_0`, "
+    "`layer_norm_0.w_0`), not the structured one (`fc.bias`). A test for `bias` is never "
+    "true, so biases and normalization weights are decayed too. Measured with Paddle 3.3.1.",
     wrong=changed(AMP, (_PLAIN, _BY_NAME)),
     right=changed(
         AMP,

@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         successor = _SUCCESSORS.get(name)
         by_module[file] = Finding(
             span=module.span(places[0]),
-            message=f"{name} is gone: Paddle 2.6 and later have no paddle.fluid",
+            message=f"{name} was removed: Paddle 2.6 and later have no paddle.fluid",
             hint=f"use {successor}" if successor else "use paddle.static, or dynamic graphs",
             related=spans(module, places),
         )
@@ -44,11 +44,11 @@ RULE = Rule(
     name="paddle-fluid",
     topic="outdated",
     severity=Severity.NOTE,
-    title="paddle.fluid is gone",
-    why="`paddle.fluid` is missing from Paddle 2.6.2, 3.0 and 3.3. What replaces its mixed "
-    "precision has other defaults: a first loss scale of 2**16 instead of 2**15, growth after "
-    "2000 instead of 1000 clean steps, back-off by 0.5 instead of 0.8 after one overflow instead "
-    "of two.",
+    title="paddle.fluid was removed",
+    why="Paddle 2.6.2, 3.0 and 3.3 do not have `paddle.fluid`. The API that replaces its mixed "
+    "precision has different defaults: an initial loss scale of 2**16 instead of 2**15, "
+    "growth after 2000 instead of 1000 clean steps, and back-off by 0.5 instead of 0.8 after "
+    "one overflow instead of two.",
     wrong="""\
 import paddle.fluid as fluid
 

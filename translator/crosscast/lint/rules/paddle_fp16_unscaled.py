@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if plain(value_of(fixed, call.module)) in (1, 1.0):
             yield Finding(
                 span=call.module.span(fixed),
-                message="use_fp16 is on and the loss scale is 1.0: there is no loss scaling",
+                message="use_fp16 is enabled, but the loss scale is 1.0: the loss is not scaled",
                 hint="pass a loss scale such as 128, or use dynamic loss scaling",
                 related=(call.module.span(switch),),
             )
@@ -61,9 +61,9 @@ RULE = Rule(
     topic="paddle",
     severity=Severity.WARNING,
     title="use_fp16 with a loss scale of 1",
-    why="Scripts of the fluid era with masters of their own take `--use_fp16` and a static "
-    "`--loss_scaling` whose default is 1.0: with `--use_fp16=true` alone they train in float16 "
-    "without any loss scaling.",
+    why="Old paddle.fluid scripts that manage their own master weights accept `--use_fp16` and a "
+    "static `--loss_scaling` with the default 1.0. With only `--use_fp16=true`, they train "
+    "in float16 without loss scaling.",
     wrong=changed(_EXAMPLE, ("loss_scaling=128.0", "loss_scaling=1.0")),
     right=_EXAMPLE,
     check=check,

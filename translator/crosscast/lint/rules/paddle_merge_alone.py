@@ -37,15 +37,15 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     sites = list(_set_up(program))
     limits = [_for_several(node, module) for node, module in sites]
-    found = [one for one in limits if one is not None]
+    found = [found_limit for found_limit in limits if found_limit is not None]
     if not sites or len(found) < len(sites) or not _trains_alone(program) or _refuses(program):
         return
     (node, module), limit = sites[0], found[0]
     yield Finding(
         span=module.span(node),
-        message=f"gradient merge is only set up under {limit.text}: a single worker makes an "
-        "update of every batch",
-        hint="set it up for one worker too, or refuse it there",
+        message=f"gradient merge is only configured if {limit.text}: a single worker makes an "
+        "update for every batch",
+        hint="configure it for a single worker too, or raise an error",
         related=(limit.module.span(limit.node),),
     )
 
@@ -65,7 +65,7 @@ def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
 
 def _for_several(node: ast.AST, module: Module) -> Condition | None:
     """Return the condition that only holds for several workers, if a node stands under one."""
-    return next((one for one in branches(node, module) if _asks_for_several(one)), None)
+    return next((branch for branch in branches(node, module) if _asks_for_several(branch)), None)
 
 
 def _trains_alone(program: Program) -> bool:
@@ -82,11 +82,11 @@ def _trains_alone(program: Program) -> bool:
 def _refuses(program: Program) -> bool:
     """Whether the program stops where there is one worker."""
     return any(
-        _asks_for_several(Condition(one.node, not one.holds, one.module))
+        _asks_for_several(Condition(branch.node, not branch.holds, branch.module))
         for module in program.modules
         for node in module.nodes
         if isinstance(node, ast.Raise)
-        for one in branches(node, module)
+        for branch in branches(node, module)
     )
 
 
@@ -97,7 +97,7 @@ def _asks_for_several(condition: Condition) -> bool:
     parts = [node]
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) and holds:
         parts = node.values
-    return any(_means_several(one, condition.module, holds=holds) for one in parts)
+    return any(_means_several(part, condition.module, holds=holds) for part in parts)
 
 
 def _means_several(node: ast.expr, module: Module, *, holds: bool) -> bool:
@@ -115,9 +115,9 @@ def _meanings(node: ast.expr, module: Module) -> Iterator[str]:
     """Yield the text of an expression, and what a name was given."""
     yield module.text(node)
     if isinstance(node, ast.Name):
-        for one in definitions(node, module):
-            if one.kind == "assign" and one.value is not None:
-                yield one.module.text(one.value)
+        for definition in definitions(node, module):
+            if definition.kind == "assign" and definition.value is not None:
+                yield definition.module.text(definition.value)
 
 
 _RIGHT = """\
@@ -151,9 +151,10 @@ RULE = Rule(
     name="paddle-merge-alone",
     topic="paddle",
     severity=Severity.WARNING,
-    title="Gradient merge that a single worker does not get",
-    why="The strategy is only handed on where several workers train. Alone, the same command "
-    "trains with batches that are k_steps times smaller and makes k_steps times as many updates.",
+    title="Gradient merge is disabled for a single worker",
+    why="The strategy is passed only if there are several workers. With one worker, the same "
+    "command trains with batches that are k_steps times smaller and makes k_steps times as "
+    "many updates.",
     wrong=changed(
         _RIGHT,
         (

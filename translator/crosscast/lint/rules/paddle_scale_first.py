@@ -21,17 +21,17 @@ def check(subject: Subject) -> Iterator[Finding]:
         module = call.module
         function = module.function_of(call.node)
         mine = [
-            one
-            for one in regions
-            if one.module is module and module.function_of(one.node) is function
+            region
+            for region in regions
+            if region.module is module and module.function_of(region.node) is function
         ]
         if len(mine) != len(regions) or not mine:
             continue
-        if all(line(call.node, module) < line(one.node, module) for one in mine):
+        if all(line(call.node, module) < line(region.node, module) for region in mine):
             yield Finding(
                 span=module.span(call.node),
-                message="the loss is scaled before any auto_cast was entered: the scaler switches "
-                "itself off for good",
+                message="the loss is scaled before the first auto_cast: the scaler disables itself "
+                "permanently",
                 hint="enter paddle.amp.auto_cast before the first `scale`",
                 related=(module.span(mine[0].node),),
             )
@@ -49,9 +49,9 @@ RULE = Rule(
     topic="paddle",
     severity=Severity.WARNING,
     title="Paddle: the loss is scaled before the first auto_cast",
-    why="The process's type is float32 until the first auto_cast. A GradScaler whose "
-    "`scale()` is called then switches itself off and stays off: float16 training without loss "
-    "scaling. Measured with Paddle 3.3.1.",
+    why="The dtype of the process is float32 until the first auto_cast. If `scale()` is called "
+    "before that, the GradScaler disables itself permanently, and float16 training runs "
+    "without loss scaling. Measured with Paddle 3.3.1.",
     wrong=changed(
         AMP,
         (

@@ -40,8 +40,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         ):
             yield Finding(
                 span=scaled[0].module.span(scaled[0].node),
-                message="nothing enters auto_cast: training runs in float32, and the scaler "
-                "switches itself off",
+                message="auto_cast is never entered: training runs in float32, and the scaler "
+                "disables itself",
                 hint="compute the loss within `with paddle.amp.auto_cast():`",
                 related=(made[0].module.span(made[0].node),),
             )
@@ -54,13 +54,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         if kind == "fp16" and not branches(call.node, call.module) and "enable" not in call.bound():
             module = call.module
             function: ast.AST = module.function_of(call.node) or module.tree
-            names = {one.method for one in function_calls(function, module)}
+            names = {inner.method for inner in function_calls(function, module)}
             if "backward" in names and ("step" in names or "minimize" in names):
                 yield Finding(
                     span=module.span(call.node),
-                    message="the forward pass runs in float16 and the loss is not scaled",
-                    hint='use paddle.amp.GradScaler, or auto_cast(dtype="bfloat16"), which needs '
-                    "none",
+                    message="the forward pass runs in float16, but the loss is not scaled",
+                    hint='use paddle.amp.GradScaler, or auto_cast(dtype="bfloat16"), which does '
+                    "not need one",
                 )
                 return
 
@@ -86,8 +86,8 @@ RULE = Rule(
     topic="paddle",
     severity=Severity.WARNING,
     title="Paddle: GradScaler without auto_cast, or float16 without GradScaler",
-    why="The two belong together. Without auto_cast nothing runs in half precision, and `scale()` "
-    "switches the scaler off; without a scaler small gradients become 0 in float16.",
+    why="Always use both. Without auto_cast nothing runs in half precision, and `scale()` "
+    "disables the scaler; without a scaler, small gradients become 0 in float16.",
     wrong=changed(
         AMP,
         (

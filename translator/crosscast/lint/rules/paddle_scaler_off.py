@@ -23,8 +23,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     if cpu is not None:
         yield Finding(
             span=made[0].module.span(made[0].node),
-            message="on the CPU a GradScaler of Paddle switches itself off without a word",
-            hint="leave it out, or train on a GPU",
+            message="on a CPU, Paddle's GradScaler silently disables itself",
+            hint="remove it, or train on a GPU",
             related=(cpu.module.span(cpu.node),),
         )
         return
@@ -34,9 +34,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     if brain and half:
         yield Finding(
             span=brain[0].module.span(brain[0].node),
-            message="auto_cast to bfloat16 switches the scaler of the float16 training off for "
-            "good: it stays the type of the process when the region ends",
-            hint="use one type everywhere",
+            message="auto_cast to bfloat16 permanently disables the scaler of the float16 "
+            "training: bfloat16 remains the dtype of the process when the region ends",
+            hint="use the same dtype everywhere",
             related=(made[0].module.span(made[0].node),),
         )
 
@@ -51,11 +51,11 @@ RULE = Rule(
     name="paddle-scaler-off",
     topic="paddle",
     severity=Severity.WARNING,
-    title="A Paddle scaler that switches itself off",
-    why="`scale()` switches a GradScaler off for good if the type of the process is not float16 "
-    "at that moment. Entering auto_cast sets that type, leaving it does not set it back, so a "
-    "bfloat16 region for evaluation ends the loss scaling of a float16 training. On the CPU "
-    "`enable` is switched off silently. Measured with Paddle 3.3.1.",
+    title="Paddle scaler that disables itself",
+    why="`scale()` permanently disables a GradScaler if the dtype of the process is not float16 "
+    "at that moment. Entering auto_cast sets this dtype, leaving it does not restore it, so "
+    "a bfloat16 region for evaluation ends the loss scaling of float16 training. On a CPU, "
+    "`enable` is silently ignored. Measured with Paddle 3.3.1.",
     wrong=AMP + _EVALUATION,
     right=changed(AMP + _EVALUATION, ('dtype="bfloat16"', "")),
     check=check,

@@ -31,9 +31,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _name(other) != _name(first) and not _apart(first, other):
                 yield Finding(
                     span=other.module.span(other.node),
-                    message=f"{_name(first)} and {_name(other)} share one scaler, which keeps one "
-                    "flag: an overflow in one of them is missed or makes the other NaN",
-                    hint="use one optimizer with a group of parameters for each, or give each "
+                    message=f"{_name(first)} and {_name(other)} share a scaler with a single "
+                    "overflow flag: an overflow in one of them is missed or makes the other "
+                    "NaN",
+                    hint="use one optimizer with several parameter groups, or give each optimizer "
                     "its own GradScaler and backward pass",
                     related=(first.module.span(first.node),),
                 )
@@ -44,12 +45,12 @@ def _name(call: Call) -> str:
     return call.module.text(call.node.args[0])
 
 
-def _apart(one: Call, other: Call) -> bool:
+def _apart(call: Call, other: Call) -> bool:
     """Whether the two are in different branches."""
-    mine = {c.node: c.holds for c in branches(one.node, one.module)}
+    mine = {c.node: c.holds for c in branches(call.node, call.module)}
     return any(
         mine.get(c.node, c.holds) != c.holds for c in branches(other.node, other.module)
-    ) or isinstance(one.module.parent(one.node), ast.IfExp)
+    ) or isinstance(call.module.parent(call.node), ast.IfExp)
 
 
 _TWO = changed(
@@ -85,11 +86,11 @@ RULE = Rule(
     name="paddle-shared-scaler",
     topic="paddle",
     severity=Severity.ERROR,
-    title="Several optimizers of Paddle with one scaler",
-    why="Paddle's GradScaler keeps one flag for all optimizers: `update()` uses that of the one "
-    "that stepped last, so an overflow in the first does not lower the scale; after "
-    "`unscale_(A); unscale_(B)` an overflow in A makes A's weights NaN. Measured with 3.3.1. "
-    "PyTorch's scaler keeps one flag for each optimizer.",
+    title="Several Paddle optimizers with one scaler",
+    why="Paddle's GradScaler keeps a single overflow flag for all optimizers. `update()` uses "
+    "that of the optimizer that stepped last, so an overflow in the first does not lower the "
+    "scale; after `unscale_(A); unscale_(B)`, an overflow in A makes A's weights NaN. "
+    "Measured with 3.3.1. PyTorch's scaler keeps a flag for each optimizer.",
     wrong=_TWO,
     right=_ONE,
     check=check,

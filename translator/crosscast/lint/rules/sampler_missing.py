@@ -36,9 +36,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         if isinstance(shuffled, Known) and shuffled.value is True and not shuffled.flag:
             yield Finding(
                 span=call.module.span(call.node),
-                message="every process reads the whole data set, shuffled in its own order or, "
-                "with one seed, in the same",
-                hint="give the loader a DistributedSampler",
+                message="every process reads the whole data set, in its own order or, with the "
+                "same seed, in the same order",
+                hint="pass a DistributedSampler to the loader",
                 related=(wrapped[0].module.span(wrapped[0].node),),
             )
 
@@ -49,8 +49,9 @@ RULE = Rule(
     topic="distributed",
     severity=Severity.WARNING,
     title="Data parallel training without a distributed sampler",
-    why="Every process sees all rows, so an epoch takes as long as on one device. If all of them "
-    "have set the same seed they compute the same gradients, and nothing is gained at all.",
+    why="Every process uses all rows, so an epoch takes as long as on a single device. If all "
+    "processes use the same seed, they compute identical gradients, and there is no benefit "
+    "at all.",
     wrong=changed(
         DDP,
         ("from torch.utils.data.distributed import DistributedSampler\n", ""),

@@ -26,9 +26,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             batch = step.loop is not None and step.holds(event)
             yield Finding(
                 span=event.span,
-                message="a new loss scaler is made for every "
-                + ("batch" if batch else "round of a loop around the training"),
-                hint="make it once, before the loops",
+                message="a new loss scaler is created for every "
+                + ("batch" if batch else "iteration of an outer loop"),
+                hint="create it once, before the loops",
             )
     yield from _made_in_parts(subject)
 
@@ -46,8 +46,8 @@ def _made_in_parts(subject: Subject) -> Iterator[Finding]:
         if module.parent(parent) is function and switched_off(call) is not True:
             yield Finding(
                 span=module.span(call.node),
-                message=f"{function.name} makes a new loss scaler whenever it is called",
-                hint="make it once, and pass it on",
+                message=f"{function.name} creates a new loss scaler whenever it is called",
+                hint="create it once and pass it as an argument",
             )
 
 
@@ -60,12 +60,13 @@ def _trains_anew(event: Event, step: TrainingStep) -> bool:
     """Whether the optimizer is made in the same loop: another training begins."""
     loop = event.loops[-1].node
     if any(
-        known_word(one, "kind") == "optimizer" and any(o.node is loop for o in one.loops)
-        for one in step.of("make")
+        known_word(candidate, "kind") == "optimizer"
+        and any(o.node is loop for o in candidate.loops)
+        for candidate in step.of("make")
     ):
         return True
     backward = step.of("backward")
-    return not all(any(one.node is loop for one in other.loops) for other in backward)
+    return not all(any(around.node is loop for around in other.loops) for other in backward)
 
 
 RULE = Rule(
@@ -73,9 +74,9 @@ RULE = Rule(
     name="scaler-made-in-loop",
     topic="loss scaling",
     severity=Severity.WARNING,
-    title="A new loss scaler is made within the loop",
-    why="The scale starts again at 65536 every time: what was learned about overflows is lost, so "
-    "the same steps are skipped again, and the scale never grows.",
+    title="A new loss scaler is created in the loop",
+    why="The scale starts at 65536 every time. Its adaptation to overflows is lost, so steps are "
+    "skipped again, and the scale never grows.",
     wrong=changed(
         AMP,
         ('scaler = torch.amp.GradScaler("cuda")\n', ""),

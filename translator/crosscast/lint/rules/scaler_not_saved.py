@@ -31,9 +31,12 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find checkpoints that hold the optimizer of a program whose scaler is saved nowhere."""
     program = subject.program
     made = made_scalers(subject)
-    if program is None or not made or all(switched_off(one) is True for one in made):
+    if program is None or not made or all(switched_off(made_call) is True for made_call in made):
         return
-    if any(_STATE.search(one.source.text) for one in program.modules) or not subject.steps:
+    if (
+        any(_STATE.search(imported.source.text) for imported in program.modules)
+        or not subject.steps
+    ):
         return
     for module in program.modules:
         for call in module.calls:
@@ -43,8 +46,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if isinstance(what, ast.Dict) and _OPTIMIZER.search(module.text(what)):
                 yield Finding(
                     span=module.span(call.node),
-                    message="the checkpoint holds the optimizer and not the loss scale",
-                    hint="save and load `scaler.state_dict()` too",
+                    message="the checkpoint contains the optimizer but not the loss scale",
+                    hint="also save and load `scaler.state_dict()`",
                     related=(made[0].module.span(made[0].node),),
                 )
                 return
@@ -56,9 +59,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.NOTE,
     title="The checkpoint lacks the loss scale",
-    why="After a resume the scale starts again at 65536: steps are skipped until it has "
-    "fallen to where it was, or small gradients are lost until it has grown again. The run is not "
-    "the one that was stopped.",
+    why="After a resume, the scale starts again at 65536. Steps are skipped until it has "
+    "decreased to its previous value, or small gradients are lost until it has grown again. "
+    "The resumed run differs from an uninterrupted one.",
     wrong=_RIGHT.replace(_SCALER, ""),
     right=_RIGHT,
     check=check,

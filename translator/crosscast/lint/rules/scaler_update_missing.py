@@ -23,7 +23,7 @@ _UPDATES = re.compile(r"scal\w*(\[\w+\])?\.update\(|\.minimize\(|\b(grad_)?amp\.
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers that step and are updated nowhere in the program."""
     program = subject.program
-    if program is None or any(_UPDATES.search(one.source.text) for one in program.modules):
+    if program is None or any(_UPDATES.search(module.source.text) for module in program.modules):
         return
     if _never_adjusts(program):
         return
@@ -34,8 +34,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if plain_scaler(event) and scaler_names(event):
                 yield Finding(
                     span=event.span,
-                    message=f"{event.scaler} steps and is never updated",
-                    hint=f"call `{event.scaler}.update()` behind it",
+                    message=f"{event.scaler} steps but is never updated",
+                    hint=f"call `{event.scaler}.update()` after the step",
                 )
                 break
 
@@ -54,9 +54,9 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.ERROR,
     title="The loss scale is never updated",
-    why="PyTorch and Paddle raise at the second step: 'step() has already been called since the "
-    "last update()'. A scaler of Paddle with `use_dynamic_loss_scaling=False` needs no update, and "
-    "`minimize` makes its own.",
+    why="PyTorch and Paddle raise an error at the second step: 'step() has already been called "
+    "since the last update()'. In Paddle, a scaler with `use_dynamic_loss_scaling=False` "
+    "needs no update, and `minimize` updates the scale itself.",
     wrong=changed(AMP, ("    scaler.update()\n", "")),
     right=AMP,
     check=check,

@@ -20,12 +20,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         backward = backward_of(step)
         for event in step.inside("update_scale"):
-            early = event.window is None and all(implies(one, event) for one in backward)
+            early = event.window is None and all(
+                implies(candidate, event) for candidate in backward
+            )
             if early and plain_scaler(event) and event.loops == backward[0].loops:
                 yield Finding(
                     span=event.span,
-                    message=f"{event.scaler} is updated at every micro-batch, and steps once a "
-                    "window",
+                    message=f"{event.scaler} is updated after every micro-batch, but steps once "
+                    "per window",
                     hint="update it right after its step",
                     related=(ends[0].span,),
                 )
@@ -36,10 +38,10 @@ RULE = Rule(
     name="scaler-update-per-micro-batch",
     topic="loss scaling",
     severity=Severity.ERROR,
-    title="The loss scale is updated at every micro-batch",
-    why="Between two steps there is no check for infinities that `update()` could use: PyTorch "
-    "raises 'No inf checks were recorded prior to update'. Where it does not raise, the scale "
-    "changes within a window whose gradients were multiplied by the old one.",
+    title="The loss scale is updated after every micro-batch",
+    why="Without a step there is no check for infinities that `update()` could use, so PyTorch "
+    "raises 'No inf checks were recorded prior to update'. If it does not raise, the scale "
+    "changes within a window whose gradients were multiplied by the old scale.",
     wrong=changed(
         AMP_ACCUMULATION,
         (

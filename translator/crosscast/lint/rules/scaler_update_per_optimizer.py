@@ -36,32 +36,33 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find two updates of one scaler in a round, each behind the step of another optimizer."""
     for step in eager_steps(subject):
         yield from _looped(step)
-        updates = [one for one in step.inside("update_scale") if plain_scaler(one)]
+        updates = [event for event in step.inside("update_scale") if plain_scaler(event)]
         for first, second in pairwise(updates):
             if first.scaler != second.scaler or first.node is second.node:
                 continue
             if not compatible(first, second) or first.loops != second.loops:
                 continue
             between = [
-                one
-                for one in step.inside("step")
-                if first.order < one.order < second.order and one.scaler == first.scaler
+                event
+                for event in step.inside("step")
+                if first.order < event.order < second.order and event.scaler == first.scaler
             ]
             before = [
-                one
-                for one in step.inside("step")
-                if one.order < first.order and one.scaler == first.scaler
+                event
+                for event in step.inside("step")
+                if event.order < first.order and event.scaler == first.scaler
             ]
             if not between or not before or between[0].subject == before[-1].subject:
                 continue
             again = any(
-                first.order < one.order < second.order and one.scaler for one in backward_of(step)
+                first.order < event.order < second.order and event.scaler
+                for event in backward_of(step)
             )
             yield Finding(
                 span=second.span,
-                message=f"{first.scaler} is updated a second time in the same round, for "
+                message=f"{first.scaler} is updated a second time in the same iteration, for "
                 f"{between[0].subject}",
-                hint="update it once, behind the last step",
+                hint="update it once, after the last step",
                 related=(first.span,),
                 severity=Severity.NOTE if again else None,
             )
@@ -69,21 +70,21 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _looped(step: TrainingStep) -> Iterator[Finding]:
     """Find updates in a loop over the optimizers of one backward pass."""
-    around = {id(loop.node) for one in step.of("backward") for loop in one.loops}
+    around = {id(loop.node) for event in step.of("backward") for loop in event.loops}
     for update in step.inside("update_scale"):
         inner = update.loops[-1] if update.loops else None
         if inner is None or id(inner.node) in around or not plain_scaler(update):
             continue
         applied = [
-            one
-            for one in step.inside("step")
-            if one.loops == update.loops and one.scaler == update.scaler
+            event
+            for event in step.inside("step")
+            if event.loops == update.loops and event.scaler == update.scaler
         ]
-        if applied and around and any(_turns(one, inner.node) for one in applied):
+        if applied and around and any(_turns(event, inner.node) for event in applied):
             yield Finding(
                 span=update.span,
                 message=f"{update.scaler} is updated once for every optimizer of {inner.over}",
-                hint="update it once, behind the loop",
+                hint="update it once, after the loop",
                 related=(applied[0].span,),
             )
 
@@ -92,9 +93,9 @@ def _turns(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
     """Whether every round of a loop steps another optimizer."""
     if isinstance(loop, ast.While) or not isinstance(applied.node, ast.Call):
         return False
-    names = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
-    given = [one for node in applied.node.args for one in walk(node)]
-    return any(isinstance(one, ast.Name) and one.id in names for one in given)
+    names = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
+    given = [child for node in applied.node.args for child in walk(node)]
+    return any(isinstance(node, ast.Name) and node.id in names for node in given)
 
 
 RULE = Rule(
@@ -103,10 +104,11 @@ RULE = Rule(
     topic="loss scaling",
     severity=Severity.ERROR,
     title="The loss scale is updated once for every optimizer",
-    why="The second optimizer's gradients were multiplied by the scale before the first update and "
-    "are divided by the one after it: wrong by a factor of 2 whenever it changes. And the scale "
-    "grows after half as many batches. Where every optimizer has a backward pass of its own behind "
-    "the update, only the latter is so (a note).",
+    why="The gradients of the second optimizer were multiplied by the scale before the first "
+    "update and are divided by the scale after it, which is wrong by a factor of 2 whenever "
+    "the scale changes. In addition, the scale grows after half as many batches. If every "
+    "optimizer has its own backward pass after the update, only the latter applies, and the "
+    "rule reports a note.",
     wrong=_RIGHT.replace(
         "    scaler.step(second)\n", "    scaler.update()\n    scaler.step(second)\n"
     ),

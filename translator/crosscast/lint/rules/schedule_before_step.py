@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if later is not None:
                 yield Finding(
                     span=event.span,
-                    message=f"{event.subject} moves on before {later.subject or 'the optimizer'} "
+                    message=f"{event.subject} advances before {later.subject or 'the optimizer'} "
                     "steps",
                     hint="step the optimizer first",
                     related=(later.span,),
@@ -34,17 +34,19 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _later(event: Event, step: TrainingStep) -> Event | None:
     """Return the step that comes after the schedule, if none comes before it."""
-    applied = [one for one in step.inside("step") if compatible(one, event)]
+    applied = [candidate for candidate in step.inside("step") if compatible(candidate, event)]
     if not applied:
         return None
     if step.holds(event):
-        same = [one for one in applied if one.loops == event.loops]
-        if any(one.order < event.order for one in same):
+        same = [candidate for candidate in applied if candidate.loops == event.loops]
+        if any(candidate.order < event.order for candidate in same):
             return None
-        ends = [one for one in same if (one.window is None) == (event.window is None)]
+        ends = [
+            candidate for candidate in same if (candidate.window is None) == (event.window is None)
+        ]
         return ends[0] if ends else None
-    outer = {id(one.node) for one in applied[0].loops}
-    inner = event.loops and all(id(one.node) in outer for one in event.loops)
+    outer = {id(loop.node) for loop in applied[0].loops}
+    inner = event.loops and all(id(loop.node) in outer for loop in event.loops)
     if not inner or event.order > applied[0].order or event.guards:
         return None
     around = step.around("schedule")
@@ -56,9 +58,10 @@ RULE = Rule(
     name="schedule-before-step",
     topic="schedule",
     severity=Severity.WARNING,
-    title="The schedule moves on before the optimizer steps",
-    why="Since PyTorch 1.1 the first learning rate of the schedule is never used, and every other "
-    "one is used an update early: a warm-up from 0 does not start at 0. PyTorch warns at run time.",
+    title="The schedule advances before the optimizer steps",
+    why="Since PyTorch 1.1, the first learning rate of the schedule is skipped and every other "
+    "one is used one update early: a warm-up from 0 does not start at 0. PyTorch prints a "
+    "warning.",
     wrong=changed(
         SCHEDULE,
         (

@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for step in eager_steps(subject):
         length, names = _window(step)
-        ticks = [one for one in step.inside("schedule") if _per_update(one)]
+        ticks = [event for event in step.inside("schedule") if _per_update(event)]
         if not length or not ticks:
             continue
         for call, node in makers(program):
@@ -45,9 +45,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=call.module.span(node),
-                message=f"{call.module.text(node)} counts batches, but the schedule moves once in "
-                f"{length}",
-                hint="divide the length by the micro-batches of a window",
+                message=f"{call.module.text(node)} counts batches, but the schedule advances "
+                f"once in {length}",
+                hint="divide the length by the number of micro-batches per window",
                 related=(ticks[0].span,),
             )
 
@@ -59,7 +59,7 @@ def _window(step: TrainingStep) -> tuple[str, list[str]]:
     ends = end_tests(step)
     if ends and not ends[0][1].by_caller:
         return f"{ends[0][1].steps_text} of them", [ends[0][1].steps_text]
-    if any(one.context("accumulate") for one in backward_of(step)):
+    if any(event.context("accumulate") for event in backward_of(step)):
         return ("", []) if accelerator_steps(step) == 1 else ("a window", [])
     return "", []
 
@@ -77,10 +77,10 @@ RULE = Rule(
     name="schedule-length",
     topic="schedule",
     severity=Severity.WARNING,
-    title="The length of the schedule counts batches and not updates",
-    why="With windows of N the schedule covers 1/N of its course: a cosine hardly falls, and a "
-    "warm-up takes N times as long. A schedule that Accelerate prepared moves once per update too "
-    "(measured: 16 micro-batches, windows of 4, 4 ticks).",
+    title="The length of the schedule counts batches instead of updates",
+    why="With windows of N micro-batches, the run covers only 1/N of the schedule: a cosine "
+    "hardly decays, and a warm-up takes N times as long. A schedule prepared by Accelerate "
+    "also advances once per update (measured: 16 micro-batches, windows of 4, 4 ticks).",
     wrong=changed(_RIGHT, (" // steps\n", "\n")),
     right=_RIGHT,
     check=check,

@@ -32,15 +32,15 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules beside a scaler's step that do not look whether it was made."""
     for step in eager_steps(subject):
-        applied = [one for one in step.inside("step") if plain_scaler(one)]
+        applied = [candidate for candidate in step.inside("step") if plain_scaler(candidate)]
         if not applied or any(_NOTICES.search(m.source.text) for m in _modules(step)):
             continue
         for event in step.inside("schedule"):
             if is_schedule(event) and event.order > applied[0].order:
                 yield Finding(
                     span=event.span,
-                    message=f"{event.subject} moves on even if {applied[0].scaler} skips the step",
-                    hint="step it only if the scale did not fall",
+                    message=f"{event.subject} advances even if {applied[0].scaler} skips the step",
+                    hint="step it only if the scale did not decrease",
                     related=(applied[0].span,),
                 )
                 break
@@ -55,9 +55,10 @@ RULE = Rule(
     name="schedule-on-skip",
     topic="schedule",
     severity=Severity.NOTE,
-    title="The schedule moves on when a step is skipped",
-    why="A scaler skips steps whose gradients overflow, usually some of the first and one in every "
-    "2000. The schedule counts them as made; Accelerate's and Hugging Face's do not.",
+    title="The schedule advances when a step is skipped",
+    why="A scaler skips steps whose gradients overflow, usually a few at the start and about one "
+    "in 2000 later. The schedule counts them; the schedules of Accelerate and Hugging Face "
+    "do not.",
     wrong=changed(
         _RIGHT,
         ("        before = scaler.get_scale()\n", ""),

@@ -23,12 +23,15 @@ def check(subject: Subject) -> Iterator[Finding]:
         for event in step.inside("schedule"):
             if not is_schedule(event) or "argument" in event.detail or event.window is not None:
                 continue
-            if all(implies(one, event) and one.loops == event.loops for one in backward):
+            if all(
+                implies(candidate, event) and candidate.loops == event.loops
+                for candidate in backward
+            ):
                 yield Finding(
                     span=event.span,
-                    message=f"{event.subject} moves on at every micro-batch, the optimizer once in "
-                    f"{ends[0][1].steps_text}",
-                    hint="step it with the optimizer, or count its length in micro-batches",
+                    message=f"{event.subject} advances after every micro-batch, the optimizer once "
+                    f"in {ends[0][1].steps_text}",
+                    hint="step it with the optimizer, or specify its length in micro-batches",
                     related=(ends[0][0].span,),
                 )
 
@@ -38,9 +41,9 @@ RULE = Rule(
     name="schedule-per-micro-batch",
     topic="schedule",
     severity=Severity.NOTE,
-    title="The schedule moves on at every micro-batch",
-    why="Warm-up and decay end after 1/N of the updates that they are meant for, unless their "
-    "length counts micro-batches too.",
+    title="The schedule advances after every micro-batch",
+    why="Warm-up and decay end after 1/N of the intended updates, unless their length counts "
+    "micro-batches as well.",
     wrong=changed(
         SCHEDULE,
         (

@@ -32,7 +32,7 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths in updates of schedules that Accelerate steps once per process."""
     program = subject.program
-    if program is None or any("split_batches" in one.source.text for one in program.modules):
+    if program is None or any("split_batches" in module.source.text for module in program.modules):
         return
     for step in eager_steps(subject):
         ticks = [o for o in step.inside("schedule") if is_schedule(o) and is_prepared(o)]
@@ -44,8 +44,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=call.module.span(node),
-                message=f"{call.module.text(node)} does not count processes, and a prepared "
-                "schedule moves once for each of them",
+                message=f"{call.module.text(node)} ignores the number of processes, but a prepared "
+                "schedule advances once for each of them",
                 hint="multiply by `accelerator.num_processes`",
                 related=(ticks[0].span,),
             )
@@ -57,8 +57,8 @@ RULE = Rule(
     topic="schedule",
     severity=Severity.NOTE,
     title="Accelerate steps a prepared schedule once per process",
-    why="With 8 processes every update moves the schedule by 8 ticks (unless split_batches is "
-    "set): a length in updates is over after an eighth of the run.",
+    why="With 8 processes, every update advances the schedule by 8 steps (unless split_batches "
+    "is set): a length given in updates ends after an eighth of the run.",
     wrong=changed(
         _RIGHT,
         ("100 * accelerator.num_processes", "100"),

@@ -29,16 +29,16 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
-    made = [one for one in samplers(subject) if _shuffles(one) and _trains(one)]
-    steps = [one for one in eager_steps(subject) if _epochs(one) is not None]
+    made = [sampler for sampler in samplers(subject) if _shuffles(sampler) and _trains(sampler)]
+    steps = [stage for stage in eager_steps(subject) if _epochs(stage) is not None]
     if made and steps:
         call, step = made[0], steps[0]
         outer = _epochs(step)
         assert outer is not None
         yield Finding(
             span=call.module.span(call.node),
-            message="the sampler gives every epoch in the same order",
-            hint="call `sampler.set_epoch(epoch)` when an epoch starts",
+            message="the sampler uses the same order in every epoch",
+            hint="call `sampler.set_epoch(epoch)` at the start of every epoch",
             related=(step.module.owner_of(outer).span(outer),),
             edits=_edits(call, step, outer),
         )
@@ -94,9 +94,9 @@ RULE = Rule(
     name="set-epoch-missing",
     topic="distributed",
     severity=Severity.WARNING,
-    title="The distributed sampler is never told the epoch",
-    why="The order is made from seed and epoch. Without set_epoch the epoch stays 0: every epoch "
-    "has the same batches in the same order.",
+    title="set_epoch is never called for the distributed sampler",
+    why="The order depends on the seed and the epoch. Without set_epoch the epoch stays 0, so "
+    "every epoch has the same batches in the same order.",
     wrong=changed(DDP, ("    sampler.set_epoch(epoch)\n", "")),
     right=DDP,
     check=check,

@@ -32,10 +32,10 @@ RULE = Rule(
     name="setting-without-effect",
     topic="launch",
     severity=Severity.WARNING,
-    title="Setting that another one makes void",
-    why="Whoever reads the command or the file believes in a warm-up, a fixed loss scale or half "
-    "precision that the run does not have. Only settings whose library or trainer is known are "
-    "looked at. A loss scale beside half precision that is switched off is a note.",
+    title="Setting overridden by another one",
+    why="The command or the file suggests a warm-up, a fixed loss scale or half precision that "
+    "the run does not have. The rule checks only settings whose library or trainer is known. "
+    "A loss scale without half precision is reported as a note.",
     language="bash",
     wrong=_LAUNCH.format(schedule="constant"),
     right=_LAUNCH.format(schedule="constant_with_warmup"),

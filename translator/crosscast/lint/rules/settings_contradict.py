@@ -15,7 +15,7 @@ _CODES = ("CC925", "CC928", "CC929", "CC930")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Repeat what readers of scripts and configurations found contradictory."""
-    yield from told_by_readers(subject, _CODES, hint="keep the one that is meant")
+    yield from told_by_readers(subject, _CODES, hint="keep only the intended one")
 
 
 _LAUNCH = """\
@@ -31,11 +31,11 @@ RULE = Rule(
     topic="launch",
     severity=Severity.WARNING,
     title="Settings that cannot work together",
-    why="A model that is divided over 16 processes does not start on 8. With a global batch that "
-    "is no multiple of micro-batch size x processes some libraries stop, others round the number "
-    "of micro-batches of a window. Where fp16 and bf16 are both on, or the length of the warm-up "
-    "is given twice, a library picks one or refuses both. It is only reported where all the "
-    "numbers can be read.",
+    why="A model split over 16 processes does not start on 8. If the global batch size is not a "
+    "multiple of micro-batch size x processes, some libraries stop and others round the "
+    "number of micro-batches per window. If both fp16 and bf16 are enabled, or the length of "
+    "the warm-up is given twice, a library picks one or rejects both. The rule reports this "
+    "only if all numbers can be determined.",
     language="bash",
     wrong=_LAUNCH.format(stages=4),
     right=_LAUNCH.format(stages=2),

@@ -23,17 +23,21 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find divisions by a number of micro-batches where there are no windows."""
     for step in eager_steps(subject):
         applied, backward = step.of("step"), backward_of(step) or step.of("backward")
-        if step.windowed or not applied or any(one.library not in ("", "apex") for one in applied):
+        if (
+            step.windowed
+            or not applied
+            or any(event.library not in ("", "apex") for event in applied)
+        ):
             continue
-        if not all(implies(one, other) for one in backward for other in applied):
+        if not all(implies(event, other) for event in backward for other in applied):
             continue
         for divided in step.of("divide_loss"):
             text = str(known_word(divided, "by_text"))
             if ACCUMULATES.search(text) and known_word(divided, "by") != 1:
                 yield Finding(
                     span=divided.span,
-                    message=f"the loss is divided by {text}, but the optimizer steps and no window "
-                    "is waited for",
+                    message=f"the loss is divided by {text}, but the optimizer steps after every "
+                    "micro-batch",
                     hint=f"step when `(step + 1) % {text} == 0`, or do not divide",
                     related=(applied[0].span,),
                 )
@@ -44,8 +48,8 @@ RULE = Rule(
     name="step-every-micro-batch",
     topic="accumulation",
     severity=Severity.WARNING,
-    title="The optimizer steps at every micro-batch although losses are divided",
-    why="Nothing is accumulated: every batch makes an update of its own with 1/N of its gradient.",
+    title="The optimizer steps after every micro-batch although losses are divided",
+    why="Gradients are not accumulated: every batch causes an update with 1/N of its gradient.",
     wrong=changed(
         _RIGHT,
         ("    if (step + 1) % accumulation_steps == 0:\n", ""),

@@ -15,14 +15,14 @@ from crosscast.trainstep.events import Event, TrainingStep
 def check(subject: Subject) -> Iterator[Finding]:
     """Find plain steps that follow a scaled backward pass in every round."""
     for step in eager_steps(subject):
-        scaled = [one for one in backward_of(step) if plain_scaler(one)]
+        scaled = [event for event in backward_of(step) if plain_scaler(event)]
         for applied in step.of("step"):
             if applied.scaler or applied.library or _joined(applied, step):
                 continue
             before = [
-                one
-                for one in scaled
-                if one.order < applied.order and implies(one, applied, windows=True)
+                event
+                for event in scaled
+                if event.order < applied.order and implies(event, applied, windows=True)
             ]
             if before and not _unscaled(applied, step):
                 yield Finding(
@@ -35,14 +35,16 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _unscaled(applied: Event, step: TrainingStep) -> bool:
-    return any(one.order < applied.order and compatible(one, applied) for one in step.of("unscale"))
+    return any(
+        event.order < applied.order and compatible(event, applied) for event in step.of("unscale")
+    )
 
 
 def _joined(applied: Event, step: TrainingStep) -> bool:
     """Whether a scaler has stepped with the same gradients (another rule says so)."""
     return any(
-        one.scaler and one.subject == applied.subject and compatible(one, applied)
-        for one in step.of("step")
+        event.scaler and event.subject == applied.subject and compatible(event, applied)
+        for event in step.of("step")
     )
 
 
@@ -51,9 +53,10 @@ RULE = Rule(
     name="step-without-scaler",
     topic="loss scaling",
     severity=Severity.ERROR,
-    title="A scaled loss, and a step without the scaler",
-    why="The gradients are 65536 times too large: SGD takes steps 65536 times too long, Adam "
-    "hardly notices until the scale changes, and no step is skipped when they overflow.",
+    title="Scaled loss, but a step without the scaler",
+    why="The gradients are 65536 times too large. SGD takes steps that are 65536 times too long, "
+    "Adam is hardly affected until the scale changes, and no step is skipped when gradients "
+    "overflow.",
     wrong=changed(
         AMP,
         ("    scaler.unscale_(optimizer)\n", ""),

@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _sums(event) and not _divided(event):
                 yield Finding(
                     span=event.span,
-                    message="the gradients are the sum over all processes",
+                    message="the gradients are summed over all processes instead of averaged",
                     hint="divide by the number of processes, or use ReduceOp.AVG",
                 )
                 break
@@ -48,8 +48,8 @@ def _sums(event: Event) -> bool:
         return False
     if ".grad" not in event.module.text(node.args[0]):
         return False
-    given = (*node.args[1:2], *(one.value for one in node.keywords if one.arg == "op"))
-    return all(event.module.text(one).endswith("SUM") for one in given)
+    given = (*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "op"))
+    return all(event.module.text(child).endswith("SUM") for child in given)
 
 
 def _divided(event: Event) -> bool:
@@ -69,9 +69,10 @@ RULE = Rule(
     name="sum-over-processes",
     topic="distributed",
     severity=Severity.NOTE,
-    title="Gradients are summed over the processes",
-    why="DistributedDataParallel averages. A sum over W processes is W times as large: SGD takes "
-    "steps W times as long, and clipping sets in W times earlier.",
+    title="Gradients are summed over processes",
+    why="DistributedDataParallel averages gradients. A sum over W processes is W times as large: "
+    "SGD takes steps that are W times as long, and clipping starts at gradients that are W "
+    "times smaller.",
     wrong=changed(PLAIN, (_CLIP, _REDUCE + _CLIP)),
     right=_RIGHT,
     check=check,

@@ -19,18 +19,18 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         last = [(event, test) for event, test in end_tests(step) if test.last and step.by_hand]
         divided = [
-            one
-            for one in step.of("divide_loss")
-            if any(known_word(one, "by_key") == test.key for _, test in last)
-            and "times" not in one.detail
+            candidate
+            for candidate in step.of("divide_loss")
+            if any(known_word(candidate, "by_key") == test.key for _, test in last)
+            and "times" not in candidate.detail
         ]
         if last and divided:
             event, test = last[0]
             yield Finding(
                 span=divided[0].span,
-                message=f"a short last window is applied too, but its losses are divided by "
+                message="a short last window is applied, but its losses are divided by "
                 f"{test.steps_text}",
-                hint="divide by the number of micro-batches that the window really has",
+                hint="divide by the actual number of micro-batches in the window",
                 related=(event.span,),
             )
 
@@ -41,8 +41,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.NOTE,
     title="A short last window is divided by the full number of micro-batches",
-    why="Of 10 batches with N = 4 the last window has 2: divided by 4 its gradient counts half. "
-    "Hugging Face's Trainer divides by the real number, Accelerate and Lightning do not.",
+    why="With 10 batches and N = 4, the last window has 2 micro-batches; dividing them by 4 "
+    "halves its gradient. Hugging Face's Trainer divides by the actual number, Accelerate "
+    "and Lightning do not.",
     wrong=EPOCHS,
     right=changed(
         EPOCHS,

@@ -20,10 +20,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             if cleared:
                 yield Finding(
                     span=event.module.span(test.node),
-                    message=f"if {test.steps_text} does not divide the batches of an epoch, the "
-                    "gradients of the rest are cleared without a step",
-                    hint="step at the last batch too",
-                    related=tuple(one.span for one in cleared[:1]),
+                    message="if the number of batches per epoch is not a multiple of "
+                    f"{test.steps_text}, the gradients of the remainder are cleared without "
+                    "a step",
+                    hint="also step at the last batch",
+                    related=tuple(candidate.span for candidate in cleared[:1]),
                 )
 
 
@@ -32,8 +33,8 @@ RULE = Rule(
     name="tail-dropped",
     topic="accumulation",
     severity=Severity.NOTE,
-    title="A short last window is computed and thrown away",
-    why="Up to N - 1 batches of every epoch are computed for nothing, always the last ones.",
+    title="A short last window is computed and discarded",
+    why="Up to N - 1 batches at the end of every epoch are computed but never used.",
     wrong=changed(EPOCHS, (" or step + 1 == len(loader)", "")),
     right=LEAKS.right,
     check=check,

@@ -25,9 +25,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             if not cleared:
                 yield Finding(
                     span=event.module.span(test.node),
-                    message=f"if {test.steps_text} does not divide the batches of an epoch, the "
-                    "gradients of the rest are added to the first window of the next epoch",
-                    hint="step at the last batch too, or clear the gradients when an epoch starts",
+                    message="if the number of batches per epoch is not a multiple of "
+                    f"{test.steps_text}, the gradients of the remainder are added to the "
+                    "first window of the next epoch",
+                    hint="also step at the last batch, or clear the gradients at the start of "
+                    "every epoch",
                     related=(event.span,),
                 )
 
@@ -38,8 +40,8 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.WARNING,
     title="A short last window leaks into the next epoch",
-    why="The counter starts again, the gradients stay: the first update of the next epoch is the "
-    "sum of up to 2N - 1 micro-batches, some of them computed with other weights.",
+    why="The counter restarts but the gradients remain. The first update of the next epoch sums "
+    "up to 2N - 1 micro-batches, some of them computed with older weights.",
     wrong=_LEAKING,
     right=changed(_LEAKING, ("    for step", "    optimizer.zero_grad()\n    for step"))
     .replace("(step + 1) % steps == 0:", "(step + 1) % steps == 0 or step + 1 == len(loader):")

@@ -26,23 +26,24 @@ def check(subject: Subject) -> Iterator[Finding]:
         module = clip.module
         function: ast.AST = module.function_of(clip.node) or module.tree
         calls = function_calls(function, module)
-        mine = [one for one in calls if one.node in scaled and _reaches(one, clip)]
+        mine = [call for call in calls if call.node in scaled and _reaches(call, clip)]
         if not mine or not is_used(clip):
             continue
-        out = [one for one in calls if one.method == "get_unscaled_gradients"]
-        if any(_before(one, clip) for one in out):
+        out = [call for call in calls if call.method == "get_unscaled_gradients"]
+        if any(_before(event, clip) for event in out):
             continue
         applied = any(
-            one.method in ("apply", "apply_gradients") and _before(clip, one) for one in calls
+            call.method in ("apply", "apply_gradients") and _before(clip, call) for call in calls
         )
         if not out and not (applied and mine[0].method == "scale_loss"):
             continue
         yield Finding(
             span=module.span(clip.node),
             message="the gradients are still multiplied by the loss scale when they are clipped",
-            hint="clip what get_unscaled_gradients returns"
+            hint="clip the gradients returned by get_unscaled_gradients"
             if out
-            else "give the limit to the optimizer: global_clipnorm=..., which clips unscaled",
+            else "pass the limit to the optimizer: global_clipnorm=..., which clips unscaled "
+            "gradients",
             related=(mine[0].module.span(mine[0].node),),
         )
 
@@ -68,8 +69,8 @@ def _conditions(call: Call) -> set[tuple[str, bool]]:
     return found
 
 
-def _before(one: Call, other: Call) -> bool:
-    first, second = one.node, other.node
+def _before(call: Call, other: Call) -> bool:
+    first, second = call.node, other.node
     return (first.lineno, first.col_offset) < (second.lineno, second.col_offset)
 
 
@@ -82,8 +83,8 @@ RULE = Rule(
     topic="clipping",
     severity=Severity.ERROR,
     title="TensorFlow gradients are clipped before they are unscaled",
-    why="With the first scale of 32768 a limit of 1.0 acts as 0.00003 on the true gradients: "
-    "every step is cut to a tiny length that changes with the scale.",
+    why="With the initial loss scale of 32768, a maximum norm of 1.0 acts like 0.00003 on the "
+    "true gradients: every step is clipped to a tiny length that changes with the scale.",
     wrong=changed(LOOP, (_UNSCALED, _CLIPPED + _UNSCALED)),
     right=changed(LOOP, (_UNSCALED, _UNSCALED + _CLIPPED)),
     check=check,

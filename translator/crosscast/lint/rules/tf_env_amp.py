@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _VARIABLE in module.source.text:
                 for node in _python(module):
                     yield Finding(span=module.span(node), message=_MESSAGE, hint=_HINT)
-    scripts = {one.name for one in subject.sources if kind_of(one) == "shell"}
+    scripts = {source.name for source in subject.sources if kind_of(source) == "shell"}
     seen: set[tuple[str, int]] = set()
     for command in subject.commands:
         for fact in command.environment:
@@ -76,9 +76,9 @@ RULE = Rule(
     name="tf-env-amp",
     topic="outdated",
     severity=Severity.WARNING,
-    title="TF_ENABLE_AUTO_MIXED_PRECISION does nothing",
+    title="TF_ENABLE_AUTO_MIXED_PRECISION has no effect",
     why="The published builds of TensorFlow 2.5, 2.10, 2.15 and 2.21 do not contain the name of "
-    "this variable: training runs in float32 without a word. Builds of a vendor may read it.",
+    "this variable: training silently runs in float32. Vendor builds may read it.",
     wrong="""\
 import os
 

@@ -19,8 +19,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             return
         yield Finding(
             span=module.span(places[0]),
-            message="tf.train.experimental.enable_mixed_precision_graph_rewrite is gone: the call "
-            "raises AttributeError",
+            message="tf.train.experimental.enable_mixed_precision_graph_rewrite was removed: the "
+            "call raises AttributeError",
             hint="set the policy instead: "
             'tf.keras.mixed_precision.set_global_policy("mixed_float16"); for optimizers of '
             "tf.compat.v1 there is tf.compat.v1.mixed_precision",
@@ -33,10 +33,10 @@ RULE = Rule(
     name="tf-graph-rewrite",
     topic="outdated",
     severity=Severity.NOTE,
-    title="tf.train.experimental.enable_mixed_precision_graph_rewrite is gone",
-    why="TensorFlow 2.5 has it, 2.10 and later do not. `tf.compat.v1.mixed_precision` still has a "
-    "function of this name; it takes optimizers of `tf.compat.v1.train` and refuses those of "
-    "Keras 3 with ValueError.",
+    title="tf.train.experimental.enable_mixed_precision_graph_rewrite was removed",
+    why="TensorFlow 2.5 has this function, 2.10 and later do not. `tf.compat.v1.mixed_precision` "
+    "still has a function of the same name; it accepts optimizers of `tf.compat.v1.train` "
+    "and raises ValueError for those of Keras 3.",
     wrong="""\
 import tensorflow as tf
 

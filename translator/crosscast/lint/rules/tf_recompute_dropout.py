@@ -33,9 +33,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _drops(call):
                 yield Finding(
                     span=module.span(call.node),
-                    message="the backward pass computes this again with another dropout mask: "
+                    message="the backward pass recomputes this with a different dropout mask, so "
                     "its gradients are wrong",
-                    hint="use tf.nn.experimental.stateless_dropout with a seed that is passed in",
+                    hint="use tf.nn.experimental.stateless_dropout with a seed passed as an "
+                    "argument",
                     related=(place[0].span(place[1]),),
                 )
                 break
@@ -52,9 +53,9 @@ def _recomputed(
                 yield found[0], found[1], (call.module, call.node)
     for module in program.modules:
         for function in module.functions.values():
-            for one in function.decorator_list:
-                if _REMAT.fullmatch(canonical(module.resolve(one))):
-                    yield module, function, (module, one)
+            for node in function.decorator_list:
+                if _REMAT.fullmatch(canonical(module.resolve(node))):
+                    yield module, function, (module, node)
 
 
 def _drops(call: Call) -> bool:
@@ -96,9 +97,9 @@ RULE = Rule(
     topic="keras",
     severity=Severity.ERROR,
     title="Recomputed activations with dropout",
-    why="`tf.recompute_grad` and `keras.remat` draw a new dropout mask when they compute the "
-    "activations again: no gradient is that of the forward pass, while the loss looks plausible. "
-    "Measured with TensorFlow 2.21 and Keras 3.15.1.",
+    why="`tf.recompute_grad` and `keras.remat` draw a new dropout mask when they recompute "
+    "activations. All gradients are wrong, although the loss looks plausible. Measured with "
+    "TensorFlow 2.21 and Keras 3.15.1.",
     wrong=changed(
         _EXAMPLE,
         (

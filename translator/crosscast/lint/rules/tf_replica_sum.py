@@ -41,8 +41,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if canonical(call.name) in _MEANS and _is_loss(call.node, module):
                 yield Finding(
                     span=module.span(call.node),
-                    message="the gradients of all replicas are added up, and this mean is of "
-                    "one replica: the update is as many times too large as there are",
+                    message="the gradients of all replicas are summed, but this mean covers only "
+                    "one replica: the update is too large by the number of replicas",
                     hint="divide by strategy.num_replicas_in_sync, or use "
                     "tf.nn.compute_average_loss(per_example, global_batch_size=...)",
                     related=(made.module.span(made.node),),
@@ -99,10 +99,11 @@ RULE = Rule(
     name="tf-replica-sum",
     topic="distributed",
     severity=Severity.WARNING,
-    title="Gradients are summed over replicas, the loss is a mean of one",
-    why="`apply_gradients` adds the gradients of all replicas (PyTorch and Paddle take their "
-    "mean). Without dividing the loss, SGD moves as many times too far as there are replicas; "
-    "with Adam clipping, decay and epsilon act differently.",
+    title="Gradients are summed over replicas, but the loss is a local mean",
+    why="`apply_gradients` sums the gradients of all replicas, whereas PyTorch and Paddle "
+    "average them. If the loss is not divided by the number of replicas, the steps of SGD "
+    "are too long by this factor; with Adam, clipping, weight decay and epsilon have a "
+    "different effect.",
     wrong=changed(_EXAMPLE, ("        loss = loss / strategy.num_replicas_in_sync\n", "")),
     right=_EXAMPLE,
     check=check,

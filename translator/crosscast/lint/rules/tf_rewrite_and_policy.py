@@ -22,19 +22,19 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name, call in calls_of(program):
         if last(name) != "enable_mixed_precision_graph_rewrite":
             continue
-        mine = {one.text for one in branches(call.node, call.module)}
-        for one in policies:
+        mine = {branch.text for branch in branches(call.node, call.module)}
+        for policy in policies:
             same = (
-                one.module is call.module
-                and {c.text for c in branches(one.node, one.module)} == mine
+                policy.module is call.module
+                and {c.text for c in branches(policy.node, policy.module)} == mine
             )
             if same:
                 yield Finding(
                     span=call.module.span(call.node),
                     message="the graph rewrite and a Keras policy for float16 exclude each other: "
                     "TensorFlow raises ValueError",
-                    hint="leave the rewrite out: compile scales the loss under the policy",
-                    related=(one.module.span(one.node),),
+                    hint="remove the rewrite: with the policy, compile scales the loss",
+                    related=(policy.module.span(policy.node),),
                 )
                 break
 
@@ -62,8 +62,8 @@ RULE = Rule(
     topic="keras",
     severity=Severity.ERROR,
     title="The graph rewrite together with a Keras policy",
-    why="Each of the two casts and scales by itself. TensorFlow refuses to set a mixed policy "
-    "after `enable_mixed_precision_graph_rewrite`, and the rewrite after the policy.",
+    why="Both apply casts and loss scaling. TensorFlow does not allow a mixed policy after "
+    "`enable_mixed_precision_graph_rewrite`, nor the rewrite after the policy.",
     wrong=_BOTH,
     right=changed(
         _BOTH,

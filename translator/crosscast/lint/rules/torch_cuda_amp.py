@@ -70,13 +70,13 @@ def _repair(module: Module) -> tuple[Edit, ...]:
             edits.append(edit)
             imported.update(alias.asname or alias.name for alias in statement.names)
     written = [_dotted(node.func) for node in calls]
-    if not all(one.startswith(_PLACES) or one.partition(".")[0] in imported for one in written):
+    if not all(name.startswith(_PLACES) or name.partition(".")[0] in imported for name in written):
         return ()  # reached through a name that something else than an import made
     return tuple(edits)
 
 
 def _call_edits(module: Module, node: ast.Call) -> list[Edit] | None:
-    if any(isinstance(one, ast.Starred) for one in node.args):
+    if any(isinstance(arg, ast.Starred) for arg in node.args):
         return None
     if any(keyword.arg in (None, "device", "device_type") for keyword in node.keywords):
         return None
@@ -214,11 +214,11 @@ RULE = Rule(
     topic="outdated",
     severity=Severity.NOTE,
     title="torch.cuda.amp is deprecated",
-    why="Since PyTorch 2.4 every use of torch.cuda.amp and torch.cpu.amp gives a FutureWarning. "
-    "The parameters of autocast stand in another order: in torch.amp.autocast the first is the "
-    "device and the second the dtype, so `autocast(False)` becomes "
-    '`autocast("cuda", enabled=False)`; carried over by position the False would be taken for a '
-    "dtype.",
+    why="Since PyTorch 2.4, every use of torch.cuda.amp and torch.cpu.amp prints a "
+    "FutureWarning. The order of the parameters of autocast has changed: in "
+    "torch.amp.autocast the first is the device and the second the dtype, so "
+    '`autocast(False)` becomes `autocast("cuda", enabled=False)`. Passed by position, False '
+    "would be taken for a dtype.",
     wrong=f"""\
 import torch
 from torch.cuda.amp import GradScaler, autocast

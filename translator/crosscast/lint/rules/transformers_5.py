@@ -44,7 +44,7 @@ def _in_call(call: Call) -> Iterator[Finding]:
             span = call.module.span(keyword.value)
             yield Finding(
                 span=call.module.span(keyword) if hasattr(keyword, "lineno") else span,
-                message=f"{keyword.arg} is gone in transformers 5: the call raises TypeError",
+                message=f"{keyword.arg} was removed in transformers 5: the call raises TypeError",
                 hint=f"instead: {_DROPPED[keyword.arg]}",
             )
 
@@ -54,10 +54,11 @@ RULE = Rule(
     name="transformers-5-arguments",
     topic="outdated",
     severity=Severity.NOTE,
-    title="Argument that transformers 5 no longer takes",
-    why="transformers 5 took deprecated fields out of TrainingArguments; giving one raises "
-    "TypeError. `warmup_ratio` went into `warmup_steps`, where a number below 1 is a share; "
-    "transformers 4 reads such a number differently, so the version decides which form is right.",
+    title="Argument removed in transformers 5",
+    why="transformers 5 removed deprecated fields from TrainingArguments; passing one raises "
+    "TypeError. `warmup_ratio` was merged into `warmup_steps`, where a number below 1 is a "
+    "fraction. transformers 4 interprets such a number differently, so the correct form "
+    "depends on the version.",
     wrong="""\
 from transformers import Trainer, TrainingArguments
 

@@ -78,7 +78,7 @@ def _hides(program: Program, node: ast.Call) -> bool:
     for module in program.modules:
         if node in module.parents:
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if any(module.resolve(one) == "argparse.ArgumentParser" for one in given):
+            if any(module.resolve(child) == "argparse.ArgumentParser" for child in given):
                 return program.function(module.call(node)) is None
     return False
 
@@ -116,9 +116,9 @@ RULE = Rule(
     topic="launch",
     severity=Severity.ERROR,
     title="Launch flag that the program does not define",
-    why="argparse ends the program with exit code 2 before anything is trained; within a job of "
-    "several nodes the others wait until they time out. It is only reported if one parser, all "
-    "of whose flags are in sight, reads the command line.",
+    why="argparse exits with code 2 before training starts; in a multi-node job, the other nodes "
+    "wait until they time out. The rule reports this only if a single parser with known "
+    "flags reads the command line.",
     language="bash",
     wrong="python train.py --lr 0.01 --max-norm 1.0\n",
     right="python train.py --lr 0.01 --clip-grad 1.0\n",

@@ -32,21 +32,21 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         if not own_windows(step):
             continue
-        related = tuple(one.span for one in step.of("step")[:1])
+        related = tuple(event.span for event in step.of("step")[:1])
         for module, call, length in hook_divisions(step):
             if syncs_every_micro(step):
                 yield Finding(
                     span=module.span(call),
-                    message=f"the hook divides the sum of all micro-batches so far by {length} at "
-                    "every backward, so the first ones count least",
-                    hint="divide the loss, or enter no_sync for all but the last micro-batch",
+                    message=f"the hook divides the sum of all micro-batches so far by {length} in "
+                    "every backward pass, so the first ones have the least weight",
+                    hint="divide the loss, or enter no_sync for all micro-batches except the last",
                     related=related,
                 )
         for node in _divided_sums(step):
             yield Finding(
                 span=step.module.span(node),
-                message="the gradients are divided after every micro-batch, those of the "
-                "micro-batches before it again and again",
+                message="the gradients are divided after every micro-batch, so those of earlier "
+                "micro-batches are divided repeatedly",
                 hint="divide the loss, or the gradients once before the step",
                 related=related,
             )
@@ -91,10 +91,11 @@ RULE = Rule(
     name="unequal-micro-batch-weights",
     topic="accumulation",
     severity=Severity.ERROR,
-    title="The micro-batches of a window get unequal weights",
-    why="A sum that is divided by N and then added to is divided again: with N = 4 the first "
-    "micro-batch counts 1/256 and the last one 1/4. A DDP communication hook that divides does "
-    "the same without no_sync: four equal micro-batches give 0.332 instead of 1.",
+    title="The micro-batches of a window have unequal weights",
+    why="If a running sum is divided by N after every micro-batch, earlier micro-batches are "
+    "divided repeatedly: with N = 4, the first has the weight 1/256 and the last 1/4. A DDP "
+    "communication hook that divides has the same effect without no_sync: four equal "
+    "micro-batches give 0.332 instead of 1.",
     wrong=changed(
         _RIGHT,
         (

@@ -25,16 +25,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find two calls of `unscale_` for one optimizer without an update between them."""
     for step in eager_steps(subject):
         calls = [
-            one
-            for one in step.inside("unscale")
-            if plain_scaler(one) and "minimize" not in one.detail and scaler_names(one)
+            event
+            for event in step.inside("unscale")
+            if plain_scaler(event) and "minimize" not in event.detail and scaler_names(event)
         ]
         for first, second in combinations(calls, 2):
             if _again(first, second, step):
                 yield Finding(
                     span=second.span,
-                    message=f"{second.scaler} has unscaled the gradients of {second.subject} "
-                    "already",
+                    message=f"{second.scaler} has already unscaled the gradients of "
+                    f"{second.subject}",
                     hint="call it once before the step",
                     related=(first.span,),
                 )
@@ -42,10 +42,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _each_micro(call, step):
                 yield Finding(
                     span=call.span,
-                    message=f"the gradients of {call.subject} are unscaled at every micro-batch of "
-                    "a window",
+                    message=f"the gradients of {call.subject} are unscaled after every micro-batch "
+                    "of a window",
                     hint="unscale once, at the end of the window",
-                    related=tuple(one.span for one in step.inside("step")[:1]),
+                    related=tuple(event.span for event in step.inside("step")[:1]),
                 )
 
 
@@ -55,17 +55,18 @@ def _again(first: Event, second: Event, step: TrainingStep) -> bool:
     if first.node is second.node or not implies(second, first) or not first.subject:
         return False
     return not any(
-        first.order < one.order < second.order for one in step.inside("update_scale", "backward")
+        first.order < event.order < second.order
+        for event in step.inside("update_scale", "backward")
     )
 
 
 def _each_micro(call: Event, step: TrainingStep) -> bool:
     if not own_windows(step) or not end_tests(step) or call.window is not None:
         return False
-    if any(one.window is None for one in step.inside("step", "update_scale")):
+    if any(event.window is None for event in step.inside("step", "update_scale")):
         return False
     backward = backward_of(step)
-    return all(implies(one, call) and one.loops == call.loops for one in backward)
+    return all(implies(event, call) and event.loops == call.loops for event in backward)
 
 
 RULE = Rule(
@@ -75,8 +76,8 @@ RULE = Rule(
     severity=Severity.ERROR,
     title="Gradients are unscaled twice",
     why="PyTorch raises 'unscale_() has already been called on this optimizer since the last "
-    "update()'. Unscaled in the middle of a window, the sum is no longer multiplied by the scale, "
-    "while the next micro-batch adds gradients that are.",
+    "update()'. If gradients are unscaled in the middle of a window, the next micro-batch "
+    "adds scaled gradients to an unscaled sum.",
     wrong=changed(
         AMP_ACCUMULATION,
         (

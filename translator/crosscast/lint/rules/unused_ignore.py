@@ -31,9 +31,9 @@ RULE = Rule(
     name="unused-ignore",
     topic="outdated",
     severity=Severity.WARNING,
-    title="Ignore comment that silences nothing",
-    why="A comment that silences nothing hides the next mistake of that kind in its line. Words "
-    "that mean no rule silence nothing either.",
+    title="Unused ignore comment",
+    why="An unused ignore comment hides the next mistake of this kind in its line. Names that do "
+    "not match any rule are reported as well.",
     wrong=_LOOP.replace("    optimizer.step()", "    optimizer.step()  # crosscast: ignore[CL901]"),
     right=_LOOP,
     check=check,

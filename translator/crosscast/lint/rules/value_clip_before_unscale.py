@@ -19,18 +19,18 @@ def check(subject: Subject) -> Iterator[Finding]:
         scaler, optimizer = applied.scaler, applied.subject or "optimizer"
         yield Finding(
             span=clip.span,
-            message="every gradient is still multiplied by the loss scale of "
-            f"{scaler} when it is cut off",
-            hint=f"call `{scaler}.unscale_({optimizer})` right before",
+            message=f"the gradients are still multiplied by the loss scale of {scaler} when they "
+            "are clipped by value",
+            hint=f"call `{scaler}.unscale_({optimizer})` before clipping",
             related=(applied.span,),
             edits=unscale_edit(clip, applied),
         )
     for clip, backward in clips_in_scale_loss(subject, by_value=True):
         yield Finding(
             span=clip.span,
-            message="every gradient is still multiplied by the loss scale when it is cut off: the "
-            "scale is taken out where the block of scale_loss ends",
-            hint="clip behind the block",
+            message="the gradients are still multiplied by the loss scale when they are clipped by "
+            "value: they are unscaled at the end of the scale_loss block",
+            hint="clip after the block",
             related=(backward.span,),
         )
 
@@ -40,9 +40,10 @@ RULE = Rule(
     name="value-clip-before-unscale",
     topic="clipping",
     severity=Severity.ERROR,
-    title="Values of scaled gradients are clipped",
-    why="With a scale of 65536 a limit of 0.5 cuts every gradient off at 0.0000076: what is left "
-    "is little more than its sign. Infinities become finite, so no overflow is ever noticed.",
+    title="Scaled gradients are clipped by value",
+    why="With a loss scale of 65536, a limit of 0.5 clips every gradient at 0.0000076, which "
+    "leaves little more than its sign. Infinities become finite, so overflows are never "
+    "detected.",
     wrong=changed(_RIGHT, ("    scaler.unscale_(optimizer)\n", "")),
     right=_RIGHT,
     check=check,

@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths that are set in the loop while the counter runs on."""
     for step in eager_steps(subject):
         for event, test in end_tests(step):
-            modulo = any(isinstance(one, ast.Mod) for one in walk(test.node))
+            modulo = any(isinstance(node, ast.Mod) for node in walk(test.node))
             if not modulo or not test.steps_text.isidentifier() or not test.counter:
                 continue
             changed_at = length_set(event, test.steps_text, within_epoch=test.restarts is True)
@@ -50,9 +50,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=event.module.span(changed_at),
-                message=f"{test.steps_text} changes while {test.counter or 'the counter'} runs on, "
-                "so the next window is shorter or longer",
-                hint=f"start {test.counter or 'the counter'} again when it changes",
+                message=f"{test.steps_text} changes while {test.counter or 'the counter'} keeps "
+                "running, so the next window is too short or too long",
+                hint=f"reset {test.counter or 'the counter'} when it changes",
                 related=(event.module.span(test.node),),
             )
 
@@ -62,7 +62,7 @@ def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
     parent = event.module.parent(near)
     for node in walk(parent) if parent is not None else ():
         if isinstance(node, ast.Assign) and any(
-            event.module.text(one) == counter for one in node.targets
+            event.module.text(target) == counter for target in node.targets
         ):
             return True
     return False
@@ -73,9 +73,9 @@ RULE = Rule(
     name="window-length-changes",
     topic="accumulation",
     severity=Severity.NOTE,
-    title="The length of the windows changes under a running counter",
-    why="`counter % N` with a new N is true after any number of micro-batches between 1 and N, "
-    "while the losses are divided by N.",
+    title="The window length changes while the counter keeps running",
+    why="After N changes, the next window can have any number of micro-batches between 1 and N, "
+    "but its losses are divided by N.",
     wrong=_WRONG,
     right=_RIGHT,
     check=check,

@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     span=event.module.span(test.node),
                     message=f"with {test.steps_text} above 1 this is true at most once: {counter} "
-                    "does not move on between the updates",
+                    "does not change between updates",
                     hint="count micro-batches, not updates",
                     related=(event.span,),
                 )
@@ -40,8 +40,8 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The window never ends",
-    why="A counter that only grows with the updates never reaches the next window: after at most "
-    "one update the weights stay as they are while gradients pile up.",
+    why="A counter that counts updates never reaches the end of the next window: after at most "
+    "one update, the weights no longer change while gradients accumulate.",
     wrong=changed(
         _RIGHT,
         ("    seen += 1\n", ""),

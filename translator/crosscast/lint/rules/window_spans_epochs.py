@@ -22,17 +22,17 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     span=event.module.span(test.node),
                     message=f"{several}the first update of the next epoch has fewer micro-batches: "
-                    f"{test.counter} runs on, and the gradients are cleared",
-                    hint="count from 0 in every epoch, and step at its last batch too",
-                    related=tuple(one.span for one in cleared[:1]),
+                    f"{test.counter} keeps running, but the gradients are cleared",
+                    hint="count from 0 in every epoch, and also step at its last batch",
+                    related=tuple(candidate.span for candidate in cleared[:1]),
                 )
             else:
                 yield Finding(
                     span=event.module.span(test.node),
-                    message=f"{several}a window spans two epochs, and the last one of the run is "
-                    "never applied",
-                    hint="right if it is meant; else count from 0 in every epoch, and step at its "
-                    "last batch too",
+                    message=f"{several}a window spans two epochs, and the last window of the run "
+                    "is never applied",
+                    hint="if this is not intended, count from 0 in every epoch and also step at "
+                    "its last batch",
                     related=(event.span,),
                     severity=Severity.NOTE,
                 )
@@ -50,11 +50,12 @@ RULE = Rule(
     name="window-spans-epochs",
     topic="accumulation",
     severity=Severity.WARNING,
-    title="A window that begins in one epoch and ends in the next",
-    why="The counter is not set back when an epoch starts. If the gradients are cleared there, the "
-    "first update holds fewer micro-batches than its losses are divided by: up to N times too "
-    "small. If they are kept, only the last window of the run is lost, and updates are a few "
-    "less per epoch than a schedule made of `epochs * ceil(batches / N)` expects; that is a note.",
+    title="Window that spans two epochs",
+    why="The counter is not reset at the start of an epoch. If the gradients are cleared there, "
+    "the first update contains fewer micro-batches than its losses are divided by and is up "
+    "to N times too small. If they are kept, only the last window of the run is lost, and "
+    "there are slightly fewer updates than a schedule of length `epochs * ceil(batches / N)` "
+    "expects; this is reported as a note.",
     wrong=_WRONG.replace("        if seen", "        seen += 1\n        if seen"),
     right=LEAKS.right,
     check=check,

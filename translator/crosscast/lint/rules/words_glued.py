@@ -26,9 +26,9 @@ RULE = Rule(
     name="words-glued",
     topic="launch",
     severity=Severity.ERROR,
-    title="No blank before the backslash that joins two lines",
-    why="bash puts nothing between lines that a backslash joins: `4\\` and `--max_grad_norm` are "
-    "one word, `4--max_grad_norm`. The flag is lost, and the value before it is wrong.",
+    title="No space before a line continuation",
+    why="bash inserts nothing between continued lines: `4\\` and `--max_grad_norm` become one "
+    "word, `4--max_grad_norm`. The flag is lost, and the preceding value is wrong.",
     language="bash",
     wrong=_RIGHT.replace("steps 4 \\", "steps 4\\"),
     right=_RIGHT,

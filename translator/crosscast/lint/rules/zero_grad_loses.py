@@ -15,7 +15,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 def check(subject: Subject) -> Iterator[Finding]:
     """Find gradients that are cleared between backward and step."""
     for step in eager_steps(subject):
-        subjects = {one.subject for one in step.of("step")}
+        subjects = {event.subject for event in step.of("step")}
         if len(subjects) != 1 or step.loop is None or "closure" in step.module.source.text:
             continue
         for cleared in step.inside("zero_grad"):
@@ -27,28 +27,28 @@ def check(subject: Subject) -> Iterator[Finding]:
                     span=cleared.span,
                     message=f"the gradients are cleared before {applied.subject or 'the optimizer'}"
                     " steps" + ("" if applied.window is None else ", those of the whole window"),
-                    hint="clear them right after the step, or before the first backward",
+                    hint="clear them right after the step, or before the first backward pass",
                     related=(applied.span,),
                 )
 
 
 def _clears_all(cleared: Event, step: TrainingStep) -> bool:
     """Whether it is the optimizer, or the only model, that is cleared."""
-    models = {one.subject for one in step.of("forward")}
-    optimizers = {one.subject for one in step.of("step")}
+    models = {event.subject for event in step.of("forward")}
+    optimizers = {event.subject for event in step.of("step")}
     return cleared.subject in optimizers or (len(models) == 1 and cleared.subject in models)
 
 
 def _between(cleared: Event, step: TrainingStep) -> Event | None:
     """Return the step that finds no gradients: backward, zero_grad, step in every round."""
-    before = [one for one in backward_of(step) if one.order < cleared.order]
-    later = [one for one in step.inside("backward") if one.order > cleared.order]
-    applied = [one for one in step.inside("step") if one.order > cleared.order]
+    before = [event for event in backward_of(step) if event.order < cleared.order]
+    later = [event for event in step.inside("backward") if event.order > cleared.order]
+    applied = [event for event in step.inside("step") if event.order > cleared.order]
     if not before or later or not applied:
         return None
-    if any(one.order < cleared.order for one in step.inside("step", "accumulate")):
+    if any(event.order < cleared.order for event in step.inside("step", "accumulate")):
         return None
-    return applied[0] if all(implies(one, cleared) for one in applied) else None
+    return applied[0] if all(implies(event, cleared) for event in applied) else None
 
 
 def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
@@ -57,13 +57,13 @@ def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
     if not own_windows(step) or step.inside("accumulate") or not backward:
         return None
     applied = step.inside("step")
-    if not applied or any(one.window is None or one.window.by_caller for one in applied):
+    if not applied or any(event.window is None or event.window.by_caller for event in applied):
         return None
-    if any(loop.role == "micro" for one in backward for loop in one.loops):
+    if any(loop.role == "micro" for event in backward for loop in event.loops):
         micro = [loop for loop in backward[0].loops if loop.role == "micro"]
         if not any(loop in cleared.loops for loop in micro):
             return None
-    if all(implies(one, cleared) for one in backward) and cleared.window is None:
+    if all(implies(event, cleared) for event in backward) and cleared.window is None:
         return applied[0]
     return None
 
@@ -74,7 +74,8 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="Gradients are cleared before they are applied",
-    why="The update sees nothing, or only the last micro-batch of the window, divided by N.",
+    why="The update uses no gradients, or only those of the last micro-batch of the window, "
+    "divided by N.",
     wrong=changed(
         ACCUMULATION, ("    loss = criterion", "    optimizer.zero_grad()\n    loss = criterion")
     ),

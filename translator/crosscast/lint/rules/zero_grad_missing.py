@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         applied = step.inside("step")
         if step.loop is None or not applied or not backward_of(step):
             continue
-        if step.inside("zero_grad", "make") or not all(_leaves(one) for one in applied):
+        if step.inside("zero_grad", "make") or not all(_leaves(event) for event in applied):
             continue
         first = applied[0]
         if _left(step, first) or _elsewhere(step) or _hidden(step):
@@ -37,16 +37,16 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             span=first.span,
             message=f"the gradients are never cleared after {first.module.text(first.node)}, so "
-            "every update repeats those of all batches before it",
-            hint=f"call `{first.subject or 'optimizer'}.{_method(first)}()` behind it",
-            related=tuple(one.span for one in step.around("zero_grad")[:1]),
+            "every update includes those of all previous batches",
+            hint=f"call `{first.subject or 'optimizer'}.{_method(first)}()` after it",
+            related=tuple(event.span for event in step.around("zero_grad")[:1]),
         )
 
 
 def _method(applied: Event) -> str:
     """Return what clearing is called in the framework of the program."""
     imported = applied.module.imported
-    return "clear_grad" if any(one.split(".")[0] == "paddle" for one in imported) else "zero_grad"
+    return "clear_grad" if any(name.split(".")[0] == "paddle" for name in imported) else "zero_grad"
 
 
 def _leaves(applied: Event) -> bool:
@@ -59,16 +59,16 @@ def _leaves(applied: Event) -> bool:
 def _left(step: TrainingStep, applied: Event) -> bool:
     """Whether the loop may end right after the step."""
     return any(
-        one.order > applied.order and isinstance(one.node, ast.Break | ast.Return)
-        for one in step.inside("leave")
-        if len(one.guards) <= len(applied.guards)
+        event.order > applied.order and isinstance(event.node, ast.Break | ast.Return)
+        for event in step.inside("leave")
+        if len(event.guards) <= len(applied.guards)
     )
 
 
 def _elsewhere(step: TrainingStep) -> bool:
     """Whether a line that the events do not explain clears gradients."""
-    seen = {(one.span.file, one.span.line) for one in step.of("zero_grad", "step")}
-    modules = {one.module for one in step.events}
+    seen = {(event.span.file, event.span.line) for event in step.of("zero_grad", "step")}
+    modules = {event.module for event in step.events}
     for module in modules:
         if not _CLEARS.search(module.source.text):
             continue
@@ -83,12 +83,12 @@ def _hidden(step: TrainingStep) -> bool:
     """Whether the loop gives the optimizer to something that is not to be seen."""
     assert step.loop is not None
     module = step.module
-    known = {id(one.node) for one in step.events}
+    known = {id(event.node) for event in step.events}
     for node in walk(step.loop.node):
         if not isinstance(node, ast.Call) or id(node) in known:
             continue
-        given = (*node.args, *(one.value for one in node.keywords))
-        if not any(kind_by_name(last_name(one)) == "optimizer" for one in given):
+        given = (*node.args, *(keyword.value for keyword in node.keywords))
+        if not any(kind_by_name(last_name(word)) == "optimizer" for word in given):
             continue
         name = module.call(node).name
         if not name.startswith(("torch.", "apex.", "paddle.")) and ":" not in name:
@@ -102,8 +102,9 @@ RULE = Rule(
     topic="accumulation",
     severity=Severity.ERROR,
     title="The gradients are never cleared",
-    why="`backward()` adds to the gradients that are there. Without `zero_grad()` the update of "
-    "batch t follows the sum of the gradients of all batches up to t, at weights long gone.",
+    why="`backward()` accumulates gradients. Without `zero_grad()`, the update for batch t uses "
+    "the sum of the gradients of all batches up to t, most of them computed with outdated "
+    "weights.",
     wrong=changed(
         ACCUMULATION,
         ("        optimizer.step()\n        optimizer.zero_grad()\n", "        optimizer.step()\n"),

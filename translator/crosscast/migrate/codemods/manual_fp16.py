@@ -87,7 +87,7 @@ def _regions(found: Masters, subject: Subject, stops: Stops) -> list[Region]:
                 module,
                 clip,
                 "gradients are clipped elsewhere than where the optimizer steps",
-                "clip once, right before the step",
+                "clip once, right before the optimizer step",
             )
     if _is_taken(module):
         stops.add(module, found.statement, "something is called scaler already", "rename it")

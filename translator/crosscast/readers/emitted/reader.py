@@ -20,8 +20,7 @@ from crosscast.readers.emitted.step import step
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
-
-_FRAMEWORKS = {"torch": "pytorch", "tensorflow": "tensorflow", "paddle": "paddle"}
+    from crosscast.targets.backend import Backend
 
 
 class EmittedReader:
@@ -38,23 +37,26 @@ class EmittedReader:
         if not script.is_emitted:
             return
         backend = _backend(script)
-        if backend:
-            framework = _FRAMEWORKS[backend]
-            yield Fact(field="framework", value=framework, origin="presence", reader=NAME)
-            yield from course(script, backend)
+        if backend is not None and backend.framework is not None:
+            word = backend.framework.word
+            yield Fact(field="framework", value=word, origin="presence", reader=NAME)
+            yield from course(script, backend.name)
         yield from optimizer(script)
         yield from step(script)
 
 
-def _backend(script: Script) -> str:
-    """Return the framework that the script imports."""
+def _backend(script: Script) -> Backend | None:
+    """Return the backend whose framework the script imports."""
+    from crosscast.targets.backend import installed_backends
+
+    by_module = {one.framework.module: one for one in installed_backends() if one.framework}
     for module in script.modules:
         for statement in module.tree.body:
             if isinstance(statement, ast.Import):
                 for alias in statement.names:
-                    if alias.name in _FRAMEWORKS:
-                        return alias.name
-    return ""
+                    if alias.name in by_module:
+                        return by_module[alias.name]
+    return None
 
 
 READER = EmittedReader()

@@ -1,6 +1,6 @@
 """Windows of an emitted Paddle script, and what Paddle's own counter of memory says at most.
 
-`python -m crosscast_parity.inside.allocations_paddle SCRIPT JSON`, in a process of its own. Prints
+`python -m crosscast_paddle.inside.allocations SCRIPT JSON`, in a process of its own. Prints
 one line of JSON.
 """
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from crosscast_parity.inside import emulate_tensorflow
 from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
+from crosscast_tensorflow.inside import emulate
 
-FUNCTIONS = emulate_tensorflow.FUNCTIONS | {
+FUNCTIONS = emulate.FUNCTIONS | {
     "nn.sparse_softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.embedding_lookup": "embedding",
@@ -23,7 +23,7 @@ FUNCTIONS = emulate_tensorflow.FUNCTIONS | {
 LAYERS = {"LayerNormalization": "layer_norm", "Embedding": "embedding"}
 KERAS = ("keras", "tf_keras")
 
-kind = emulate_tensorflow.TensorFlowTensors().kind
+kind = emulate.TensorFlowTensors().kind
 
 
 def autocast() -> str | None:

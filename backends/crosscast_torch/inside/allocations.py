@@ -1,6 +1,6 @@
 """Windows of an emitted PyTorch script under a watch on the allocator.
 
-`python -m crosscast_parity.inside.allocations_torch SCRIPT JSON`, in a process of its own. On a CPU
+`python -m crosscast_torch.inside.allocations SCRIPT JSON`, in a process of its own. On a CPU
 the profiler reports every allocation of PyTorch's CPU allocator with the running total; it must
 have seen all of them, so the model is built under it. On a GPU the allocator counts by itself.
 Prints one line of JSON.

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from crosscast_parity.inside.keras_tensorflow import found_in, keras_2, keras_3
 from crosscast_parity.inside.updates import SEED, Records
+from crosscast_tensorflow.inside.keras_versions import found_in, keras_2, keras_3
 
 ROUNDING = 2.0**-20
 """How far a perturbed run is moved, in root mean squares of each tensor: two versions of TensorFlow

@@ -1,6 +1,6 @@
 """What forward and backward of a user's model allocate, found without computing anything.
 
-`python -m crosscast_parity.inside.trace_torch SCRIPT JSON`, in a process of its own: SCRIPT is the
+`python -m crosscast_torch.inside.trace SCRIPT JSON`, in a process of its own: SCRIPT is the
 emitted train.py, whose model is the user's. Tensors are fake: they have shapes and storages of a
 size, and no numbers. Every storage counts from the operation that makes it until nobody holds it.
 Two batch sizes make two sequences of totals, operation by operation; each pair is a line in the

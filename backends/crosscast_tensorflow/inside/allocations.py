@@ -1,6 +1,6 @@
 """Windows of an emitted TensorFlow script under a watch on the allocator.
 
-`python -m crosscast_parity.inside.allocations_tensorflow SCRIPT JSON`, in a process of its own. On
+`python -m crosscast_tensorflow.inside.allocations SCRIPT JSON`, in a process of its own. On
 a CPU the profiler writes down every piece that TensorFlow's allocator gives out or gets back, with
 the bytes that were asked for; it must have seen all of them, so the model is built under it. On a
 GPU the allocator counts by itself. Prints one line of JSON.

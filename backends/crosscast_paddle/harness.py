@@ -1,0 +1,27 @@
+"""What the parity harness must know of Paddle."""
+
+from __future__ import annotations
+
+from crosscast.targets.harness import Bugs, Edit, Harness, Pace
+
+_ENTROPY = "    return F.cross_entropy(logits, labels, reduction="
+
+HARNESS = Harness(
+    inside="crosscast_paddle.inside",
+    numeric_variables=("FLAGS_",),
+    rank_variable="PADDLE_TRAINER_ID",
+    pace=Pace(factor=1.6),
+    float32_betas=True,
+    float32_powers=True,
+    bugs=Bugs(
+        half_mark="paddle.amp.auto_cast(",
+        tanh_gelu=Edit("F.gelu(hidden)", "F.gelu(hidden, approximate=True)", file="model.py"),
+        no_autocast=(Edit("auto_cast(state.amp, ", "auto_cast(False, ", times=2),),
+        half_loss=(
+            Edit(
+                '    logits = model(**inputs).astype("float32")\n' + _ENTROPY + '"sum")',
+                "    logits = model(**inputs)\n" + _ENTROPY + '"sum").astype("float32")',
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,37 @@
+"""What the parity harness must know of TensorFlow and Keras."""
+
+from __future__ import annotations
+
+from crosscast.targets.harness import Bugs, Edit, Harness, Pace, Updates
+
+HARNESS = Harness(
+    inside="crosscast_tensorflow.inside",
+    environment={
+        "TF_NUM_INTRAOP_THREADS": "{threads}",
+        "TF_NUM_INTEROP_THREADS": "1",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    },
+    numeric_variables=("TF_", "XLA_", "KERAS_"),
+    pace=Pace(factor=1.3, start=5.0),  # every run traces its graphs again
+    packages=("keras", "tf_keras"),
+    rank_variable="TF_CONFIG",
+    float32_betas=True,
+    bugs=Bugs(
+        half_mark='DTYPE_POLICY = "mixed_',
+        tanh_gelu=Edit("tf.nn.gelu(y)", "tf.nn.gelu(y, approximate=True)", file="model.py"),
+        no_autocast=(Edit("set_dtype_policy(DTYPE_POLICY)", 'set_dtype_policy("float32")'),),
+        half_loss=(
+            Edit(
+                "logits = tf.cast(model(**inputs, training=training), tf.float32)",
+                "logits = model(**inputs, training=training)",
+            ),
+        ),
+    ),
+    updates=Updates(
+        modules=("keras", "tf_keras", "tensorflow"),
+        notes=("functions ran eagerly, mixed policies computed in float32",),
+        skips_counted="Keras 2 counts a skipped update: what follows one was not compared",
+        rounds_betas=True,
+    ),
+)

@@ -1,0 +1,23 @@
+"""PyTorch as scripts and checkpoints show it."""
+
+from __future__ import annotations
+
+from crosscast.targets.framework import Framework, OwnModel, Weights
+
+FRAMEWORK = Framework(
+    module="torch",
+    word="pytorch",
+    weights=Weights(
+        kernel="(out, in)",
+        own="those of `state_dict()`",
+        evidence="frameworks/test_state_convert.py::test_shipped_bert_goes_on_in_another_framework",
+    ),
+    own_model=OwnModel(
+        imported="from torch import nn",
+        returns="nn.Module",
+        called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
+        answer="a torch.Tensor of logits [rows, classes]",
+    ),
+    optimizers=("torch.optim.{}",),
+    clip="torch.nn.utils.clip_grad_norm_",
+)

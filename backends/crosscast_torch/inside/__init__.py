@@ -1,0 +1,1 @@
+"""What is loaded in the process of the framework; a copy of it is all that process may have."""

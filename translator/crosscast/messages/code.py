@@ -1,0 +1,14 @@
+"""What a diagnostic code is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A diagnostic code with its title and a help text that says what to do about it."""
+
+    code: str
+    title: str
+    help: str

@@ -1,0 +1,156 @@
+"""Codes CC0xx to CC3xx: reading files, recipe fields, targets."""
+
+from __future__ import annotations
+
+from crosscast.messages.code import Code
+
+RECIPE_CODES = (
+    Code("CC001", "file not found", "The path does not exist. Check it, or use - for stdin."),
+    Code("CC002", "not a regular file", "A recipe is read from a file or from stdin (-)."),
+    Code(
+        "CC003",
+        "file cannot be read",
+        "The operating system denied access to the file. Check its permissions.",
+    ),
+    Code(
+        "CC004",
+        "file too large",
+        "A recipe is limited to 1 MiB. Check that you named the right file.",
+    ),
+    Code("CC005", "not UTF-8", "Save the file as UTF-8."),
+    Code("CC006", "not YAML", "The text is not well-formed YAML 1.2."),
+    Code(
+        "CC007", "duplicate key", "A key may occur only once; YAML would silently keep one of them."
+    ),
+    Code(
+        "CC008",
+        "too deep or too many nodes",
+        "The document is nested too deeply or has too many values.",
+    ),
+    Code(
+        "CC009", "tag not allowed", "Recipes contain plain values; YAML type tags are not allowed."
+    ),
+    Code("CC010", "anchor or alias not allowed", "Write the value out where it is needed."),
+    Code("CC011", "more than one document", "A recipe file contains exactly one YAML document."),
+    Code("CC012", "key is not a string", "Field names must be plain strings."),
+    Code("CC013", "number out of range", "The number is not finite or not representable."),
+    Code("CC014", "control character", "The text contains a character that YAML does not allow."),
+    Code("CC015", "empty recipe", "Start from `crosscast init`."),
+    Code(
+        "CC101",
+        "unknown field",
+        "Unknown fields are not allowed. Put your own notes under keys that start with `x-`.",
+    ),
+    Code("CC102", "missing field", "The field has no default and must be set in the recipe."),
+    Code("CC103", "wrong type", 'Values are not converted: `4` is not `"4"`.'),
+    Code(
+        "CC104",
+        "value not allowed",
+        "The field does not accept this value; the message lists what it accepts.",
+    ),
+    Code(
+        "CC105", "unsupported recipe version", "This version of crosscast reads recipe version 1."
+    ),
+    Code(
+        "CC106",
+        "unknown backend",
+        "`overrides` and `--to` must name an installed backend. `crosscast matrix --dialects` "
+        "lists them.",
+    ),
+    Code(
+        "CC107",
+        "backend cannot be loaded",
+        "Importing the package that provides the backend failed. Update or remove it.",
+    ),
+    Code("CC108", "unknown version or dialect", "A target is NAME, NAME@VERSION or NAME@DIALECT."),
+    Code(
+        "CC201",
+        "batch sizes do not match",
+        "The global batch size is micro-batch size x accumulation steps x processes.",
+    ),
+    Code(
+        "CC202",
+        "precision and loss scaling do not match",
+        "Correct one of the fields that the message names.",
+    ),
+    Code(
+        "CC203",
+        "contradictory schedule settings",
+        "Correct one of the fields that the message names.",
+    ),
+    Code("CC204", "contradictory loss scale bounds", "min_scale <= init_scale <= max_scale."),
+    Code("CC205", "model sizes do not match", "hidden_size must be a multiple of attention_heads."),
+    Code(
+        "CC206", "model and data do not match", "Correct one of the fields that the message names."
+    ),
+    Code(
+        "CC207",
+        "contradictory optimizer or clipping settings",
+        "Correct one of the fields that the message names.",
+    ),
+    Code("CC208", "unknown override", "The backend does not support this override."),
+    Code(
+        "CC209",
+        "contradictory accumulation settings",
+        "Correct one of the fields that the message names.",
+    ),
+    Code(
+        "CC210",
+        "only for the shipped model",
+        "Remove the field, or implement the feature in your own model.",
+    ),
+    Code("CC211", "group without parameters", "The patterns of a group match no parameter."),
+    Code(
+        "CC212",
+        "not part of a step",
+        "`--form step` emits no model and no training loop; implement this part yourself.",
+    ),
+    Code(
+        "CC213",
+        "questionable loss scale",
+        "Without a loss scale, float16 loses small gradients. A scale below 1 makes them "
+        "even smaller, and a scale that is not a power of two rounds every gradient.",
+    ),
+    Code(
+        "CC220",
+        "contradictory launch settings",
+        "Correct the fields that the message names. See docs/launching.md.",
+    ),
+    Code(
+        "CC300",
+        "field not supported",
+        "The target cannot express this field. Change the value or choose another target.",
+    ),
+    Code("CC301", "reduced fidelity", "`--strict` rejects every field whose verdict is not exact."),
+    Code(
+        "CC302",
+        "custom model",
+        "The scripts treat your model as a black box. PyTorch and Paddle do not change "
+        "weights without a gradient, TensorFlow still applies weight decay to them; losses "
+        "that a Keras model adds itself do not count. Freeze weights that are not trained, "
+        "and write regularization as weight_decay.",
+    ),
+    Code(
+        "CC303",
+        "dtypes within a custom model",
+        "Autocast in PyTorch and Paddle chooses a dtype per operation, a Keras policy per "
+        "layer. If a dtype matters, write the cast into your model, as the emitted BERT does.",
+    ),
+    Code(
+        "CC304",
+        "short windows over several processes",
+        "Every process needs at least one row. Choose `tail: carry` or `tail: drop`, or a "
+        "number of rows that fills all windows.",
+    ),
+    Code(
+        "CC305",
+        "custom model without a factory",
+        "Set model.factory to the function that returns the model, for every target.",
+    ),
+    Code(
+        "CC306",
+        "target without a training script",
+        "Flags and configurations are for your existing program: there is no step to import "
+        "and nothing to run. `crosscast matrix --dialects` lists all targets.",
+    ),
+)

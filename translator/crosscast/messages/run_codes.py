@@ -1,0 +1,240 @@
+"""Codes CC4xx to CC8xx: this machine, memory, output files, data, parity, plans."""
+
+from __future__ import annotations
+
+from crosscast.messages.code import Code
+
+RUN_CODES = (
+    Code(
+        "CC401",
+        "package missing",
+        "Install the extra that the message names, or choose another interpreter.",
+    ),
+    Code(
+        "CC450",
+        "memory of a custom model",
+        "Only a trace can determine what the framework keeps for the backward pass. Use "
+        "`crosscast plan --trace`, which runs your code.",
+    ),
+    Code(
+        "CC451",
+        "no memory model",
+        "Memory cannot be estimated for this recipe and target. docs/memory.md lists what is "
+        "supported.",
+    ),
+    Code(
+        "CC452",
+        "memory trace failed",
+        "Tracing your model failed. The message gives the reason and the line of your code.",
+    ),
+    Code(
+        "CC460",
+        "does not fit",
+        "No split of the global batch, with or without activation checkpointing, fits into "
+        "the limit. The message says what takes the memory, the hint what would help.",
+    ),
+    Code(
+        "CC461",
+        "invalid amount of memory",
+        "Write `16GiB` for 16 x 2**30 bytes or `16GB` for 16 x 10**9 bytes.",
+    ),
+    Code(
+        "CC462",
+        "unknown device",
+        "docs/planning.md lists the known devices. For others, pass --memory.",
+    ),
+    Code("CC463", "invalid plan option", "The message says what to change."),
+    Code(
+        "CC464",
+        "trace without peak memory",
+        "Scripts write `peak_memory` only on GPUs.",
+    ),
+    Code(
+        "CC465",
+        "equivalent normalization",
+        "For micro-batches of equal size, the mean of means equals the mean over all rows. "
+        "The answer uses `sample`, which keeps this mean for every split.",
+    ),
+    Code(
+        "CC466",
+        "short window weighted differently",
+        "A mean of means depends on how a short window is split into micro-batches.",
+    ),
+    Code(
+        "CC467",
+        "model depends on the micro-batch",
+        "Dropout masks are drawn for each micro-batch, and some layers, such as batch "
+        "normalization, average over it.",
+    ),
+    Code(
+        "CC468",
+        "dtype not supported by the device",
+        "The device would emulate the dtype slowly or reject it. Choose another dtype or device.",
+    ),
+    Code(
+        "CC469",
+        "answer changes the precision",
+        "You allowed this with `--allow precision`. Use `crosscast parity` to check the effect.",
+    ),
+    Code(
+        "CC470",
+        "trace of another recipe",
+        "The trace was written with a different split than the recipe's, so the comparison may "
+        "be off.",
+    ),
+    Code(
+        "CC501",
+        "file not written by crosscast",
+        "crosscast does not overwrite files of others. Choose another folder, or pass --force.",
+    ),
+    Code("CC502", "cannot write", "The operating system denied the write. Nothing was changed."),
+    Code("CC503", "output path outside the folder", "Output files must be inside -o DIR."),
+    Code("CC601", "data file cannot be read", "Check the path and the permissions."),
+    Code("CC602", "not a data set file", "A data set is a single .npz file with plain arrays."),
+    Code(
+        "CC603",
+        "array missing",
+        "A data set needs input_ids, attention_mask, token_type_ids and labels.",
+    ),
+    Code(
+        "CC604",
+        "wrong dtype or shape",
+        "The inputs are int32 arrays of shape [rows, ids], the labels of shape [rows].",
+    ),
+    Code("CC605", "array value out of range", "Ids must not be negative; the mask must be 0 or 1."),
+    Code("CC610", "synthetic data argument out of range", "The message gives the allowed range."),
+    Code("CC620", "text is not UTF-8", "Save the file as UTF-8."),
+    Code(
+        "CC621", "wrong number of columns", "Every line must have as many columns as the first one."
+    ),
+    Code(
+        "CC622",
+        "column not found",
+        "Give the names of the columns, or their numbers, starting from 0.",
+    ),
+    Code(
+        "CC623",
+        "label missing or unknown",
+        "Labels must be words from a fixed list. Set the list with --label-words; the default is "
+        "NLI.",
+    ),
+    Code("CC624", "sentence missing", "Both sentences of a pair must contain text."),
+    Code(
+        "CC625",
+        "not a JSON row",
+        "Every line must be a JSON object with the two sentences and the label.",
+    ),
+    Code("CC626", "no rows", "The file is empty, or everything in it was filtered out."),
+    Code(
+        "CC628", "bytes ignored", "A byte order mark and CR line endings are not part of the text."
+    ),
+    Code("CC629", "more problems", "Fix the problems shown and run the command again."),
+    Code(
+        "CC640",
+        "invalid vocabulary",
+        "Use a BERT vocab.txt that contains every token, including the special ones, exactly once.",
+    ),
+    Code(
+        "CC641",
+        "sequence length out of range",
+        "The sequence must have room for [CLS] a [SEP] b [SEP].",
+    ),
+    Code(
+        "CC701",
+        "invalid trace",
+        "The script wrote a row that violates the contract (docs/parity-contract.md).",
+    ),
+    Code("CC702", "invalid status", "The script's status.json is missing or invalid."),
+    Code(
+        "CC704",
+        "parity cannot run this recipe",
+        "The parity harness runs the shipped BERT in one process.",
+    ),
+    Code("CC705", "invalid fault", "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
+    Code(
+        "CC706",
+        "fault without loss scaling",
+        "Gradients are checked for inf and nan only with loss scaling.",
+    ),
+    Code("CC707", "invalid parity option", "The message says what to change."),
+    Code(
+        "CC708",
+        "parity folder cannot be used",
+        "The operating system denied access, or another comparison is using the folder. Wait "
+        "until it ends, or choose another folder.",
+    ),
+    Code(
+        "CC710",
+        "weights cannot be read",
+        "Weights must be a safetensors file in the format of Hugging Face.",
+    ),
+    Code(
+        "CC711",
+        "weights do not match the model",
+        "Every tensor must be finite, float32 and part of the model.",
+    ),
+    Code("CC712", "fault without effect", "No parameter or float input matches the name."),
+    Code(
+        "CC713",
+        "half precision cannot be emulated",
+        "Emulation supports only the three built-in frameworks.",
+    ),
+    Code(
+        "CC714",
+        "stored reference does not match",
+        "The message says what differs. Store the reference again if necessary.",
+    ),
+    Code(
+        "CC723",
+        "invalid recording",
+        "The files that a run left in `observed` are invalid. Run the comparison again.",
+    ),
+    Code("CC728", "invalid sweep option", "The message says what to change."),
+    Code("CC729", "sweep folder cannot be used", "Choose another -o DIR, or repair its contents."),
+    Code(
+        "CC730",
+        "unknown executor",
+        "Choose `local`, `slurm`, or an executor provided by a plug-in.",
+    ),
+    Code(
+        "CC731",
+        "SLURM not available",
+        "The message gives the reason. `--executor local` does not need SLURM.",
+    ),
+    Code(
+        "CC733",
+        "recipe cannot be swept",
+        "A cell is a single process. Change the field that the message names.",
+    ),
+    Code(
+        "CC734",
+        "bug cannot be planted",
+        "The emitted script has changed, so the edits that plant the bug must be updated.",
+    ),
+    Code("CC735", "self-test failed", "A level did not detect a bug that it should detect."),
+    Code("CC736", "trainer not installed", 'Install it: pip install "crosscast[trainers]".'),
+    Code(
+        "CC737",
+        "trainer deviates from the recipe",
+        "The trainer implements a field differently. `crosscast parity` shows the effect.",
+    ),
+    Code(
+        "CC738",
+        "trainer cannot run this recipe",
+        "The trainer cannot express the field that the message names.",
+    ),
+    Code("CC739", "trainer could not be measured", "A probe of the conformance table failed."),
+    Code("CC748", "invalid check-scaling option", "The message says what to change."),
+    Code(
+        "CC801",
+        "operation out of order",
+        "The order changes the result; the message gives the reason.",
+    ),
+    Code("CC802", "operation missing", "The training step is incomplete without this operation."),
+    Code("CC803", "operation in the wrong part", "`micro` runs per micro-batch, `window` once."),
+    Code("CC804", "operation repeated", "Every operation occurs at most once in a plan."),
+    Code("CC805", "plan cannot be run", "The reference interpreter cannot execute the plan."),
+    Code(
+        "CC806", "batches do not match the plan", "Names, shapes, rows or processes do not match."
+    ),
+)
