@@ -58,7 +58,8 @@ def start(step: ModuleType, toy: serve.Toy) -> serve.Session:
 
 def tensors(state: Any) -> serve.Arrays:
     """Copy parameters and moments, by `slot/parameter`."""
-    arrays, parameters = {}, state.model.parameters()
+    arrays: serve.Arrays = {}
+    parameters = state.model.parameters()
     for name, path in NAMES.items():
         weight = parameters[path]
         held = {"parameters": weight.data, **state.optimizer.state.get(weight, {})}
