@@ -17,9 +17,9 @@ def recipe_page() -> str:
         "",
         "Generated from the recipe's schema; do not edit.",
         "",
-        "A recipe is YAML 1.2. Unknown fields are errors; keys that start with `x-` are yours.",
-        'Values are not converted: `4` is not `"4"`. `crosscast show FILE` prints every default.',
-        "Integers are at most 2147483647 (an int32), paths at most 255 characters long.",
+        "A recipe is a YAML 1.2 file. Unknown fields are errors, except keys that start with `x-`.",
+        'Values are not converted: `4` is not `"4"`. `crosscast show FILE` prints all defaults.',
+        "Integers are at most 2147483647 (int32); paths have at most 255 characters.",
         "",
         *_table(schema, schema),
     ]

@@ -187,7 +187,7 @@ def _first(plan: Plan, state: State, work: list[Forward]) -> Tensors:
     """The first micro-batch alone, divided as in its window."""
     normalize = plan.find(Normalize)
     assert normalize is not None
-    rows, count = sum(one.rows for one in work), len(work)
+    rows, count = sum(run.rows for run in work), len(work)
     held = {"sample": rows, "microbatch": count, "token": rows}[normalize.unit]
     whole = replace(
         normalize, renormalize=False, full=held if normalize.renormalize else normalize.full

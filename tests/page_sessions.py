@@ -34,7 +34,7 @@ def printed(command: str) -> str:
 def session(lines: list[str]) -> list[str]:
     """Return a block of commands with what they print now."""
     commands = [line for line in lines if line.startswith("$ ")]
-    return [one for line in commands for one in (line, *printed(line[2:]).splitlines())]
+    return [text for line in commands for text in (line, *printed(line[2:]).splitlines())]
 
 
 def blocks(lines: list[str]) -> list[tuple[int, int, str, str]]:

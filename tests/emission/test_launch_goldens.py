@@ -62,9 +62,9 @@ def test_the_shell_is_sound(name: str, tmp_path: Path) -> None:
 
 def test_train_scripts_know_nothing_of_nodes() -> None:
     """What is computed depends on the number of processes, not on where they are."""
-    one = {"distributed": {"strategy": "data_parallel", "processes_per_node": 8}}
+    one_node = {"distributed": {"strategy": "data_parallel", "processes_per_node": 8}}
     for target in ("torch", "paddle", "tensorflow"):
         here, there = (
-            compile_recipe(tiny_recipe(**TWO_NODES | more), [target])[0] for more in ({}, one)
+            compile_recipe(tiny_recipe(**TWO_NODES | more), [target])[0] for more in ({}, one_node)
         )
         assert here.files["train.py"] == there.files["train.py"]

@@ -97,7 +97,7 @@ def same(run: Run, other: Run) -> None:
     assert run.trace == other.trace
     assert run.status["eval"] == other.status["eval"]
     for file in ("model.safetensors", "checkpoint.safetensors"):
-        arrays, others = (load_file(one.output / file) for one in (run, other))
+        arrays, others = (load_file(first.output / file) for first in (run, other))
         assert arrays.keys() == others.keys()
         for name, array in arrays.items():
             assert array.tobytes() == others[name].tobytes(), name

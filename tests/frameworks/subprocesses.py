@@ -30,7 +30,7 @@ def environment(framework: str = "") -> dict[str, str]:
     """The environment of a framework's process: one thread, no GPU, few messages."""
     sources = SOURCES if "@" in framework else ()
     # A clone is tested with its own sources, whatever is installed; programs start elsewhere.
-    given = [str(Path(one).absolute()) for one in _given()]
+    given = [str(Path(path).absolute()) for path in _given()]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join((str(TESTS), *sources, *given)),
         "OMP_NUM_THREADS": "1",

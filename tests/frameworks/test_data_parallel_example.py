@@ -106,10 +106,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     cases(["all-reduce", "by-hand", "ddp"], quick=["by-hand"], reason="every way to average"),
 )
 def test_two_processes_train_as_one(lab: Lab, way: str) -> None:
-    one, two = lab.course("--processes", "1"), lab.course("--average", way)
-    assert (one.processes, two.processes, two.apart) == (1, 2, 0.0)
-    assert two.distance(one) < BOUND["float32"]
-    assert one.losses[-1] < 0.8 * one.losses[0]  # it learns, or little would be shown
+    first, second = lab.course("--processes", "1"), lab.course("--average", way)
+    assert (first.processes, second.processes, second.apart) == (1, 2, 0.0)
+    assert second.distance(first) < BOUND["float32"]
+    assert first.losses[-1] < 0.8 * first.losses[0]  # it learns, or little would be shown
 
 
 @exhaustive("every way to average")
@@ -121,8 +121,8 @@ def test_by_hand_it_is_what_the_library_does(lab: Lab) -> None:
 
 @exhaustive("the example in float64")
 def test_the_difference_is_rounding(lab: Lab) -> None:
-    one, two = (lab.course("--dtype", "float64", "--processes", n) for n in ("1", "2"))
-    assert two.distance(one) < BOUND["float64"]
+    first, second = (lab.course("--dtype", "float64", "--processes", n) for n in ("1", "2"))
+    assert second.distance(first) < BOUND["float64"]
 
 
 @exhaustive("four processes, another launcher")

@@ -110,7 +110,7 @@ def test_a_loop_does_what_it_did_in_keras_2(
     old, new = compared[0][name], compared[1][name]
     assert old["old"]
     assert not new["old"]
-    for one, other in zip(old["weights"], new["weights"], strict=True):
-        for mine, yours in zip(one, other, strict=True):
+    for first, other in zip(old["weights"], new["weights"], strict=True):
+        for mine, yours in zip(first, other, strict=True):
             np.testing.assert_allclose(mine, yours, rtol=3e-6, atol=1e-6)
     assert old["scale"] == new["scale"] == (256.0 if name == "fixed" else 128.0)

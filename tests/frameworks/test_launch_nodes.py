@@ -109,8 +109,8 @@ def same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     for key in ("window", "rows", "lr", "updates", "skipped"):
         assert [row[key] for row in found] == [row[key] for row in expected], key
     for key in ("loss", "grad_norm"):
-        one, two = (np.array([row[key] for row in rows]) for rows in (found, expected))
-        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6, err_msg=key)
+        first, second = (np.array([row[key] for row in rows]) for rows in (found, expected))
+        np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-6, err_msg=key)
 
 
 @pytest.fixture

@@ -176,7 +176,9 @@ def test_a_condition_that_does_not_hold_leaves_all_in_float32(trained: dict[str,
     assert trained["off"]["casts"] == trained["plain"]["casts"] == 0
 
 
-@pytest.mark.parametrize("framework", [one for one in older("paddle") if "@2." in one])
+@pytest.mark.parametrize(
+    "framework", [framework for framework in older("paddle") if "@2." in framework]
+)
 def test_the_old_programs_trained_the_same(
     framework: str, trained: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -41,10 +41,12 @@ def test_a_run_in_float32_and_its_resumption(lab: Lab, target: str) -> None:
 @EACH
 def test_the_loss_scale_is_that_of_the_newest_version(lab: Lab, target: str) -> None:
     runs = {}
-    for one in ("paddle", target):
-        script = lab.script(one, one, **SCALED)
+    for program in ("paddle", target):
+        script = lab.script(program, program, **SCALED)
         order = ("out", "--windows", 12)
-        runs[one] = finished(lab.with_scaler(script, order, faults=FAULTS, framework=one))[0]
+        runs[program] = finished(lab.with_scaler(script, order, faults=FAULTS, framework=program))[
+            0
+        ]
     for key in ("scale", "skipped", "updates", "lr"):
         newest, old = ([row[key] for row in run.trace] for run in runs.values())
         assert newest == old, key

@@ -194,10 +194,10 @@ NORM: dict[str, Any] = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
 
 def test_two_processes_train_as_one(lab: Lab) -> None:
     initial = lab.folder / "start.safetensors"
-    one = lab.script("one", **NORM)
-    (first,) = lab.ended(one, ("fresh", "--windows", 1))
+    script = lab.script("one", **NORM)
+    (first,) = lab.ended(script, ("fresh", "--windows", 1))
     first.output.joinpath("model.safetensors").rename(initial)
-    (whole,) = lab.ended(one, ("out", "--weights", initial, "--windows", 12))
+    (whole,) = lab.ended(script, ("out", "--weights", initial, "--windows", 12))
     launch = lab.script("two", **TWO, **BATCH, **NORM).with_name("launch.sh")
     output = lab.folder / "two" / "out"
     flags = (*lab.flags, "--device", "cpu", "--output", output, "--weights", initial)

@@ -166,11 +166,11 @@ def test_float32_is_what_torch_does_and_checkpoints_are_exchanged(
         orders = (("whole", *start), ("parts", *start, "--windows", 7))
         runs[framework] = lab.ended(script, *orders, framework=framework)
     taken = {}
-    for one, other in (("torch", "paddle"), ("paddle", "torch")):
-        folder = lab.folder / one / "taken"
+    for first, other in (("torch", "paddle"), ("paddle", "torch")):
+        folder = lab.folder / first / "taken"
         folder.mkdir()
         shutil.copy(runs[other][1].output / "checkpoint.safetensors", folder)
-        (taken[one],) = lab.ended(scripts[one], ("taken", "--resume"), framework=one)
+        (taken[first],) = lab.ended(scripts[first], ("taken", "--resume"), framework=first)
     rows = runs["torch"][0].trace
     assert_same(runs["paddle"][0].trace, rows)
     assert_same(taken["paddle"].trace, rows[7:])

@@ -186,11 +186,11 @@ def weights(lab: Lab, framework: str, recipe: str, name: str) -> dict[str, np.nd
     return found
 
 
-def distance(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
+def distance(first: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
     """How far apart weights are, all of them together, as a share of their length."""
-    assert one.keys() == other.keys()
-    apart = sum(np.square(one[n] - other[n], dtype=np.float64).sum() for n in one)
-    length = sum(np.square(one[n], dtype=np.float64).sum() for n in one)
+    assert first.keys() == other.keys()
+    apart = sum(np.square(first[n] - other[n], dtype=np.float64).sum() for n in first)
+    length = sum(np.square(first[n], dtype=np.float64).sum() for n in first)
     return float(np.sqrt(apart / length))
 
 

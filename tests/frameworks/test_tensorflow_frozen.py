@@ -105,9 +105,9 @@ def test_resuming_changes_nothing(ran: Mapping[str, tuple[Run, Run]], name: str)
     assert whole.trace == parts.trace
     assert whole.status == parts.status
     for file in ("checkpoint.safetensors", "model.safetensors", "ema.safetensors"):
-        one, other = load_file(whole.output / file), load_file(parts.output / file)
-        assert one.keys() == other.keys()
-        assert all(one[key].tobytes() == other[key].tobytes() for key in one), file
+        first, other = load_file(whole.output / file), load_file(parts.output / file)
+        assert first.keys() == other.keys()
+        assert all(first[key].tobytes() == other[key].tobytes() for key in first), file
 
 
 @EACH

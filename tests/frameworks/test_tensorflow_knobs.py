@@ -106,9 +106,9 @@ def test_resuming_changes_nothing(ran: Mapping[str, tuple[Run, Run]], name: str)
     assert whole.trace == parts.trace
     assert whole.status == parts.status
     for file in ("checkpoint.safetensors", "model.safetensors"):
-        one, other = load_file(whole.output / file), load_file(parts.output / file)
-        assert one.keys() == other.keys()
-        assert all(one[key].tobytes() == other[key].tobytes() for key in one)
+        first, other = load_file(whole.output / file), load_file(parts.output / file)
+        assert first.keys() == other.keys()
+        assert all(first[key].tobytes() == other[key].tobytes() for key in first)
 
 
 def checkpoint(run: Run) -> dict[str, np.ndarray]:
@@ -161,9 +161,9 @@ def test_tokens_are_counted(ran: Mapping[str, tuple[Run, Run]]) -> None:
 def test_recomputed_activations_change_nothing(
     ran: Mapping[str, tuple[Run, Run]], recomputed: str, plain: str
 ) -> None:
-    one, other = ran[recomputed][0], ran[plain][0]
+    first, other = ran[recomputed][0], ran[plain][0]
     for key in ("loss", "grad_norm"):
-        found, expected = ([row[key] for row in run.trace] for run in (one, other))
+        found, expected = ([row[key] for row in run.trace] for run in (first, other))
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 

@@ -131,9 +131,9 @@ CASES: dict[str, Case] = {
 )
 def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
     case = CASES[name]
-    one = lab.script("one", case.target, **case.sections)
+    script = lab.script("one", case.target, **case.sections)
     two = lab.script("two", case.target, **case.sections, **PARALLEL)
-    single = lab.alone(one, case.framework)
+    single = lab.alone(script, case.framework)
     double = lab.launch(two, "out", *lab.short)
     assert (single.code, double.code) == (0, 0), single.traceback + double.stderr
     same_training(single, double, rel=case.rel, atol=case.atol, free=case.free)

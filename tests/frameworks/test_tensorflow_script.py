@@ -239,11 +239,11 @@ def take_over(giver: Runs, taker: Runs) -> None:
 
 def assert_same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     for key in ROW:
-        one, other = ([row[key] for row in rows] for rows in (found, expected))
+        first, other = ([row[key] for row in rows] for rows in (found, expected))
         if key in COUNTS:
-            assert one == other, key
+            assert first == other, key
         else:
-            np.testing.assert_allclose(one, other, rtol=1e-6, err_msg=key)
+            np.testing.assert_allclose(first, other, rtol=1e-6, err_msg=key)
 
 
 FACTORY = """\

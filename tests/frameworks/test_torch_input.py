@@ -183,7 +183,7 @@ def edited_checkpoint(source: Path, folder: Path, **change: Any) -> None:
 def test_checkpoints(lab: Lab) -> None:
     script = lab.script("resumed", **SCALED)
     other = lab.script("other", **SCALED, seed=8)
-    good, foreign = (lab.ended(one, ("good", "--windows", 2))[0] for one in (script, other))
+    good, foreign = (lab.ended(first, ("good", "--windows", 2))[0] for first in (script, other))
     source, top = good.output / "checkpoint.safetensors", good.output.parent
     bias = "bert.pooler.dense.bias"
     changes: dict[str, dict[str, Any]] = {

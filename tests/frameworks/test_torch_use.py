@@ -161,9 +161,9 @@ BY_BATCHES: dict[str, Any] = {"accumulation": {"normalize_by": "microbatch", "ta
 )
 def test_two_processes_train_as_one(lab: Lab, sections: dict[str, Any]) -> None:
     sections |= {"optimizer": SGD | {"momentum": 0.9}}
-    one, two = lab.script("one", **sections), lab.script("two", **sections, **PARALLEL)
-    (single,) = lab.ended(one, ("out",))
-    double, shown = launch(lab, two, "out", "--log-every", 1)
+    first, second = lab.script("one", **sections), lab.script("two", **sections, **PARALLEL)
+    (single,) = lab.ended(first, ("out",))
+    double, shown = launch(lab, second, "out", "--log-every", 1)
     assert double.code == 0, double.stderr
     assert sum(line.startswith("finished") for line in shown.splitlines()) == 1
     assert sum(line.startswith("window 7/") for line in shown.splitlines()) == 1

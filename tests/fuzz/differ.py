@@ -98,7 +98,7 @@ def _compile(case: Case, outcome: Outcome, expected: Plan) -> str | None:
     outcome.verdict = max((one.row.verdict for one in judged), key=ORDER.index)
     try:
         (script,) = compile_recipe(case.recipe, [outcome.target])
-        (one, two) = (
+        (first, second) = (
             compile_recipe(of_step(case.recipe), [outcome.target], form="step")[0] for _ in "12"
         )
     except DiagnosticError as error:
@@ -114,15 +114,15 @@ def _compile(case: Case, outcome: Outcome, expected: Plan) -> str | None:
         return None
     if outcome.verdict is Verdict.UNSUPPORTED:
         outcome.problems.append("compiled although a row says unsupported")
-    if one.files != two.files:
+    if first.files != second.files:
         outcome.problems.append("compiled twice, the files differ")
-    for path, file in {**script.files, **one.files}.items():
+    for path, file in {**script.files, **first.files}.items():
         if path.endswith(".py"):
             compile(file.text, path, "exec")
     if case.recipe.processes > 1:
-        outcome.problems += _other_meaning(one.plan, expected, case)
+        outcome.problems += _other_meaning(first.plan, expected, case)
         return None
-    return one.files["step.py"].text
+    return first.files["step.py"].text
 
 
 def _other_meaning(plan: Plan, expected: Plan, case: Case) -> list[str]:

@@ -71,15 +71,15 @@ def test_many_micro_batches_are_one_large_one(worker: Worker) -> None:
     for window in toy.windows:  # rows of a table can only be added where they are the same
         for batch in window:
             batch["ids"] = window[0]["ids"]
-    many, one = seen(worker, make(2, 2), toy), seen(worker, make(4, 1), in_one(toy))
-    for left, right in zip(many.rows, one.rows, strict=True):
+    many, run = seen(worker, make(2, 2), toy), seen(worker, make(4, 1), in_one(toy))
+    for left, right in zip(many.rows, run.rows, strict=True):
         same = ("window", "rows", "lr", "skipped", "updates")
         assert [left[key] for key in same] == [right[key] for key in same]
         assert (left["n_micro"], right["n_micro"]) == (2, 1)
         assert left["loss"] == pytest.approx(right["loss"], rel=1e-5, abs=1e-5)
         assert left["grad_norm"] == pytest.approx(right["grad_norm"], rel=1e-6)
     for key, array in many.tensors[-1].items():
-        other = one.tensors[-1][key]
+        other = run.tensors[-1][key]
         np.testing.assert_allclose(array, other, rtol=2e-5, atol=2e-6, err_msg=key)
 
 

@@ -37,9 +37,9 @@ def test_own_models_of_keras_2_in_several_processes_are_refused() -> None:
 
 
 def test_two_optimizers_cannot_be_said() -> None:
-    one = TINY["optimizer"]
-    assert errors("paddle", optimizer=[one, one]) == {"CC103"}
-    assert errors("paddle", optimizers=[one, one]) == {"CC101"}
+    optimizer = TINY["optimizer"]
+    assert errors("paddle", optimizer=[optimizer, optimizer]) == {"CC103"}
+    assert errors("paddle", optimizers=[optimizer, optimizer]) == {"CC101"}
 
 
 @pytest.mark.parametrize("form", ["script", "step"])

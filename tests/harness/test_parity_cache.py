@@ -157,9 +157,9 @@ def test_a_script_that_exits_with_nothing_has_finished(tmp_path: Path) -> None:
 def test_a_script_cannot_interrupt_the_command(tmp_path: Path, end: str) -> None:
     report = compare_own(write_own(tmp_path, end=end), tmp_path / "out")
     mine = [made for made in report.runs if made.contestant == "own"]
-    assert {one.outcome.kind for one in mine} == {"failed"}
+    assert {made.outcome.kind for made in mine} == {"failed"}
     # One after another in one process, which none of them has ended.
-    assert all(len(one.rows) == (24 if one.name == "main" else 4) for one in mine)
+    assert all(len(made.rows) == (24 if made.name == "main" else 4) for made in mine)
     assert not report.interrupted
     assert exit_code(report) == 1
     if end == INTERRUPTED:

@@ -127,7 +127,7 @@ def test_a_bisection_says_what_each_trial_left() -> None:
         "4.25 (L1b update 0.65)",
         "2. 5 fields",
         "3. optimizer.eps",
-        "nothing left to explain",
+        "fully explained",
         "could not be tried",
     ):
         assert words in found

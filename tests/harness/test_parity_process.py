@@ -233,7 +233,7 @@ def test_an_error_in_the_harness_leaves_no_process_behind(tmp_path: Path) -> Non
 def test_no_more_sessions_than_asked_for_run_side_by_side(tmp_path: Path) -> None:
     code = "import time\nprint(time.monotonic())\ntime.sleep(0.3)\nprint(time.monotonic())\n"
     finished = run_sessions(tmp_path, code, 4)
-    spans = [[float(x) for x in one.outcome.log_tail.split()] for one in finished]
+    spans = [[float(x) for x in run.outcome.log_tail.split()] for run in finished]
     starts = [begun for begun, _ in spans]
     assert all(sum(s <= t < e for s, e in spans) <= 2 for t in starts)
     assert max(starts[:2]) < min(starts[2:])

@@ -46,15 +46,15 @@ def test_a_difference_that_no_run_keeps_is_not_agreement(tmp_path: Path) -> None
 
 
 def test_differences_are_hidden_only_if_no_stage_shows_them() -> None:
-    one = make_recipe()
+    first = make_recipe()
     other = make_recipe(model={"dropout": 0.5}, optimizer={"learning_rate": 0.1})
     without = make_recipe(optimizer={"learning_rate": 0.1})
-    (check,) = hidden_differences(one, other, [(one, without)])
+    (check,) = hidden_differences(first, other, [(first, without)])
     assert check.result == "unclear"
     assert "model.dropout" in check.wording
     assert "learning_rate" not in check.wording
-    assert hidden_differences(one, without, [(one, one), (one, without)]) == ()
-    assert hidden_differences(one, one, [(one, one)]) == ()
+    assert hidden_differences(first, without, [(first, first), (first, without)]) == ()
+    assert hidden_differences(first, first, [(first, first)]) == ()
 
 
 def test_stress_is_passed_on_and_refused_where_it_makes_no_sense(tmp_path: Path) -> None:

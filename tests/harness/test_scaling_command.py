@@ -39,7 +39,7 @@ def command(folder: Path, recipe: Recipe, *options: str) -> int:
     [
         (("--processes", "1"), "processes must be at least 2"),
         (("--windows", "3"), "windows must be at least 4"),
-        (("--timeout", "0"), "the timeout must be more than 0"),
+        (("--timeout", "0"), "--timeout must be more than 0"),
         (("--stress", "--keep-model"), "--stress is for the small model"),
         (("-o", "."), "is not empty"),
     ],

@@ -72,8 +72,8 @@ def test_a_step_that_does_what_the_recipe_says_passes(tmp_path: Path) -> None:
     assert [len(run.seen.rows) for run in toy.runs] == [64, 64]
     assert all(sum(row["skipped"] for row in run.seen.rows) >= 4 for run in toy.runs)
     assert "of them overflowed" in toy.checks[0].wording
-    assert [one.kind for one in told] == ["started", "ended"] * 2
-    assert all(one.outcome.kind == "finished" for one in told if one.outcome)
+    assert [run.kind for run in told] == ["started", "ended"] * 2
+    assert all(run.outcome.kind == "finished" for run in told if run.outcome)
 
 
 @pytest.mark.parametrize(

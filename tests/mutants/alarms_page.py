@@ -38,15 +38,15 @@ def _settings(found: Sequence[Plain]) -> Iterator[str]:
     yield "| what differs from the reference | comparisons | equivalent | unclear | alarms |"
     yield "|---|---|---|---|---|"
     by_setting: dict[str, list[Plain]] = defaultdict(list)
-    for one in found:
-        by_setting[f"{one['framework']}, {one['setting']}"].append(one)
+    for trial in found:
+        by_setting[f"{trial['framework']}, {trial['setting']}"].append(trial)
     for name, group in by_setting.items():
         same = sum(entry["verdict"] == "EQUIVALENT" for entry in group)
         accused = sum(bool(entry["alarms"]) for entry in group)
         rest = len(group) - same - accused
         yield f"| {name} | {len(group)} | {same} | {rest} | {accused} |"
     yield ""
-    yield f"Groups: {'; '.join(dict.fromkeys(str(one['group']) for one in found))}."
+    yield f"Groups: {'; '.join(dict.fromkeys(str(trial['group']) for trial in found))}."
     yield ""
 
 

@@ -63,21 +63,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     if asked.docs:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
-    return int(any(one.late and not one.right for one in found))
+    return int(any(trial.late and not trial.right for trial in found))
 
 
 def _all(framework: str, only: Sequence[str], output: Path, jobs: int) -> Iterator[Blamed]:
     """Yield the bugs of one field with what was blamed for them."""
     planted: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    bugs = [one for one in planted if BUGS[one.name].field and (not only or one.name in only)]
+    bugs = [
+        trial for trial in planted if BUGS[trial.name].field and (not only or trial.name in only)
+    ]
     journal = Journal(output / f"{framework}.json")
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
     options = make_options(output / "work", jobs=jobs, bisect=True)
     for start in range(0, len(missing), AT_ONCE):
-        for one in _blamed(framework, missing[start : start + AT_ONCE], options):
-            journal.add(about[one.name], asdict(one))
-            _tell(one)
+        for trial in _blamed(framework, missing[start : start + AT_ONCE], options):
+            journal.add(about[trial.name], asdict(trial))
+            _tell(trial)
     for key in about.values():
         known = journal.find(key)
         if known:
@@ -110,7 +112,7 @@ def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Itera
 
 
 def _record(report: ParityReport, name: str) -> Blamed:
-    pair = next(one for one in report.pairs if one.contestant == name)
+    pair = next(found for found in report.pairs if found.contestant == name)
     found = next(
         (bisection for bisection in report.bisections if bisection.contestant == name), None
     )
@@ -125,7 +127,7 @@ def _record(report: ParityReport, name: str) -> Blamed:
 
 def page(framework: str, found: Sequence[Blamed]) -> str:
     """Return the page."""
-    late = [one for one in found if one.late]
+    late = [trial for trial in found if trial.late]
     return "\n".join(
         [
             "# Bisection score",
@@ -136,15 +138,16 @@ def page(framework: str, found: Sequence[Blamed]) -> str:
             f" planted in the script for {framework}, and the fields that `--bisect` blames.",
             "",
             f"- Seen by the trajectory (L2): {len(late)} bugs, the planted field named for"
-            f" **{sum(one.right for one in late)}**.",
+            f" **{sum(trial.right for trial in late)}**.",
             f"- All: {len(found)} bugs, the planted field named for"
-            f" {sum(one.right for one in found)}.",
+            f" {sum(trial.right for trial in found)}.",
             "",
             "| bug | planted | blamed | L2 sees it |",
             "|---|---|---|---|",
             *(
-                f"| `{one.name}` | `{one.field}` | {_words(one)} | {'yes' if one.late else 'no'} |"
-                for one in found
+                f"| `{trial.name}` | `{trial.field}` | {_words(trial)} |"
+                f" {'yes' if trial.late else 'no'} |"
+                for trial in found
             ),
             "",
         ]

@@ -62,14 +62,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     for group in groups():
         if asked.only in group.name:
             found += _of_group(group, asked.output, asked.jobs, journal)
-    plain = [asdict(one) for one in found]
+    plain = [asdict(trial) for trial in found]
     (asked.output / "false-alarms.json").write_text(json.dumps(plain, indent=1) + "\n")
     text = page(plain)
     (asked.output / "false-alarms.md").write_text(text)
     if asked.docs:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
-    return int(any(one.alarms for one in found))
+    return int(any(trial.alarms for trial in found))
 
 
 def _of_group(group: Group, output: Path, jobs: int, journal: Journal) -> Iterator[Comparison]:
@@ -78,11 +78,11 @@ def _of_group(group: Group, output: Path, jobs: int, journal: Journal) -> Iterat
         setting.name: {"group": group.name, "setting": repr(setting), "recipe": repr(group.recipe)}
         for setting in group.settings
     }
-    missing = [one for one in group.settings if journal.find(keys[one.name]) is None]
+    missing = [wanted for wanted in group.settings if journal.find(keys[wanted.name]) is None]
     if missing:
         with Bench(group, output / "work", jobs) as bench:
             for setting in missing:
-                made = [asdict(one) for one in bench.compare(setting)]
+                made = [asdict(trial) for trial in bench.compare(setting)]
                 journal.add(keys[setting.name], {"comparisons": made})
     for setting in group.settings:
         known = journal.find(keys[setting.name])
@@ -128,9 +128,9 @@ class Bench:
             raise KeyboardInterrupt
         found = partial(_comparison, self._group, setting, report)
         for framework, pair in zip(setting.frameworks, report.pairs, strict=True):
-            one = found(framework, pair)
-            _tell(one)
-            yield one
+            trial = found(framework, pair)
+            _tell(trial)
+            yield trial
 
     def _program(self, target: str, name: str) -> Contestant:
         return Contestant(name=name, target=target, recipe=self._group.recipe)

@@ -80,7 +80,7 @@ def _score(framework: str, asked: argparse.Namespace) -> list[Trial]:
     for trial in laboratory.trials(missing, keep=asked.keep):
         journal.add(about[trial.name], asdict(trial))
         _tell(framework, trial)
-    known = (journal.find(one) for one in about.values())
+    known = (journal.find(key) for key in about.values())
     return [clean, *(_trial(plain) for plain in known if plain)]
 
 
@@ -100,11 +100,11 @@ def _judged(framework: str, trials: Sequence[Trial]) -> int:
     bugs = [trial for trial in trials if trial.name != CLEAN]
     accused = [trial for trial in trials if trial.name == CLEAN and trial.levels]
     lost = survivors(trials)
-    for one in accused:
-        print(f"{framework}: FALSE ALARM: {one.first}", file=sys.stderr)
-    for one in unexpected(trials):
-        seen = ", ".join(one.levels)
-        print(f"{framework}: {one.name}: not all expected levels, only {seen}", file=sys.stderr)
+    for trial in accused:
+        print(f"{framework}: FALSE ALARM: {trial.first}", file=sys.stderr)
+    for trial in unexpected(trials):
+        seen = ", ".join(trial.levels)
+        print(f"{framework}: {trial.name}: not all expected levels, only {seen}", file=sys.stderr)
     return int(bool(accused) or len(lost) > (1 - WANTED) * len(bugs))
 
 

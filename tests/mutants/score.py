@@ -26,8 +26,8 @@ def to_json(trials: Trials) -> dict[str, Any]:
     """Return plain data, free of time stamps and of machine paths."""
     return {
         framework: {
-            "bugs": [_plain(one) for one in found if one.name != CLEAN],
-            "clean": [asdict(one) for one in found if one.name == CLEAN],
+            "bugs": [_plain(trial) for trial in found if trial.name != CLEAN],
+            "clean": [asdict(trial) for trial in found if trial.name == CLEAN],
         }
         for framework, found in trials.items()
     }
@@ -41,15 +41,17 @@ def _plain(trial: Trial) -> dict[str, Any]:
 
 def survivors(found: Sequence[Trial]) -> list[Trial]:
     """Return the bugs that no level of the quick check saw."""
-    return [one for one in found if one.name != CLEAN and not one.levels]
+    return [trial for trial in found if trial.name != CLEAN and not trial.levels]
 
 
 def unexpected(found: Sequence[Trial]) -> list[Trial]:
     """Return the caught bugs that a level which the catalogue names for them did not see."""
     return [
-        one
-        for one in found
-        if one.name != CLEAN and one.levels and not set(BUGS[one.name].expected) <= set(one.levels)
+        trial
+        for trial in found
+        if trial.name != CLEAN
+        and trial.levels
+        and not set(BUGS[trial.name].expected) <= set(trial.levels)
     ]
 
 
@@ -77,9 +79,9 @@ def _totals(trials: Trials) -> Iterator[str]:
     yield "| framework | bugs | caught | score | clean script |"
     yield "|---|---|---|---|---|"
     for framework, found in trials.items():
-        bugs = [one for one in found if one.name != CLEAN]
+        bugs = [trial for trial in found if trial.name != CLEAN]
         caught = sum(bool(bug.levels) for bug in bugs)
-        clean = [one for one in found if one.name == CLEAN]
+        clean = [trial for trial in found if trial.name == CLEAN]
         words = clean[0].verdict if clean else "-"
         share = f"{caught / len(bugs):.1%}" if bugs else "-"
         yield f"| {framework} | {len(bugs)} | {caught} | {share} | {words} |"
@@ -88,20 +90,22 @@ def _totals(trials: Trials) -> Iterator[str]:
 
 def _practice(trials: Trials) -> Iterator[str]:
     """What single levels and common rules find on the same runs."""
-    every = {name: [one for one in found if one.name != CLEAN] for name, found in trials.items()}
-    seeded = {name for name, found in every.items() if any(one.seeds for one in found)}
+    every = {
+        name: [trial for trial in found if trial.name != CLEAN] for name, found in trials.items()
+    }
+    seeded = {name for name, found in every.items() if any(trial.seeds for trial in found)}
     yield "## Found by"
     yield ""
     yield f"| | {' | '.join(every)} |"
     yield "|---|" + "---|" * len(every)
     for level in SHOWN:
-        counts = (sum(level in one.levels for one in found) for found in every.values())
+        counts = (sum(level in trial.levels for trial in found) for found in every.values())
         yield f"| {level}: {LEVELS[level]} | {' | '.join(map(str, counts))} |"
-    alone = (sum(len(one.levels) == 1 for one in found) for found in every.values())
+    alone = (sum(len(trial.levels) == 1 for trial in found) for found in every.values())
     yield f"| one level only | {' | '.join(map(str, alone))} |"
     for rule, words in titles(bool(seeded)).items():
         cells = (
-            str(sum(rule in one.practice for one in found))
+            str(sum(rule in trial.practice for trial in found))
             if rule != T_TEST or name in seeded
             else "not run"
             for name, found in every.items()
@@ -109,7 +113,9 @@ def _practice(trials: Trials) -> Iterator[str]:
         yield f"| common practice: {words} | {' | '.join(cells)} |"
     if seeded:
         cells = (
-            str(sum(one.seeds == "equivalent" for one in found)) if name in seeded else "not run"
+            str(sum(trial.seeds == "equivalent" for trial in found))
+            if name in seeded
+            else "not run"
             for name, found in every.items()
         )
         yield f"| called equivalent by paired seeds alone | {' | '.join(cells)} |"
@@ -123,7 +129,7 @@ def _table(trials: Trials) -> Iterator[str]:
     yield ""
     yield f"| bug | what it is | field | {' | '.join(trials)} |"
     yield "|---|---|---|" + "---|" * len(trials)
-    by_name = {name: {one.name: one for one in found} for name, found in trials.items()}
+    by_name = {name: {trial.name: trial for trial in found} for name, found in trials.items()}
     for name, bug in BUGS.items():
         cells = [_cell(found.get(name)) for found in by_name.values()]
         if any(cells):

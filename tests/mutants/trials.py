@@ -187,7 +187,7 @@ def _alarms(report: ParityReport, name: str) -> tuple[str, ...]:
 
 
 def _t_test(report: ParityReport, name: str) -> bool:
-    ours, reference = (_final_losses(report, one) for one in (name, REFERENCE))
+    ours, reference = (_final_losses(report, contestant) for contestant in (name, REFERENCE))
     return len(ours) > 1 and len(reference) > 1 and means_differ(ours, reference)
 
 

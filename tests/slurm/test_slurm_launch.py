@@ -177,8 +177,8 @@ def same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     for key in ("rows", "lr", "updates", "skipped"):
         assert [row[key] for row in found] == [row[key] for row in expected], key
     for key in ("loss", "grad_norm"):
-        one, two = (np.array([row[key] for row in rows]) for rows in (found, expected))
-        np.testing.assert_allclose(one, two, rtol=2e-3, atol=1e-5, err_msg=key)
+        first, second = (np.array([row[key] for row in rows]) for rows in (found, expected))
+        np.testing.assert_allclose(first, second, rtol=2e-3, atol=1e-5, err_msg=key)
 
 
 @pytest.fixture(scope="module", params=TARGETS)

@@ -369,7 +369,7 @@ def test_a_loss_of_the_claimed_kind_may_be_divided_as_the_other_one_is(
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "other", "same"),
     [
         ("sample", "microbatch", False),
         ("microbatch", "token", False),
@@ -377,6 +377,6 @@ def test_a_loss_of_the_claimed_kind_may_be_divided_as_the_other_one_is(
         ("microbatch", "microbatch", True),
     ],
 )
-def test_losses_of_micro_batches_are_sums_or_means(one: str, other: str, same: bool) -> None:
-    ours, theirs = (changed(BASE, {"accumulation.normalize_by": unit}) for unit in (one, other))
+def test_losses_of_micro_batches_are_sums_or_means(first: str, other: str, same: bool) -> None:
+    ours, theirs = (changed(BASE, {"accumulation.normalize_by": unit}) for unit in (first, other))
     assert same_loss(ours, theirs) is same

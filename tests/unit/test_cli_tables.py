@@ -139,15 +139,15 @@ def test_values_are_json_and_not_python(recipe: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [("--json", "--markdown"), ("--dialects", "--defaults"), ("--dialects", "--markdown")],
 )
-def test_options_that_would_be_ignored_are_refused(one: str, other: str) -> None:
-    for options in ([one, other], [other, one]):
+def test_options_that_would_be_ignored_are_refused(first: str, other: str) -> None:
+    for options in ([first, other], [other, first]):
         result = CliRunner().invoke(app, ["matrix", *options])
         assert result.exit_code == 2
         assert result.stdout == ""
-        assert f"{one} and {other} exclude each other" in result.output
+        assert f"{first} and {other} exclude each other" in result.output
         assert "Usage: crosscast matrix" in result.output
 
 

@@ -77,13 +77,13 @@ def test_windows_of_one_api_do_not_overlap() -> None:
     for entry in EVERY:
         entries[entry.package, entry.api, entry.form].append(entry)
     for same in entries.values():
-        for one, other in combinations(same, 2):
-            first, second = sorted((one, other), key=lambda e: version_number(e.since))
+        for left_side, other in combinations(same, 2):
+            first, second = sorted((left_side, other), key=lambda e: version_number(e.since))
             assert first.until, first
             assert version_number(first.until) <= version_number(second.since), first
 
 
-@pytest.mark.parametrize("entry", EVERY, ids=lambda one: f"{one.package} {one.api} {one.since}")
+@pytest.mark.parametrize("entry", EVERY, ids=lambda case: f"{case.package} {case.api} {case.since}")
 def test_entries_are_complete(entry: Defaults) -> None:
     assert entry.arguments or entry.fixed
     assert entry.source

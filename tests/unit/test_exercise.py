@@ -47,7 +47,7 @@ def usual() -> dict[str, Exercise]:
 
 
 def test_the_stress_recipe_leaves_nothing_unexercised() -> None:
-    assert {path for path, one in stressed().items() if one.status == "not exercised"} == ALWAYS
+    assert {path for path, field in stressed().items() if field.status == "not exercised"} == ALWAYS
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_the_level_that_would_see_it_is_named(path: str, level: str) -> None:
 
 
 def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
-    one = stressed()["optimizer.eps"]
-    assert one.run == "float32-bert"
-    assert one.value is not None
-    assert one.limit == UPDATE_LIMIT
-    assert one.value > one.limit
-    assert "1e-06 instead would be off by" in one.wording
+    field = stressed()["optimizer.eps"]
+    assert field.run == "float32-bert"
+    assert field.value is not None
+    assert field.limit == UPDATE_LIMIT
+    assert field.value > field.limit
+    assert "1e-06 instead would be off by" in field.wording
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
     ],
 )
 def test_a_usual_recipe_does_not_exercise_everything(path: str, because: str) -> None:
-    one = usual()[path]
-    assert one.status == "not exercised"
-    assert one.wording.startswith(f"because {because}; all checks pass with ")
+    field = usual()[path]
+    assert field.status == "not exercised"
+    assert field.wording.startswith(f"because {because}; all checks pass with ")
 
 
 def test_without_a_skip_the_tick_is_not_exercised() -> None:

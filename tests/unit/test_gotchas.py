@@ -15,7 +15,7 @@ TABLES: dict[str, tuple[Mutation, ...]] = {
     "test_models.py": (*FAULTS, *TYPE_FAULTS),
     "test_processes.py": PROCESS_FAULTS,
 }
-EACH = pytest.mark.parametrize("gotcha", GOTCHAS, ids=lambda one: str(one.number))
+EACH = pytest.mark.parametrize("gotcha", GOTCHAS, ids=lambda case: str(case.number))
 
 
 def test_all_of_them_are_here() -> None:

@@ -157,9 +157,9 @@ def test_how_it_is_started_is_no_part_of_what_is_trained() -> None:
     assert recipe_hash(plain) == recipe_hash(started)
     assert recipe_hash(plain) != recipe_hash(recipe_of())
     for target in ("torch", "paddle", "tensorflow"):
-        one, two = files(plain, target), files(spread(), target)
+        first, second = files(plain, target), files(spread(), target)
         for path in ("train.py", "model.py", "requirements.txt"):
-            assert one[path] == two[path]
+            assert first[path] == second[path]
 
 
 def test_without_a_word_about_the_start_nothing_is_judged() -> None:
@@ -170,16 +170,16 @@ def test_without_a_word_about_the_start_nothing_is_judged() -> None:
 
 
 def test_two_recipes_that_differ_in_the_start_train_the_same(tmp_path: Path) -> None:
-    one, two, three = (tmp_path / f"{name}.yaml" for name in ("one", "two", "three"))
-    one.write_text(recipe_text(spread(JOB)))
+    first, second, three = (tmp_path / f"{name}.yaml" for name in ("one", "two", "three"))
+    first.write_text(recipe_text(spread(JOB)))
     each = "{strategy: data_parallel, processes_per_node: %d}"
-    two.write_text(recipe_text(recipe_of(distributed=each % 4)))
+    second.write_text(recipe_text(recipe_of(distributed=each % 4)))
     three.write_text(recipe_text(recipe_of(distributed=each % 3)))
 
     def found(right: Path) -> list[str]:
-        return [d.path for d in differences(side_of(str(one), {}), side_of(str(right), {}))]
+        return [d.path for d in differences(side_of(str(first), {}), side_of(str(right), {}))]
 
-    assert found(two) == []
+    assert found(second) == []
     assert "distributed.processes_per_node" in found(three)
 
 

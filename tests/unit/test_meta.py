@@ -271,7 +271,7 @@ def well_told(code: Code) -> bool:
 # rows
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda case: str(case.name))
 def test_rows_that_are_not_exact_have_a_code_and_a_probe(backend: Backend) -> None:
     own = {code.code for code in backend.codes}
     for row in backend.rows:
@@ -289,7 +289,7 @@ def probe_exists(probe: str) -> bool:
     return is_test(probe)
 
 
-@pytest.mark.parametrize("backend", FRAMEWORK_BACKENDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", FRAMEWORK_BACKENDS, ids=lambda case: str(case.name))
 def test_codes_of_a_backend_are_used_by_its_rows_or_scripts(backend: Backend) -> None:
     package = ROOT / "backends" / f"crosscast_{backend.name}"
     texts = [path.read_text() for path in package.glob("*.py")]

@@ -63,7 +63,7 @@ def test_what_only_paired_seeds_see_is_not_counted_as_the_quick_check() -> None:
 
 
 def test_levels_that_were_expected_and_blind_are_told() -> None:
-    assert [one.name for one in unexpected(FOUND["torch"])] == ["interval_off_by_one"]
+    assert [trial.name for trial in unexpected(FOUND["torch"])] == ["interval_off_by_one"]
 
 
 def test_the_page_counts_and_explains() -> None:

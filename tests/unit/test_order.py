@@ -51,16 +51,16 @@ def reasons(plan: ops.Plan) -> str:
     return "\n".join(diagnostic.message for diagnostic in verify(plan))
 
 
-def swapped(plan: ops.Plan, one: type[ops.Op], other: type[ops.Op]) -> ops.Plan:
+def swapped(plan: ops.Plan, first: type[ops.Op], other: type[ops.Op]) -> ops.Plan:
     """The same operations, two of them exchanged within their part."""
 
     def swap(part: tuple[ops.Op, ...]) -> tuple[ops.Op, ...]:
         here = {type(op): op for op in part}
-        places = {one: other, other: one}
+        places = {first: other, other: first}
         return tuple(here[places.get(type(op), type(op))] for op in part)
 
     in_micro = {type(op) for op in plan.micro}
-    if one in in_micro:
+    if first in in_micro:
         return ops.Plan(micro=swap(plan.micro), window=plan.window)
     return ops.Plan(micro=plan.micro, window=swap(plan.window))
 
@@ -240,8 +240,8 @@ def assert_same_run(plan: ops.Plan, other: ops.Plan) -> None:
     reduce = plan.find(ops.AllReduce)
     feed = windows(1, count=3, processes=reduce.processes if reduce else 1)
     feed[1][0][0] = MicroBatch(1.0, {n: np.full(s, np.inf) for n, s in SHAPES.items()}, 2)
-    one, two = (run(p, parameters(), feed, ROLES) for p in (plan, other))
-    for a, b in zip(one.rows, two.rows, strict=True):
+    first, second = (run(p, parameters(), feed, ROLES) for p in (plan, other))
+    for a, b in zip(first.rows, second.rows, strict=True):
         assert (a.loss, a.lr, a.scale, a.skipped) == (b.loss, b.lr, b.scale, b.skipped)
         assert (a.updates, a.good, a.bad) == (b.updates, b.good, b.bad)
         for name in SHAPES:

@@ -30,7 +30,7 @@ LINEAR = "name: linear, total_steps: 1000"
 # the tables
 
 
-@pytest.mark.parametrize("script", SCRIPTS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=lambda case: case.name)
 def test_flags_are_those_of_the_public_script(script: Script) -> None:
     parser = FLAGS[script.name]
     assert {flag.name for flag in script.flags} | set(script.others) == set(parser)
@@ -41,7 +41,7 @@ def test_flags_are_those_of_the_public_script(script: Script) -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("script", SCRIPTS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=lambda case: case.name)
 def test_every_flag_gets_a_value_that_its_parser_reads(script: Script) -> None:
     changes = NO_SCALE if script.name == "lark" else HALF
     values = flag_values(fitting(**changes), script)
@@ -58,7 +58,7 @@ def test_every_flag_gets_a_value_that_its_parser_reads(script: Script) -> None:
             assert kinds[flag.kind](text) == value
 
 
-@pytest.mark.parametrize("script", SCRIPTS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=lambda case: case.name)
 def test_variables_are_used_and_have_a_flag(script: Script) -> None:
     named = {flag.variable for flag in script.flags if flag.variable}
     assert named == {v.name for v in script.variables} - {"SCRIPT"} | {"CONFIG", "epochs"}

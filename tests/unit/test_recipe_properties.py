@@ -69,7 +69,7 @@ def test_the_canonical_plan_keeps_the_order_rules(recipe: Recipe) -> None:
     assert (plan.find(AllReduce) is not None) == (recipe.processes > 1)
 
 
-@pytest.mark.parametrize("backend", loadable_backends(), ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", loadable_backends(), ids=lambda case: str(case.name))
 @settings(max_examples=examples(15))
 @given(recipe=recipes())
 def test_every_field_has_a_verdict_from_a_row(backend: Backend, recipe: Recipe) -> None:

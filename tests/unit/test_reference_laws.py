@@ -50,8 +50,8 @@ def test_micro_batches_of_a_window_equal_one_large_batch(
     plan = with_normalize(plan, replace(normalize, renormalize=True))
     feed = [ranks[0] for ranks in windows(seed, micro_batches=count)]
     large = [[merged(window, mean=normalize.unit == "microbatch")] for window in feed]
-    small, one = (run(plan, parameters(), f, ROLES, "float64") for f in (feed, large))
-    for a, b in zip(small.rows, one.rows, strict=True):
+    small, made = (run(plan, parameters(), f, ROLES, "float64") for f in (feed, large))
+    for a, b in zip(small.rows, made.rows, strict=True):
         assert_close(a, b)
 
 
@@ -63,8 +63,8 @@ def test_processes_equal_that_many_times_the_accumulation(
     flat = [[batch for rank in ranks for batch in rank] for ranks in feed]
     parallel = replace(plan, window=(ops.AllReduce(processes=processes), *plan.window))
     many = run(parallel, parameters(), feed, ROLES, "float64")
-    one = run(plan, parameters(), flat, ROLES, "float64")
-    for a, b in zip(many.rows, one.rows, strict=True):
+    made = run(plan, parameters(), flat, ROLES, "float64")
+    for a, b in zip(many.rows, made.rows, strict=True):
         assert a.n_micro == b.n_micro
         assert_close(a, b)
 
@@ -110,8 +110,8 @@ def test_only_clean_windows_move_anything(plan: ops.Plan, seed: int, clean: list
 def test_a_run_is_the_same_twice_and_stays_in_float32(plan: ops.Plan, seed: int) -> None:
     reduce = plan.find(ops.AllReduce)
     feed = windows(seed, processes=reduce.processes if reduce else 1)
-    one, two = (run(plan, parameters(), feed, ROLES) for _ in range(2))
-    for a, b in zip(one.rows, two.rows, strict=True):
+    first, second = (run(plan, parameters(), feed, ROLES) for _ in range(2))
+    for a, b in zip(first.rows, second.rows, strict=True):
         assert all(np.array_equal(a.parameters[n], b.parameters[n]) for n in SHAPES)
         assert {v.dtype for v in a.parameters.values()} == {np.dtype("float32")}
         assert {v.dtype for t in a.moments.values() for v in t.values()} <= {np.dtype("float32")}

@@ -249,8 +249,8 @@ def half_weights(number: int, parameters: Arrays) -> None:
 
 def swapped(number: int, parameters: Arrays) -> None:
     """Two tensors of one shape change places."""
-    one, other = (f"bert.encoder.layer.0.attention.self.{n}.weight" for n in ("query", "key"))
-    parameters[one], parameters[other] = parameters[other], parameters[one]
+    first, other = (f"bert.encoder.layer.0.attention.self.{n}.weight" for n in ("query", "key"))
+    parameters[first], parameters[other] = parameters[other], parameters[first]
 
 
 def bump(number: int, parameters: Arrays) -> None:

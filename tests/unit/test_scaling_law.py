@@ -59,9 +59,9 @@ def trained(recipe: Recipe, shape: Shape, train_rows: int, rows: Rows) -> list[R
     return list(run(canonical_plan(shaped), weights, feed, ROLES, "float64").rows)
 
 
-def same(one: Sequence[Row], other: Sequence[Row]) -> bool:
+def same(first: Sequence[Row], other: Sequence[Row]) -> bool:
     """Whether two runs made the same windows, but for rounding in float64."""
-    if len(one) != len(other):
+    if len(first) != len(other):
         return False
     return all(
         (a.rows, a.tokens, a.skipped, a.updates, a.scale, a.lr)
@@ -69,7 +69,7 @@ def same(one: Sequence[Row], other: Sequence[Row]) -> bool:
         and np.allclose([a.loss, a.grad_norm], [b.loss, b.grad_norm], 1e-7, equal_nan=True)
         and all(np.allclose(a.parameters[n], b.parameters[n], 1e-7, 1e-9) for n in SIZES)
         and all(np.allclose(a.ema[n], b.ema[n], 1e-7, 1e-9) for n in a.ema)
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(first, other, strict=True)
     )
 
 

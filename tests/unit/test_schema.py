@@ -143,6 +143,6 @@ def test_field_names_follow_the_tags() -> None:
 def test_fields_are_described_by_their_docstrings_inherited_ones_too() -> None:
     definitions = recipe_schema()["$defs"]
     lion = definitions["Lion"]["properties"]
-    assert lion["weight_decay"]["description"].startswith("Decoupled: w times")
-    assert lion["no_decay"]["description"] == "Roles of parameters without decay."
+    assert lion["weight_decay"]["description"].startswith("Decoupled decay: w *")
+    assert lion["no_decay"]["description"] == "Roles of parameters without weight decay."
     assert "description" not in definitions["NoClipping"]["properties"]["kind"]

@@ -161,8 +161,8 @@ def test_an_overflow_is_injected_where_both_sides_scale() -> None:
 
 
 def test_what_keras_2_counts_after_a_skip_is_not_compared() -> None:
-    def of(version: str, one: Recording) -> Recording:
-        return replace(one, framework="tensorflow", version=version)
+    def of(version: str, recording: Recording) -> Recording:
+        return replace(recording, framework="tensorflow", version=version)
 
     later = attempt(scale=4.0, changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
     new = recording(*SKIPS.attempts[:3], later)

@@ -131,11 +131,11 @@ def test_other_micro_batches_leave_the_window_as_it_is_where_they_can() -> None:
 
 def test_a_half_type_under_loss_scaling_is_for_checks_alone() -> None:
     found = list(variations(BASE, "precision.compute_dtype", unfit=True))
-    unfit = [one for one in found if not one.fits]
-    assert {one.value for one in unfit} == {"float32", "bfloat16"}
-    assert all(one.recipe.scaling_on for one in unfit)
-    fit = [one for one in found if one.fits]
-    assert all(not one.recipe.scaling_on for one in fit)
+    unfit = [variation for variation in found if not variation.fits]
+    assert {variation.value for variation in unfit} == {"float32", "bfloat16"}
+    assert all(variation.recipe.scaling_on for variation in unfit)
+    fit = [variation for variation in found if variation.fits]
+    assert all(not variation.recipe.scaling_on for variation in fit)
 
 
 def test_what_a_field_says_already_is_no_variation() -> None:
@@ -143,16 +143,16 @@ def test_what_a_field_says_already_is_no_variation() -> None:
     assert 1e-8 not in values("optimizer.eps")
     assert vary(BASE, "optimizer.eps", -1.0) is None
     assert vary(BASE, "schedule.warmup_steps", 65) is None
-    one = vary(BASE, "schedule.warmup_steps", 33)
-    assert one is not None
-    assert str(one) == "schedule.warmup_steps: 33"
+    variation = vary(BASE, "schedule.warmup_steps", 33)
+    assert variation is not None
+    assert str(variation) == "schedule.warmup_steps: 33"
 
 
 def test_items_of_a_pair_are_fields_of_their_own() -> None:
-    one = vary(BASE, "optimizer.betas.1", 0.98)
-    assert one is not None
-    assert value_at(one.recipe.model_dump(), "optimizer.betas") == (0.9, 0.98)
-    assert shown_path(one.path) == "optimizer.betas[1]"
+    variation = vary(BASE, "optimizer.betas.1", 0.98)
+    assert variation is not None
+    assert value_at(variation.recipe.model_dump(), "optimizer.betas") == (0.9, 0.98)
+    assert shown_path(variation.path) == "optimizer.betas[1]"
 
 
 def test_fields_of_other_kinds_are_not_there() -> None:

@@ -1,4 +1,4 @@
-"""Delta debugging over sets: the smallest part of a whole that still does what the whole does."""
+"""Delta debugging: find a minimal subset that has the same effect as the whole set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values to try that the records themselves suggest: scales and rates that can be read off."""
+"""Values to try that are suggested by the records, such as scales and rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds recorded runs against recipes: every check is asked once about every run and recipe."""
+"""Compare recorded runs with recipes, computing every check once per run and recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the fields in which two recipes differ makes their runs differ?
+"""Find which of the differing fields of two recipes make their runs differ.
 
 The differing fields are taken back one set after another, by delta debugging, until the smallest
 set is found that must be taken back for the difference to go away. A recipe in between is first

@@ -1,4 +1,4 @@
-"""Search the variations of a recipe for the one that a script's records follow. Nothing is trained.
+"""Search for the variation of a recipe that matches the records of a script, without training.
 
 Singles first, all of them, so that the evidence also shows what does not explain; then numbers are
 fitted, then the best are made larger.

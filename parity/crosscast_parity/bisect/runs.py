@@ -1,4 +1,4 @@
-"""Where records say nothing: train by a variation of the recipe, compare with the script's run."""
+"""For fields that records cannot show: train with a variation of the recipe and compare."""
 
 from __future__ import annotations
 

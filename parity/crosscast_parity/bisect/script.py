@@ -1,4 +1,4 @@
-"""Which recipe does a script follow that does not follow the one it claims?
+"""Find the recipe that a script follows if it deviates from its own.
 
 First by its records: every variation of the recipe is held against them (`records`). Only
 what they cannot show (the model, the order of the rows) is trained anew, by a function that the

@@ -1,4 +1,4 @@
-"""What explains a difference: the trials of a bisection and their result.
+"""The trials of a bisection and their result.
 
 Two questions share them. `recipes`: which of the fields in which two recipes differ makes
 their runs differ? `script`: which recipe does a script follow that does not follow its own?

@@ -1,4 +1,4 @@
-"""What two recipes differ in and no run could show: it never counts as agreement."""
+"""Fields in which two recipes differ but that no run could show."""
 
 from __future__ import annotations
 

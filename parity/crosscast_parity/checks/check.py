@@ -15,7 +15,7 @@ LEVELS: dict[Level, str] = {
     "L0b": "trace against the neutral state machine",
     "L0a": "trace against the reference",
     "L0d": "types of operations, gradients and weights",
-    "L1b": "replay: recorded gradients to weights, computed anew in float64",
+    "L1b": "replay: recorded gradients to weights, recomputed in float64",
     "L1a": "model in float32: loss and gradients",
     "L1c": "model in half precision: gradients",
     "L0c": "gradient norm",

@@ -1,1 +1,1 @@
-"""Comparisons from beginning to end."""
+"""Complete comparisons, from options to report."""

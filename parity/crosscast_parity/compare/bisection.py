@@ -1,4 +1,4 @@
-"""Look for the fields of a recipe that explain why a program differs from the reference."""
+"""Find the recipe fields that explain why a program differs from the reference."""
 
 from __future__ import annotations
 

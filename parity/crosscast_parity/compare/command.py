@@ -1,4 +1,4 @@
-"""The parity command without its command-line library: options in, text and an exit code out."""
+"""The parity command, independent of the command-line library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run programs on the same weights and batches, compare them level by level."""
+"""Run programs on the same weights and batches and compare them level by level."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _Comparison:
     def _refuse_stress(self, own: bool) -> None:
         """A recipe made active cannot be given to a script that exists, nor to two recipes."""
         if own:
-            raise refuse("--stress derives a recipe, which a script of one's own cannot follow")
+            raise refuse("--stress derives a recipe, which a custom script cannot follow")
         if self.options.check == "model":
             raise refuse("--stress is for the small model of --check quick, full and nightly")
         if any(contestant.recipe != self.recipe for contestant in self.contestants.values()):

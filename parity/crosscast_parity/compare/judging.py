@@ -1,4 +1,4 @@
-"""From the runs of a stage to checks: those of one program alone, and those of a pair."""
+"""Compute the checks of a stage from its runs, for single programs and for pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof of a migration: what was emitted is run and held against the recipe of its source.
+"""The proof of a migration: run the emitted script and compare it with the recipe of its source.
 
 The recipe is the oracle, as in every comparison. First the step of the script is run beside the
 reference interpreter on a toy, every window of it (`toy.stage`). Then the script itself trains a

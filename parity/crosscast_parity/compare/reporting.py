@@ -1,4 +1,4 @@
-"""From the runs of a comparison to its report."""
+"""Build the report of a comparison from its runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold what the reference's runs recorded against other recipes: which fields were exercised."""
+"""Compare the recorded runs of the reference with other recipes to find the exercised fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that the NumPy side cannot judge: what must have been compared to exercise them.
+"""Rules for fields that cannot be checked in NumPy: the comparisons that exercise them.
 
 A table. A field stands here if no variation of it changes counts, the loss-scale machine, the
 replayed arithmetic or the types of operations.

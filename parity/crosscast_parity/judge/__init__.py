@@ -1,1 +1,1 @@
-"""Records of a comparison, judgements that are kept, and the verdict."""
+"""Records of a comparison, cached judgements, and the verdict."""

@@ -1,4 +1,4 @@
-"""Judgements as plain data and back; what is read may come from anywhere."""
+"""Convert judgements to plain data and back, validating untrusted input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found out about finished runs, kept beside them: a repeated comparison judges nothing.
+"""Cache of judgements about finished runs, so that a repeated comparison does not recompute them.
 
 A judgement is kept under a hash of all that it follows from: the files of the runs that it reads,
 its arguments, the code of both packages, and the version of NumPy. What is read again is data that

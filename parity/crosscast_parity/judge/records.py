@@ -1,4 +1,4 @@
-"""What a comparison leaves: programs, runs, pairs and the whole, as records and as plain data."""
+"""Records of a comparison: programs, runs, pairs and the report, also as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From checks to a verdict on a pair of programs, in words."""
+"""Derive the verdict on a pair of programs from its checks."""
 
 from __future__ import annotations
 

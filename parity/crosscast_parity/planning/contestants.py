@@ -125,7 +125,7 @@ def parse_contestant(
             raise refuse(f"{text!r} is not {FORM}")
         values[key] = value
     if "script" in values and "adapter" in values:
-        raise refuse(f"{text!r}: a script of one's own needs no adapter")
+        raise refuse(f"{text!r}: a custom script needs no adapter")
     script = Path(values["script"]).absolute() if "script" in values else None
     if script is not None and not script.is_file():
         raise refuse(f"{script} is not a file")

@@ -1,4 +1,4 @@
-"""The report as JUnit XML: one suite per pair, one case per check, for CI systems that read it.
+"""The report as JUnit XML: one suite per pair, one case per check.
 
 A difference is a `failure`, and so is a check that cannot decide (type `INCONCLUSIVE`): neither may
 pass for success. A crash is an `error`, what was not tested is `skipped`.

@@ -1,1 +1,1 @@
-"""W processes, W times the accumulation, one large batch: the same training, proven by running."""
+"""Check by running that W processes, W-fold accumulation and one large batch train the same."""

@@ -1,4 +1,4 @@
-"""What probably makes a shape differ: mistakes of data-parallel scripts, and how each shows."""
+"""Likely causes of a difference: mistakes of data-parallel scripts and their symptoms."""
 
 from __future__ import annotations
 

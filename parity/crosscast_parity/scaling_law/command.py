@@ -1,4 +1,4 @@
-"""Check the scaling law of a recipe on targets: make the runs, compare, judge."""
+"""Check the scaling law of a recipe for several targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold a run of one shape against the first shape: data, trace, agreement, losses, state."""
+"""Compare a run of one shape with the first shape: data, trace, agreement, losses, state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a run: nothing, or overflows in single micro-batches of single processes."""
+"""The scenes of a run: plain, or with overflows in single micro-batches of single processes."""
 
 from __future__ import annotations
 

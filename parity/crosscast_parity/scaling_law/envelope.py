@@ -1,4 +1,4 @@
-"""How far rounding alone moves losses, norms and every tensor of the state.
+"""The effect of rounding on losses, norms and every tensor of the state.
 
 As in `levels.envelope`: the first shape is run again from weights perturbed by 1e-7, in half
 precision also in float32; 20 times the largest distance is the limit, and never less than 20 times

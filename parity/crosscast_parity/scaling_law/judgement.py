@@ -1,4 +1,4 @@
-"""The yardstick of a target: its runs of one process, and runs of other shapes held against it."""
+"""The reference runs of a target, and the comparison of other shapes with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start an emitted launch.sh, with what watches the script in every process, and wait for its end.
+"""Start an emitted launch.sh with instrumented processes and wait for its end.
 
 A copy of launch.sh lies beside `inside/rank.py` under the name of the script, so that the launcher
 and its options are the emitted ones.

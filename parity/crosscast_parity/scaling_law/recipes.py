@@ -1,4 +1,4 @@
-"""The recipe that is run: small, without dropout, with a short window in every epoch."""
+"""The recipe for the runs: small, without dropout, with a short window in every epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found: records, JSON, and a table within 80 columns."""
+"""The report: records, JSON, and a table within 80 columns."""
 
 from __future__ import annotations
 

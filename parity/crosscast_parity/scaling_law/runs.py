@@ -1,4 +1,4 @@
-"""Make all runs of a target: one process in one session, several by the emitted launch.sh."""
+"""Make all runs of a target: a single process in a session, several by the emitted launch.sh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to make the same window: processes, micro-batches of each, rows of a micro-batch."""
+"""Shapes of a window: number of processes, micro-batches per process, rows per micro-batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what `inside.steps` wrote: one process's windows."""
+"""Read the windows of a process, as written by `inside.steps`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""Sweeps: recipes x targets x seeds x settings, each cell a training in a process of its own."""
+"""Sweeps over recipes x targets x seeds x settings, with each cell trained in a separate
+process."""

@@ -1,4 +1,4 @@
-"""The sweep command without its command-line library: options in, tables and an exit code out."""
+"""The sweep command, independent of the command-line library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take a sweep to its end: skip what is done, run the rest, try again what was killed."""
+"""Run a sweep: skip finished cells, run the others, retry killed ones."""
 
 from __future__ import annotations
 

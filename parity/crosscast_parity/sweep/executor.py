@@ -1,4 +1,4 @@
-"""Where cells run: the protocol of executors, and how they are found."""
+"""The protocol of executors, and finding them."""
 
 from __future__ import annotations
 

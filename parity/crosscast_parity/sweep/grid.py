@@ -1,4 +1,4 @@
-"""Which trainings a sweep is made of: recipe files, seeds and settings to points of a grid."""
+"""The grid of a sweep: recipe files, targets, seeds and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the folders of cells: scripts, rows and weights, under names that are hashes of it all."""
+"""Create the folders of cells with scripts, rows and weights, named by a hash of their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a sweep comes on: bars in a terminal, a line per cell anywhere else."""
+"""Progress of a sweep: progress bars in a terminal, a line per cell elsewhere."""
 
 from __future__ import annotations
 

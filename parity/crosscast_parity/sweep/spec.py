@@ -1,4 +1,4 @@
-"""A cell of a sweep as a folder: what it is told (cell.json) and what it came to (result.json)."""
+"""The folder of a cell: its specification (cell.json) and its result (result.json)."""
 
 from __future__ import annotations
 

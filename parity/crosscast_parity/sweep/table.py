@@ -1,4 +1,4 @@
-"""What a sweep came to: every cell, the means over seeds, and targets against each other."""
+"""The result of a sweep: cells, means over seeds, and comparisons of targets."""
 
 from __future__ import annotations
 

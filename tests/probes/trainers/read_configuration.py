@@ -190,4 +190,4 @@ def paddlenlp(folder: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print(json.dumps([globals()[sys.argv[1]](Path(one)) for one in sys.argv[2:]]))
+    print(json.dumps([globals()[sys.argv[1]](Path(path)) for path in sys.argv[2:]]))

@@ -27,10 +27,10 @@ def answer(text: str, micro: int, *, checkpointing: bool = False, dtype: str = "
     """The edited text of one candidate, which must be exactly that recipe."""
     recipe = build(text)
     (candidate,) = [
-        one
-        for one in candidates(recipe, precision=True)
-        if one.micro_batch_size == micro
-        and (one.checkpointing, one.compute_dtype) == (checkpointing, dtype)
+        variant
+        for variant in candidates(recipe, precision=True)
+        if variant.micro_batch_size == micro
+        and (variant.checkpointing, variant.compute_dtype) == (checkpointing, dtype)
     ]
     wanted = changed_recipe(recipe, candidate)
     assert wanted is not None

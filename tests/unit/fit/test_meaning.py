@@ -81,8 +81,8 @@ def trained(recipe: Recipe, data: Data) -> tuple[np.ndarray, np.ndarray]:
     return trace.state.parameters["w"], np.array([row.loss for row in trace.rows])
 
 
-def close(one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> bool:
-    return all(np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in zip(one, other, strict=True))
+def close(first: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> bool:
+    return all(np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in zip(first, other, strict=True))
 
 
 @st.composite
@@ -168,7 +168,9 @@ def test_means_of_micro_batches(
     )
     assert meaning_of(recipe, other) == meaning
     (candidate,) = [
-        one for one in candidates(recipe) if one.micro_batch_size == other and not one.checkpointing
+        variant
+        for variant in candidates(recipe)
+        if variant.micro_batch_size == other and not variant.checkpointing
     ]
     changed = changed_recipe(recipe, candidate)
     assert changed is not None

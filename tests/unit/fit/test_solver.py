@@ -207,8 +207,8 @@ def test_a_half_type_that_the_device_lacks() -> None:
     assert not_native(recipe, Wish(limit=1, device=find_device("A100-40"))) is None
     assert not_native(recipe_of(), wish) is None
     allowed = run(recipe, 10**6, device=wish.device, precision=True).answers
-    assert {one.recipe.half for one in allowed} == {"float16"}
-    assert {one.recipe.loss_scaling.mode for one in allowed} == {"dynamic"}
+    assert {variation.recipe.half for variation in allowed} == {"float16"}
+    assert {variation.recipe.loss_scaling.mode for variation in allowed} == {"dynamic"}
 
 
 # reasons

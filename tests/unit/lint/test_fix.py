@@ -75,8 +75,8 @@ def test_chosen_edits_never_overlap(places: list[tuple[int, int, int]]) -> None:
     taken = chosen.get("a.py", [])
     assert len(made) >= len(taken)
     assert bool(taken) == bool(edits)
-    for number, one in enumerate(taken):
-        assert not any(overlap(one, other) for other in taken[number + 1 :])
+    for number, first in enumerate(taken):
+        assert not any(overlap(first, other) for other in taken[number + 1 :])
 
 
 def test_all_edits_of_a_finding_or_none() -> None:

@@ -41,8 +41,8 @@ FAILURE = result(code="CC950", name="", severity=Severity.ERROR, span=None, mess
 
 def test_text() -> None:
     edit = Edit(file="a.py", line=1, column=1, end_line=1, end_column=2, text="x")
-    one = result(related=(Span("b.py", 9, 1),), edits=(edit,))
-    assert text([one]).splitlines() == [
+    finding = result(related=(Span("b.py", 9, 1),), edits=(edit,))
+    assert text([finding]).splitlines() == [
         "pkg/a b.py:3:5: warning CL001: it is bad",
         "    x = BAD",
         "        ^^^",

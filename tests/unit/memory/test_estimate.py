@@ -109,11 +109,11 @@ def test_checkpointing_lowers_the_peak_of_several_layers(precision: str, device:
 
 
 def test_a_second_micro_batch_finds_gradients_there() -> None:
-    one = of(recipe_of(accumulation="{steps: 1}", batch="{micro_batch_size: 64}"))
+    first = of(recipe_of(accumulation="{steps: 1}", batch="{micro_batch_size: 64}"))
     two = of(recipe_of(accumulation="{steps: 2}", batch="{micro_batch_size: 64}"))
     three = of(recipe_of(accumulation="{steps: 3}", batch="{micro_batch_size: 64}"))
-    assert one.peak_bytes < two.peak_bytes == three.peak_bytes
-    assert part(one, "gradients") < part(two, "gradients") == part(two, "parameters")
+    assert first.peak_bytes < two.peak_bytes == three.peak_bytes
+    assert part(first, "gradients") < part(two, "gradients") == part(two, "parameters")
 
 
 def test_averages_and_processes_hold_a_copy_each() -> None:

@@ -208,8 +208,8 @@ for inputs, targets in loader:
 )
 def test_what_cannot_be_indented(line: str, said: str) -> None:
     first = "    loss = criterion(model(inputs), targets)\n"
-    body = "".join(f"    {one}\n" for one in LOOP.replace(first, "@\n").splitlines())
-    body = body.replace("    @\n", "".join(f"    {one}\n" for one in line.splitlines()))
+    body = "".join(f"    {text}\n" for text in LOOP.replace(first, "@\n").splitlines())
+    body = body.replace("    @\n", "".join(f"    {text}\n" for text in line.splitlines()))
     text = f"{HEAD}{START}def train(loader):\n{body}"
     if "'''" in line or '"""' in line:
         text = f"{HEAD}{START}" + LOOP.replace(first, line)

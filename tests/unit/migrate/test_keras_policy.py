@@ -272,7 +272,7 @@ def test_a_loop_of_ones_own_never_used_the_scale_of_the_policy() -> None:
     )
     found = migrated(text, "CM201")
     assert "Policy('mixed_float16')" in found.texts["train.py"]
-    assert "a loop of one's own never used it" in found.changes[0].hint
+    assert "a custom loop does not use it" in found.changes[0].hint
 
 
 SCALED = f"{SET}({POLICY}('mixed_float16', loss_scale=64))"

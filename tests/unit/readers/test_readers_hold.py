@@ -87,7 +87,7 @@ def check_words(field: str, value: object) -> None:
     assert value in entry.values, f"{field}: {value}"
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("reader", READERS, ids=lambda case: case.name)
 @pytest.mark.parametrize(
     "text",
     [
@@ -112,7 +112,7 @@ def test_strange_text(reader: TextReader, text: str) -> None:
     hold(reader, text, "some.file")
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("reader", READERS, ids=lambda case: case.name)
 @settings(max_examples=examples(15))
 @given(text=st.text(max_size=200))
 def test_any_text(reader: TextReader, text: str) -> None:

@@ -1,6 +1,7 @@
-"""The command line: a typer application with one module per command. Exit codes: 0 success, 1
-findings or not equivalent, 2 usage error, 3 cannot run on this machine, 130 interrupted. Data goes
-to stdout, messages to stderr.
+"""The command line: a typer application with one module per command.
+
+Exit codes: 0 success, 1 findings or not equivalent, 2 usage error, 3 cannot run on this machine,
+130 interrupted. Data goes to stdout, messages to stderr.
 """
 
 from __future__ import annotations

@@ -191,8 +191,9 @@ def explain(
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Explain how targets implement a recipe, or show the training step of a script. For a recipe:
-    the verdict of every field. For a script: its step next to the neutral one.
+    """Explain how targets implement a recipe, or show the training step of a script.
+
+    For a recipe: the verdict of every field. For a script: its step next to the neutral one.
     """
     from crosscast.lift.explanation import explain_program, is_program
 

@@ -1,4 +1,4 @@
-"""`crosscast data`: make data set files. Importing this loads no NumPy; the commands do."""
+"""The command `crosscast data`. NumPy is imported only when a command runs."""
 
 from __future__ import annotations
 

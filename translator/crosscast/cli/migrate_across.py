@@ -1,4 +1,4 @@
-"""`crosscast migrate ... --to TARGET -o DIR`: to another framework."""
+"""Migration to another framework: `crosscast migrate ... --to TARGET -o DIR`."""
 
 from __future__ import annotations
 

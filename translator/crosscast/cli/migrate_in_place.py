@@ -1,4 +1,4 @@
-"""`crosscast migrate ... --to API`: in place."""
+"""In-place migration: `crosscast migrate ... --to API`."""
 
 from __future__ import annotations
 

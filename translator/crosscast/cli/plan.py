@@ -104,8 +104,9 @@ def plan(
     timeout: Annotated[float, typer.Option(help="Time limit of a trace in seconds.")] = 600.0,
     json: JsonOption = False,
 ) -> int:
-    """Find micro-batch size, accumulation and checkpointing that fit a memory limit. Global batch
-    size and schedule do not change. Exits with 1 if a target does not fit.
+    """Find micro-batch size, accumulation and checkpointing that fit a memory limit.
+
+    Global batch size and schedule do not change. Exits with 1 if a target does not fit.
     """
     from crosscast.fit.measured_peak import read_measured
 

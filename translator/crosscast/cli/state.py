@@ -1,4 +1,4 @@
-"""`crosscast state`: checkpoints of emitted scripts. Importing this loads no NumPy."""
+"""The command `crosscast state`. NumPy is imported only when a command runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets for emitted scripts: a made-up task, readers for labelled pairs, WordPiece encoding.
+"""Data sets for emitted scripts: a synthetic task, readers for labeled pairs, WordPiece encoding.
 
 Needs NumPy, so nothing on the way of `crosscast compile` imports it.
 """

@@ -1,4 +1,4 @@
-"""Writing the files of one command: all of them whole, or none."""
+"""Write the files of a command atomically."""
 
 from __future__ import annotations
 

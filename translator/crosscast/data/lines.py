@@ -1,4 +1,4 @@
-"""Reading a text file line by line as UTF-8, with every wrong byte reported at its place."""
+"""Read a text file line by line as UTF-8 and report the location of invalid bytes."""
 
 from __future__ import annotations
 

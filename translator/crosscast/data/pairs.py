@@ -1,4 +1,4 @@
-"""Labelled sentence pairs: what they are, and the checks every reader shares."""
+"""Labeled sentence pairs and the checks shared by all readers."""
 
 from __future__ import annotations
 

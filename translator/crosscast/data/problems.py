@@ -1,4 +1,4 @@
-"""Collecting what is wrong with the rows of a text file, without flooding the user."""
+"""Collect problems in the rows of a text file, up to a limit."""
 
 from __future__ import annotations
 

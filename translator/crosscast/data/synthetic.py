@@ -1,4 +1,4 @@
-"""A made-up three-class task in the form of NLI: two segments, one hidden rule, any number of rows.
+"""A synthetic three-class task similar to NLI: two segments, a hidden rule, any number of rows.
 
 It needs no download, is the same on every machine, and is hard enough that a broken training step
 shows: see `nli_synthetic` for the rule.

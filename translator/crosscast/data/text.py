@@ -1,4 +1,4 @@
-"""Readers for labelled sentence pairs: XNLI files, other tab-separated files, JSON lines.
+"""Readers for labeled sentence pairs: XNLI files, other tab-separated files, JSON lines.
 
 Every reader goes through the whole file and reports its wrong rows together. Tab-separated means
 just that: quotes are data and there is no escape, so a row is always one line.

@@ -1,4 +1,4 @@
-"""WordPiece with a user's `vocab.txt`, through the `tokenizers` package."""
+"""WordPiece tokenization with a `vocab.txt`, using the `tokenizers` package."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Edits of texts that leave everything else as it is."""
+"""Edits of source texts that preserve everything else."""

@@ -1,4 +1,5 @@
-"""Where statements stand in a text: blocks, indentation, comments; and drafts of a new text."""
+"""Layout of statements in a source text: blocks, indentation, comments; and drafts of a new
+text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in texts: lines as Python counts them, and edits."""
+"""Positions in source texts, and edits at positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compile a recipe into folders, one a target."""
+"""Compile a recipe into one folder per target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What starts the processes of a run, as templates print it: launch.sh and job.sbatch."""
+"""View data for the launch files: launch.sh and job.sbatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every backend's lowering needs: the shared part of the view and the printing of a Plan.
+"""Shared parts of lowering: the common view and the printing of a Plan.
 
 Decisions are taken here and in the backends' `lower` modules; templates only print.
 """

@@ -1,4 +1,4 @@
-"""Render templates: strict, quoted, and the same bytes for the same recipe every time."""
+"""Render templates with strict quoting and reproducible output."""
 
 from __future__ import annotations
 

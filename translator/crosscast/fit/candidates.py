@@ -1,4 +1,4 @@
-"""What may be changed so that a recipe takes less memory and still trains the same.
+"""Variants of a recipe that need less memory and train the same.
 
 The rows of a window never change: micro_batch_size x accumulation.steps x processes stays the
 global batch, and the schedule counts windows. What a window's mean is:

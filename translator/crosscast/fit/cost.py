@@ -1,4 +1,4 @@
-"""What an answer costs in time, estimated: used to rank answers, never to predict a run.
+"""Estimated time of an answer, used only to rank answers.
 
 A window is `steps` micro-batches of `tokens` tokens each. The time of one is modelled as
 

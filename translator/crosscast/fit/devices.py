@@ -1,4 +1,4 @@
-"""GPUs as data: memory, number formats, and the figures of their data sheets.
+"""Table of GPUs: memory, supported dtypes and rates from data sheets.
 
 What a process can use is not what is sold. The driver reports less: on boards with GDDR memory the
 error-correcting code, on by default, takes a sixteenth (NVIDIA's CUDA C++ best practices guide),

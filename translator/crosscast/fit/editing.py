@@ -1,4 +1,4 @@
-"""Change values in the text of a recipe; comments, order and layout stay as they are.
+"""Change values in the text of a recipe and preserve comments, order and layout.
 
 Single values are replaced where they stand; a field that is not in the file is put at the head of
 its section, or at the end of the file. Only as many fields are added as are needed: the edited text

@@ -1,4 +1,4 @@
-"""Traces of a model of the user's for the solver: asked for once for each precision."""
+"""Traces of the user's model for the solver, made once for each precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A baseline: findings that were there before and are not reported again."""
+"""The baseline: known findings that are not reported again."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def load(path: str) -> Baseline:
             Diagnostic(
                 code="CC954",
                 message=f"{path}: not a baseline: {error}",
-                hint="write it anew with --write-baseline",
+                hint="create it again with --write-baseline",
             )
         ) from None
     return Baseline(entries, Path(path).parent)

@@ -1,4 +1,4 @@
-"""Settings of lint in pyproject.toml: `[tool.crosscast.lint]`."""
+"""The lint settings in pyproject.toml: `[tool.crosscast.lint]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask the rules about sources that belong together."""
+"""Apply the rules to sources that belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repair what is certain: edits of texts, round after round, until nothing is left to repair."""
+"""Apply safe fixes repeatedly until none are left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comments that silence rules: `# crosscast: ignore[CL101]`, `# crosscast: ignore-file`."""
+"""Comments that disable rules: `# crosscast: ignore[CL101]`, `# crosscast: ignore-file`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the namespace of parsed flags goes, and which of its entries anything reads."""
+"""Track the namespace of parsed flags and find entries that are never read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user wants to hear about."""
+"""The options of a lint run: which rules apply to which files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules about outdated interfaces share."""
+"""Shared code of the rules about outdated APIs."""
 
 from __future__ import annotations
 

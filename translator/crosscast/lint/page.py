@@ -1,4 +1,4 @@
-"""The rules in the terminal: one as a page, all as a table."""
+"""Documentation of the rules in the terminal: one as a page, all as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many groups of sources at once, in processes where that pays."""
+"""Lint many groups of sources, in parallel processes if worthwhile."""
 
 from __future__ import annotations
 

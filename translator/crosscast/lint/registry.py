@@ -1,4 +1,4 @@
-"""The rules there are, and how a user names some of them."""
+"""The registry of rules, and selecting rules by code, prefix or name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lint reports: findings of rules, and what kept it from looking."""
+"""The results of lint: findings of rules, and problems that prevented a check."""
 
 from __future__ import annotations
 

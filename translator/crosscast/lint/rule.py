@@ -1,4 +1,4 @@
-"""What a rule of lint is."""
+"""The definition of a lint rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of lint: from paths to a report."""
+"""A lint run, from paths to a report."""
 
 from __future__ import annotations
 

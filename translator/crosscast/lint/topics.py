@@ -1,4 +1,4 @@
-"""Which of a recipe's parts a flag is about, by its name."""
+"""The recipe topic of a flag, by its name."""
 
 from __future__ import annotations
 

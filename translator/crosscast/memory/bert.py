@@ -1,4 +1,4 @@
-"""The emitted BERT as a rehearsal: `templates/torch/model.py.j2` line by line.
+"""Simulation of the emitted BERT: `templates/torch/model.py.j2` line by line.
 
 Other frameworks override what they do otherwise.
 

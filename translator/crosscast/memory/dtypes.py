@@ -1,4 +1,4 @@
-"""Bytes per number of the types that training uses."""
+"""Bytes per element of the dtypes used in training."""
 
 from __future__ import annotations
 

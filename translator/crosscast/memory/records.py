@@ -1,4 +1,4 @@
-"""What an estimate of memory consists of. Bytes throughout; one process, one device."""
+"""Records of a memory estimate, in bytes, for one process and device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simple formula, shown beside the estimate so that its error can be seen."""
+"""The simple memory formula, shown for comparison with the estimate."""
 
 from __future__ import annotations
 

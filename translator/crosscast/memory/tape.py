@@ -1,4 +1,4 @@
-"""A rehearsal of a training step: it computes nothing and counts bytes.
+"""Simulation of a training step that counts bytes without computing anything.
 
 The program of a framework (`crosscast_torch.memory` for one) calls the tape as the emitted script
 calls the framework. The tape allocates what each operation would, keeps what the framework would

@@ -1,1 +1,1 @@
-"""What the user is told: diagnostics, their codes and places, the console."""
+"""Messages to the user: diagnostics with codes and locations, console output."""

@@ -1,4 +1,4 @@
-"""What a diagnostic code is."""
+"""The record of a diagnostic code."""
 
 from __future__ import annotations
 

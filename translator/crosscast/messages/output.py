@@ -1,6 +1,7 @@
-"""Write a set of files atomically, without overwriting files of the user. A manifest in the output
-folder records what was written. A file that is not listed in it, or that was edited since, is
-foreign and is replaced only with `force`.
+"""Write a set of files atomically, without overwriting files of the user.
+
+A manifest in the output folder records what was written. A file that is not listed in it, or that
+was edited since, is foreign and is replaced only with `force`.
 """
 
 from __future__ import annotations

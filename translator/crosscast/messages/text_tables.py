@@ -1,4 +1,4 @@
-"""Lay out tables as lines of text. No cell is ever cut."""
+"""Format tables as text without truncating cells."""
 
 from __future__ import annotations
 

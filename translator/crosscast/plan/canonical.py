@@ -1,4 +1,4 @@
-"""The canonical Plan of a recipe: its one neutral meaning, before any backend looks at it."""
+"""The canonical Plan of a recipe, independent of any backend."""
 
 from __future__ import annotations
 

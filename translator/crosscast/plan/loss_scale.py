@@ -1,4 +1,4 @@
-"""The neutral loss-scale machine: when the scale grows, when it backs off, when it stays."""
+"""The neutral loss scale state machine: growth and back-off."""
 
 from __future__ import annotations
 

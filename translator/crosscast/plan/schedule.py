@@ -1,4 +1,4 @@
-"""The learning rate of a window: one formula for every shape, evaluated, never stepped.
+"""The learning rate of a window as a formula for every schedule shape.
 
 Every target gets its rates from this formula rather than from a built-in schedule class, because
 those differ after the last step, in their first value and in their default end rate.

@@ -1,1 +1,1 @@
-"""The recipe: its sections, its rules, and the way from YAML to it."""
+"""The recipe: sections, validation rules, and reading from YAML."""

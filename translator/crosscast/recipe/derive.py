@@ -1,4 +1,4 @@
-"""Fill in what a recipe file may leave out because it follows from the rest.
+"""Derive the recipe values that follow from other values.
 
 Works on plain data before validation. Values of a wrong type are left alone: validation reports
 them. Nothing given is ever changed; contradictions are reported by `crosscast.recipe.rules`.

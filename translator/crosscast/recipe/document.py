@@ -1,8 +1,7 @@
-"""The recipe: one training run in neutral terms. Frozen, versioned, without hidden values.
+"""The recipe: a framework-neutral, versioned description of a training run.
 
-Field names are the field's most common words (docs/recipe.md). Every value that a file may leave
-out is either a default here or derived by `crosscast.recipe.derive` before validation, so a loaded
-`Recipe` says everything it means.
+Every optional value is either a default here or derived by `crosscast.recipe.derive` before
+validation, so a loaded `Recipe` is complete.
 """
 
 from __future__ import annotations
@@ -82,34 +81,34 @@ OpType = Literal["compute", "float32"]
 
 
 class OpTypes(Section):
-    """In which type each class of operations of the shipped BERT computes, where precision.mode
-    is not none: `compute` is `precision.compute_dtype`."""
+    """Dtype of each class of operations in the shipped BERT, if precision.mode is not none.
+    `compute` stands for `precision.compute_dtype`."""
 
     matmul: OpType = "compute"
-    """Dense layers and the two products of attention."""
+    """Dense layers and the two matrix products of attention."""
     pointwise: OpType = "float32"
-    """GELU, tanh, dropout and residual sums."""
+    """GELU, tanh, dropout and residual additions."""
     reductions: OpType = "float32"
     """Softmax and LayerNorm."""
     embeddings: OpType = "float32"
-    """The three lookups and their sum."""
+    """The three embedding lookups and their sum."""
     losses: OpType = "float32"
-    """Cross-entropy of every row; sum and mean of the rows are float32."""
+    """Cross-entropy of every row; the sum and mean over rows are float32."""
 
 
 class Precision(Section):
-    """Number formats of the computation."""
+    """Precision of the computation."""
 
     mode: Literal["none", "mixed", "full"] = "none"
     """`none`: float32 throughout. `mixed`: matmul-class operations in `compute_dtype`, weights in
-    float32. `full`: also the weights the model computes with, except those of normalization
-    layers; the optimizer updates float32 copies of them."""
+    float32. `full`: weights in `compute_dtype` as well, except those of normalization layers; the
+    optimizer updates float32 master weights."""
     compute_dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     param_dtype: Literal["float32"] = "float32"
-    """Type of the weights that the optimizer updates, and of its moments."""
+    """Dtype of the weights that the optimizer updates, and of its moments."""
     ops: OpTypes = OpTypes()
     tf32: bool = False
-    """Allow TensorFloat-32 in float32 matmuls on GPUs that have it."""
+    """Allow TensorFloat-32 in float32 matmuls on GPUs that support it."""
 
 
 class DynamicLossScaling(Section):
@@ -121,12 +120,12 @@ class DynamicLossScaling(Section):
     backoff_factor: Annotated[float, Field(ge=2.0**-16, le=0.999)] = 0.5
     """At most 0.999, so that every back-off changes the scale in float32."""
     growth_interval: Count = 2000
-    """Clean optimizer steps in a row before the scale grows."""
+    """Number of consecutive steps without overflow before the scale grows."""
     hysteresis: Count = 1
-    """Overflowed steps before the scale backs off."""
+    """Number of overflowed steps before the scale backs off."""
     hysteresis_mode: Literal["consecutive", "cumulative"] = "consecutive"
-    """`consecutive`: a clean step or a back-off starts the count anew (Paddle). `cumulative`: only
-    growth does, and until then every further overflow backs off (DeepSpeed, Megatron)."""
+    """`consecutive`: a step without overflow or a back-off resets the count (Paddle). `cumulative`:
+    only growth resets it, and until then every further overflow backs off (DeepSpeed, Megatron)."""
     min_scale: LossScale = 1.0
     max_scale: LossScale | None = None
 
@@ -139,25 +138,25 @@ class StaticLossScaling(Section):
 
 
 class NoLossScaling(Section):
-    """No loss scale and no finite check."""
+    """No loss scale and no check for inf and nan."""
 
     mode: Literal["none"]
 
 
 class Accumulation(Section):
-    """Micro-batches of one optimizer step."""
+    """Gradient accumulation: the micro-batches of one optimizer step."""
 
     steps: Count
-    """Micro-batches per optimizer step; derived when left out."""
+    """Micro-batches per optimizer step; derived if missing."""
     normalize_by: Literal["sample", "microbatch", "token"] = "sample"
-    """Mean over the window's rows, mean of the micro-batches' means, or mean over the window's
-    labels that are not -100. The shipped BERT has one label a row; a model of your own may have
-    labels [rows, tokens] and logits [rows, tokens, classes], with `token` only."""
+    """Mean over the rows of the window, mean of the means of its micro-batches, or mean over the
+    labels of the window that are not -100. The shipped BERT has one label per row; a custom model
+    may have labels [rows, tokens] and logits [rows, tokens, classes], only with `token`."""
     tail: Literal["flush_renormalized", "flush", "drop", "carry"] = "flush_renormalized"
-    """A short window at the end of an epoch: step with its true mean, step with the divisor of a
-    full window, leave it out, or fill it from the next epoch."""
+    """What to do with a short window at the end of an epoch: step with its true mean, step with the
+    divisor of a full window, drop it, or fill it from the next epoch."""
     dtype: Literal["float32", "compute"] = "float32"
-    """Type of the sum of gradients; `compute` needs precision.mode full."""
+    """Dtype of the accumulated gradients; `compute` needs precision.mode full."""
 
 
 class NoClipping(Section):
@@ -168,69 +167,70 @@ class NoClipping(Section):
 
 class _Clipping(Section):
     exempt: tuple[Role, ...] = ()
-    """Roles of parameters that are not clipped and do not count in the norm."""
+    """Roles of parameters that are not clipped and not included in the norm."""
 
 
 class GlobalNormClipping(_Clipping):
-    """All gradients times min(1, max_norm / (norm + eps)) with the norm of all together."""
+    """All gradients are multiplied by min(1, max_norm / (norm + eps)) with the norm of all
+    gradients together."""
 
     kind: Literal["global_norm"]
     max_norm: Positive
     eps: NonNegative = 1e-6
-    """1e-6 is PyTorch's form; 0 is max_norm / max(norm, max_norm)."""
+    """1e-6 is PyTorch's formula; 0 gives max_norm / max(norm, max_norm)."""
 
 
 class PerParamNormClipping(_Clipping):
-    """Each gradient times min(1, max_norm / (norm + eps)) with its own norm."""
+    """Each gradient is multiplied by min(1, max_norm / (norm + eps)) with its own norm."""
 
     kind: Literal["per_param_norm"]
     max_norm: Positive
     eps: NonNegative = 1e-6
-    """1e-6 is PyTorch's form; 0 is max_norm / max(norm, max_norm)."""
+    """1e-6 is PyTorch's formula; 0 gives max_norm / max(norm, max_norm)."""
 
 
 class ValueClipping(_Clipping):
-    """Each gradient entry clamped to [-max_value, max_value]."""
+    """Each gradient element is clamped to [-max_value, max_value]."""
 
     kind: Literal["value"]
     max_value: Positive
 
 
 class Schedule(Section):
-    """Learning rate over the optimizer steps."""
+    """Learning rate schedule over the optimizer steps."""
 
     name: Literal["constant", "linear", "cosine", "polynomial", "inverse_sqrt"] = "constant"
-    """After the warm-up: constant, falling to `end_lr` at `total_steps`, or with the inverse
-    square root of the step (rate * sqrt(warmup_steps / step), which needs a warm-up)."""
+    """After the warm-up: constant, decaying to `end_lr` at `total_steps`, or proportional to the
+    inverse square root of the step (rate * sqrt(warmup_steps / step), which needs a warm-up)."""
     total_steps: Count
-    """Windows the run makes, and the length of the schedule."""
+    """Number of windows in the run, and the length of the schedule."""
     warmup_steps: CountOrZero = 0
-    """Steps of the linear warm-up from 0; the first of them has rate 0."""
+    """Number of steps of the linear warm-up from 0; the first step has rate 0."""
     warmup_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Instead of `warmup_steps`: that share of `total_steps`, rounded down."""
+    """Alternative to `warmup_steps`: the fraction of `total_steps`, rounded down."""
     end_lr: NonNegative = 0.0
     power: Positive = 1.0
     """Exponent of the polynomial."""
     decay_from: Literal["warmup_end", "start"] = "warmup_end"
-    """Where the fall begins to count; `start` is the form of original BERT, which drops at the end
-    of the warm-up to where a fall from step 0 would be."""
+    """Step from which the decay is counted. `start` is the formula of the original BERT: at the end
+    of the warm-up, the rate drops to the value of a decay from step 0."""
     tick: Literal["update", "attempt"] = "update"
     """Whether a skipped step advances the schedule (`attempt`) or not (`update`)."""
 
 
 class Ema(Section):
-    """Exponential moving average of the weights, evaluated beside them."""
+    """Exponential moving average of the weights, evaluated in addition to them."""
 
     decay: Fraction | None = None
-    """After every update: average = decay * average + (1 - decay) * weight. None: no average."""
+    """After every update, average = decay * average + (1 - decay) * weight. None: no average."""
 
 
 class Distributed(Section):
-    """Data parallelism. What counts is the number of processes, `nodes` x `processes_per_node`."""
+    """Data parallelism. The number of processes is `nodes` x `processes_per_node`."""
 
     strategy: Literal["none", "data_parallel"] = "none"
     nodes: Count = 1
-    """Machines, which share a file system; how they are started: `launch`."""
+    """Number of machines with a shared file system; `launch` describes how they are started."""
     processes_per_node: Count = 1
 
 
@@ -250,27 +250,27 @@ class Recipe(Section):
 
     version: Literal[1]
     name: Slug
-    """Names the run: 1 to 64 letters, digits, dots, dashes and underscores, the first of them a
-    letter or a digit."""
+    """Name of the run: 1 to 64 letters, digits, dots, dashes and underscores, starting with a
+    letter or digit."""
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    """At most 2147483647; decides the order of the rows, fresh weights and dropout."""
+    """Random seed for the row order, initial weights and dropout; at most 2147483647."""
     model: Model
     data: Data
     batch: Batch
     precision: Precision = Precision()
     loss_scaling: LossScaling
-    """Derived when left out: dynamic for float16, none otherwise."""
+    """Derived if missing: dynamic for float16, none otherwise."""
     accumulation: Accumulation
     clipping: Clipping = NoClipping(kind="none")
     optimizer: Optimizer
     schedule: Schedule
     ema: Ema = Ema()
     activation_checkpointing: bool = False
-    """Keep only the inputs of encoder layers; the backward pass computes the rest again."""
+    """Keep only the inputs of encoder layers and recompute the rest in the backward pass."""
     distributed: Distributed = Distributed()
     launch: Launch = Launch()
     overrides: dict[str, dict[str, Any]] = {}  # noqa: RUF012  (pydantic copies it)
-    """Settings only one backend knows, by backend name; checked by that backend."""
+    """Backend-specific settings by backend name, validated by the backend."""
 
     SECTIONS: ClassVar[tuple[str, ...]] = (
         "model",

@@ -1,4 +1,4 @@
-"""Numbers as float32 holds them, in which every framework keeps scales."""
+"""Rounding to float32, the dtype in which every framework stores loss scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the processes of a run are started. Nothing here changes what is computed."""
+"""How the processes of a run are started. This section does not affect the results."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ SlurmName = Annotated[str, Field(pattern=SLURM_NAME_PATTERN)]
 
 
 class Launch(Section):
-    """How the processes are started. It changes nothing of the training: scripts, checkpoints
-    and `crosscast diff` do not know it. See docs/launching.md."""
+    """How the processes are started. This does not affect the training: scripts, checkpoints and
+    `crosscast diff` ignore it. See docs/launching.md."""
 
     scheduler: Literal["none", "slurm"] = "none"
-    """`slurm`: also write job.sbatch, which starts launch.sh on every node of a job."""
+    """`slurm`: also write job.sbatch, which runs launch.sh on every node of a job."""
     rendezvous: Literal["static", "elastic"] = "static"
-    """`static`: every node is given its number. `elastic`: the nodes find each other, and failed
-    processes are started anew, from the last checkpoint (torchrun only)."""
+    """`static`: every node gets a fixed rank. `elastic`: the nodes find each other, and failed
+    processes are restarted from the last checkpoint (torchrun only)."""
     max_restarts: CountOrZero = 0
-    """How often failed processes are started anew; for `elastic`."""
+    """How often failed processes are restarted, with `elastic`."""
     time_limit_minutes: Count | None = None
-    """Longest time of a job; the partition's own where nothing is said."""
+    """Time limit of a job; default: that of the partition."""
     max_requeues: CountOrZero = 0
-    """How often a job that runs out of time saves its state, goes back into the queue and resumes.
-    A job that fails or ends does not."""
+    """How often a job that reaches its time limit saves its state, is requeued and resumes. A job
+    that fails or finishes is not requeued."""
     signal_seconds: Annotated[int, Field(ge=10, le=65535)] = 120
-    """So long before its end the job is told to save; for `max_requeues`. A window and a checkpoint
-    must fit into half of it."""
+    """Time before its end at which the job is signaled to save its state, with `max_requeues`. A
+    window and a checkpoint must fit into half of this time."""
     gpus_per_node: Count | None = None
-    """GPUs that a job asks for; none where nothing is said."""
+    """Number of GPUs per node that a job requests; default: none."""
     cpus_per_process: Count | None = None
-    """CPU cores that a job asks for, for each process; also its number of OpenMP threads."""
+    """CPU cores per process that a job requests; also the number of OpenMP threads."""
     memory_mib_per_node: Count | None = None
-    """Memory that a job asks for, in MiB; the partition's own where nothing is said."""
+    """Memory per node that a job requests, in MiB; default: that of the partition."""
     partition: SlurmName | None = None
-    """Partition of the job, or several with commas: letters, digits and `_ . , : + -`."""
+    """Partition of the job, or several separated by commas: letters, digits and `_ . , : + -`."""
     account: SlurmName | None = None
-    """Account that pays for the job; the same letters."""
+    """Account to charge for the job; the same characters."""

@@ -1,4 +1,4 @@
-"""The optimizers a recipe can name. Their formulas stand at `crosscast.plan.operations.Step`."""
+"""The optimizers of a recipe. `crosscast.plan.operations.Step` documents their formulas."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ EpsPlacement = Literal["after_correction", "before_correction"]
 
 
 class ParameterGroup(Section):
-    """Parameters, chosen by name, with a decay or a rate of their own."""
+    """Parameters, selected by name, with their own weight decay or learning rate."""
 
     parameters: Annotated[tuple[Glob, ...], Field(min_length=1)]
-    """Patterns like `bert.embeddings.*` (`*`, `?`, `[abc]`, `[!abc]`) for the names of the
-    parameters: those of Hugging Face for the shipped BERT, the framework's own for a custom model.
-    At most 200 letters, digits and characters of `_ . / : - * ? [ ] !`."""
+    """Patterns such as `bert.embeddings.*` (`*`, `?`, `[abc]`, `[!abc]`) for the names of the
+    parameters: those of Hugging Face for the shipped BERT, those of the framework for a custom
+    model. At most 200 letters, digits and characters of `_ . / : - * ? [ ] !`."""
     weight_decay: NonNegative | None = None
-    """Instead of the optimizer's, whatever `no_decay` says; left out, nothing changes."""
+    """Overrides the weight decay of the optimizer and `no_decay`; if missing, nothing changes."""
     rate_factor: NonNegative = 1.0
-    """The learning rate of these parameters is that of the schedule times this."""
+    """Factor for the learning rate of these parameters."""
 
 
 class _Optimizer(Section):
-    """What all optimizers have."""
+    """Fields of all optimizers."""
 
     name: str
     learning_rate: Positive
     no_decay: tuple[Role, ...] = ()
-    """Roles of parameters without decay."""
+    """Roles of parameters without weight decay."""
     groups: tuple[ParameterGroup, ...] = ()
-    """The first group with a pattern that matches decides about a parameter."""
+    """Parameter groups; the first group with a matching pattern applies to a parameter."""
 
 
 class Sgd(_Optimizer):
@@ -43,10 +43,10 @@ class Sgd(_Optimizer):
     momentum: Fraction = 0.0
     nesterov: bool = False
     rate_in_momentum: bool = False
-    """The learning rate multiplies gradients before they enter the momentum (Keras), not the
-    momentum (PyTorch). The two differ while the rate changes."""
+    """Multiply gradients by the learning rate before they are added to the momentum (Keras),
+    instead of multiplying the momentum (PyTorch). The two differ while the rate changes."""
     weight_decay: NonNegative = 0.0
-    """Coupled (L2): added to the gradient after clipping."""
+    """Coupled (L2) decay, added to the gradient after clipping."""
 
 
 class Adam(_Optimizer):
@@ -54,74 +54,77 @@ class Adam(_Optimizer):
 
     name: Literal["adam"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    """Two numbers above 0: shares that gradients and their squares keep."""
+    """Two numbers above 0: the decay rates of the first and second moment."""
     eps: Positive = 1e-8
-    """One number, at least 1.18e-38: less counts as 0 in float32."""
+    """A number of at least 1.18e-38; smaller values are 0 in float32."""
     eps_placement: EpsPlacement = "after_correction"
-    """Added to the root of the corrected second moment (PyTorch), or of the raw one (Keras)."""
+    """Whether epsilon is added to the square root of the corrected second moment (PyTorch) or of
+    the uncorrected one (Keras)."""
     bias_correction: bool = True
-    """Original BERT has none."""
+    """The original BERT uses none."""
     weight_decay: NonNegative = 0.0
-    """Coupled (L2): added to the gradient after clipping."""
+    """Coupled (L2) decay, added to the gradient after clipping."""
 
 
 class AdamW(_Optimizer):
-    """Adam with decoupled decay: w times (1 - learning_rate * weight_decay)."""
+    """Adam with decoupled weight decay: w * (1 - learning_rate * weight_decay)."""
 
     name: Literal["adamw"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    """Two numbers above 0: shares that gradients and their squares keep."""
+    """Two numbers above 0: the decay rates of the first and second moment."""
     eps: Positive = 1e-8
-    """One number, at least 1.18e-38: less counts as 0 in float32."""
+    """A number of at least 1.18e-38; smaller values are 0 in float32."""
     eps_placement: EpsPlacement = "after_correction"
-    """Added to the root of the corrected second moment (PyTorch), or of the raw one (Keras)."""
+    """Whether epsilon is added to the square root of the corrected second moment (PyTorch) or of
+    the uncorrected one (Keras)."""
     bias_correction: bool = True
-    """Original BERT has none."""
+    """The original BERT uses none."""
     weight_decay: NonNegative = 0.01
     no_decay: tuple[Role, ...] = ("bias", "layer_norm")
-    """Roles of parameters without decay."""
+    """Roles of parameters without weight decay."""
 
 
 class Lamb(_Optimizer):
-    """AdamW whose step of every parameter is as long as the parameter, times the rate."""
+    """AdamW with layer-wise adaptation: the step of every parameter has the norm of the parameter,
+    times the learning rate."""
 
     name: Literal["lamb"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    """Two numbers above 0: shares that gradients and their squares keep."""
+    """Two numbers above 0: the decay rates of the first and second moment."""
     eps: Positive = 1e-6
-    """One number, at least 1.18e-38: less counts as 0 in float32."""
+    """A number of at least 1.18e-38; smaller values are 0 in float32."""
     bias_correction: bool = True
     weight_decay: NonNegative = 0.01
-    """Within the step whose length is adapted."""
+    """Decay that is part of the adapted step."""
     no_decay: tuple[Role, ...] = ("bias", "layer_norm")
-    """Roles of parameters without decay."""
+    """Roles of parameters without weight decay."""
     always_adapt: bool = True
-    """Adapt the length for parameters without decay, too."""
+    """Also adapt the step of parameters without decay."""
 
 
 class Lion(_Optimizer):
-    """The sign of an average of gradient and momentum, with decoupled decay."""
+    """Lion: the sign of an average of gradient and momentum, with decoupled weight decay."""
 
     name: Literal["lion"]
     betas: tuple[Fraction, Fraction] = (0.9, 0.99)
-    """Two numbers above 0: what the momentum weighs in the sign, and what it keeps."""
+    """Two numbers above 0: the weight of the momentum in the sign, and its decay rate."""
     weight_decay: NonNegative = 0.0
-    """Decoupled: w times (1 - learning_rate * weight_decay)."""
+    """Decoupled decay: w * (1 - learning_rate * weight_decay)."""
 
 
 class Adafactor(_Optimizer):
-    """Second moments of matrices kept as one row and one column, steps as long as the weights."""
+    """Adafactor: factored second moments, and steps relative to the size of the weights."""
 
     name: Literal["adafactor"]
     beta2_decay: OneToThe = -0.8
-    """The share of the new gradient in the second moments is t to the power of this."""
+    """In step t, the new gradient enters the second moments with the weight t ** beta2_decay."""
     eps: tuple[Positive, Positive] = (2.0**-23, 1e-3)
-    """Two numbers: lowest root of a second moment, at least 1e-19, and lowest root mean square of
-    a parameter."""
+    """Two numbers: the minimum square root of a second moment, at least 1e-19, and the minimum root
+    mean square of a parameter."""
     clip_threshold: Annotated[float, Field(ge=1)] = 1.0
-    """Highest root mean square of a direction."""
+    """Maximum root mean square of a step direction."""
     weight_decay: NonNegative = 0.0
-    """Decoupled: w times (1 - learning_rate * weight_decay)."""
+    """Decoupled decay: w * (1 - learning_rate * weight_decay)."""
 
 
 Optimizer = Annotated[Sgd | Adam | AdamW | Lamb | Lion | Adafactor, Field(discriminator="name")]

@@ -1,4 +1,4 @@
-"""The recipe's JSON Schema, and what fields exist where."""
+"""The JSON Schema of recipes, and the field names of each section."""
 
 from __future__ import annotations
 

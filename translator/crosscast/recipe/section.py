@@ -1,4 +1,4 @@
-"""What the sections of a recipe are made of: their base class and the types of their fields."""
+"""The base class of recipe sections and the types of their fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read YAML 1.2 into plain data with the place of every key and value, within strict limits.
+"""Parse YAML 1.2 into plain data with the location of every key and value, within strict limits.
 
 ruamel.yaml turns the text into events; they are built here, so that limits hold while reading.
 Plain scalars are read by YAML 1.2's core schema: `no` and `1_000` are strings. Everything that a

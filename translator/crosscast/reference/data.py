@@ -1,4 +1,4 @@
-"""What goes into the reference interpreter and what comes out: batches, state, trace rows."""
+"""Inputs and outputs of the reference interpreter: batches, state, trace rows."""
 
 from __future__ import annotations
 

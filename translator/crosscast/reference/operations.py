@@ -1,4 +1,4 @@
-"""One handler per operation of a Plan: what it does to the attempt under way.
+"""The handlers of the Plan operations in the reference interpreter.
 
 The handlers assume no order. Each acts on what it finds, as a framework would, so that a plan in
 another order runs and gives another result.

@@ -1,1 +1,1 @@
-"""Sources as users give them: files, what belongs together, and taking them apart."""
+"""Source files: reading, grouping and parsing."""

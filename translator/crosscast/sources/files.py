@@ -1,4 +1,4 @@
-"""Which files are looked at, and their texts."""
+"""Find and read the files to analyze."""
 
 from __future__ import annotations
 

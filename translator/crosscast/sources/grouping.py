@@ -1,4 +1,4 @@
-"""Which sources belong together: a program, the modules it imports, its launch, its settings."""
+"""Group sources that belong together: a program, its modules, its launch script, its settings."""
 
 from __future__ import annotations
 

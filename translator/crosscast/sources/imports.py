@@ -1,4 +1,4 @@
-"""Which of the given files a file imports, by the text of its import statements."""
+"""Find the given files that a file imports."""
 
 from __future__ import annotations
 

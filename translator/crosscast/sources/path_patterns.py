@@ -1,4 +1,4 @@
-"""Patterns of paths, as settings and the command line give them."""
+"""Path patterns in settings and on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast pre-filter: words without one of which a file has nothing to do with training."""
+"""A fast pre-filter that skips files unrelated to training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of packages that a list of requirements pins."""
+"""Package versions pinned by a requirements file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules look at: one run: the program, its training steps, its facts and its launch."""
+"""The subject of lint rules: a run with its program, training steps, facts and launch."""
 
 from __future__ import annotations
 

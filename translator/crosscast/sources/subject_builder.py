@@ -1,4 +1,4 @@
-"""Take sources apart: from texts to what rules look at. Nothing is run or imported."""
+"""Build the subject of lint rules from source texts, without running or importing them."""
 
 from __future__ import annotations
 

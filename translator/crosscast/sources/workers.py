@@ -1,4 +1,4 @@
-"""Spread calls over processes, and leave none behind."""
+"""Distribute calls over worker processes and clean them up."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
         state = complete(state, request.like, account)
     _compare(source, state, recipe, collect)
     collect.raise_errors()
-    account.add("dropout", 0, "left out", "drawn anew in every window, from seed and window")
+    account.add("dropout", 0, "left out", "derived from the seed and the number of the window")
     state = _with_rows(request, source, state)
     position = _position(request, state, recipe)
     return Outcome(source, state, account.rows, collect.found, position)

@@ -105,7 +105,7 @@ def emitted_state(request: Request, source: Path, account: Account) -> TrainingS
     if not request.layout:
         account.add("weights", len(state.weights), "carried", "the same name and layout")
     for slot, arrays in state.moments.items():
-        account.add(slot, len(arrays), "carried", "raw: the same whatever epsilon and correction")
+        account.add(slot, len(arrays), "carried", "independent of epsilon and bias correction")
     if not state.moments:
         account.add("moments", 0, "carried", "SGD without momentum keeps none")
     if state.averages:
@@ -113,11 +113,13 @@ def emitted_state(request: Request, source: Path, account: Account) -> TrainingS
     if state.scale is not None:
         scale = state.scale
         how = f"{scale.scale:g}, {scale.good} clean and {scale.bad} overflowed windows"
-        account.add("loss scale", 4, "carried", f"{how}, {scale.stuck} hopeless")
+        account.add(
+            "loss scale", 4, "carried", f"{how}, {scale.stuck} skipped at the minimum scale"
+        )
     account.add("windows", 1, "carried", f"{state.windows}: schedule, data, order, dropout")
     account.add("updates", 1, "carried", f"{state.updates}: schedule, bias correction")
     if state.rows is not None:
-        account.add("rows", 1, "carried", f"{state.rows}: the script goes on with so many only")
+        account.add("rows", 1, "carried", f"{state.rows}: the script requires the same number")
     return state
 
 

@@ -86,7 +86,7 @@ def _begin_again(inside: Sequence[str], weights: Any, reading: Reading) -> None:
     words = "the window begins again with its first micro-batch, and comes out the same"
     for name in inside:
         reading.problem("CC968", [f"{name!r} says so: {words}"], Severity.WARNING)
-        reading.account.add(name, 1, "left out", "computed anew: the window begins again")
+        reading.account.add(name, 1, "left out", "recomputed: the window starts again")
 
 
 def _single(value: Any, part: str, reading: Reading) -> Any:

@@ -49,7 +49,7 @@ def read_saved(
         account.add("constant buffers", left, "left out", "the same in every model of the kind")
     moments, steps = read_optimizer(parts["optimizer"], weights, reading)
     for slot, arrays in moments.items():
-        account.add(slot, len(arrays), "carried", "raw: the same whatever epsilon and correction")
+        account.add(slot, len(arrays), "carried", "independent of epsilon and bias correction")
     averages = arrays_of(parts["averages"], "averages", reading) if "averages" in parts else {}
     if averages:
         trained = {name for arrays in moments.values() for name in arrays} or set(weights)

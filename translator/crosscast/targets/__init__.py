@@ -1,1 +1,1 @@
-"""What targets are and what each can express: rows, defaults, verdicts."""
+"""Targets and what they support: rows, defaults, verdicts."""

@@ -1,4 +1,4 @@
-"""What a backend is, and how backends and their versions are found."""
+"""The protocol of backends, and finding backends and their versions."""
 
 from __future__ import annotations
 

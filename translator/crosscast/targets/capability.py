@@ -1,4 +1,4 @@
-"""What a target can express: rows of facts, and the judgement of a recipe by them."""
+"""Capabilities of a target as rows, and the verdicts for a recipe."""
 
 from __future__ import annotations
 

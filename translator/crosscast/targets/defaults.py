@@ -1,4 +1,4 @@
-"""Default values by version: what an API does where a script says nothing."""
+"""Default values of framework APIs by version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this machine can run: each framework is examined in a process of its own."""
+"""Determine what this machine can run, examining each framework in a separate process."""
 
 from __future__ import annotations
 

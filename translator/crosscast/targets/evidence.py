@@ -1,4 +1,4 @@
-"""How the project knows something about a framework."""
+"""The evidence level of a statement about a framework."""
 
 from __future__ import annotations
 

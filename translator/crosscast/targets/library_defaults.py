@@ -1,4 +1,4 @@
-"""Defaults of training libraries that scripts may use and that are no target of crosscast.
+"""Defaults of training libraries that are not targets of crosscast.
 
 Read in the sources named; nothing here was run.
 """

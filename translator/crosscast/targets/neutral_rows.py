@@ -1,4 +1,4 @@
-"""Rows that hold on every framework, because they are about the recipe and not the framework."""
+"""Rows that apply to every framework, because they concern only the recipe."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The figures of a report, drawn from plain numbers; nothing here knows the records of a run."""
+"""The figures of a report, drawn from plain numbers."""

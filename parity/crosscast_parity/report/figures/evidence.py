@@ -1,4 +1,4 @@
-"""The evidence of a bisection: the gap as it is, and after each trial."""
+"""The figure of a bisection: the remaining gap after each trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heat map of tensors by contestants: where the first gradient that differs sits."""
+"""The heat map of gradient errors by tensor and contestant."""
 
 from __future__ import annotations
 

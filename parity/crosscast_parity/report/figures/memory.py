@@ -1,4 +1,4 @@
-"""Memory by component: one stacked bar for every way to run a recipe, and the limit as a line."""
+"""Memory by component: a stacked bar for every variant of a recipe, and the limit as a line."""
 
 from __future__ import annotations
 

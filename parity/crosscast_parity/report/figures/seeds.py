@@ -1,4 +1,4 @@
-"""Results over seeds: paired differences and their intervals against what is allowed."""
+"""Results over seeds: paired differences, their intervals and the limits."""
 
 from __future__ import annotations
 

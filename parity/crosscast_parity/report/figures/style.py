@@ -1,4 +1,4 @@
-"""One look for all figures: colours, line styles, and how a figure becomes SVG and PNG."""
+"""Common style of all figures, and rendering to SVG and PNG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of the loss scale: its value, the windows skipped, the faults injected."""
+"""The loss scale over time, with skipped windows and injected faults."""
 
 from __future__ import annotations
 

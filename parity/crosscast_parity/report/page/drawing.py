@@ -1,4 +1,4 @@
-"""Turn the records of a report into figures: which curves, which limits, which captions."""
+"""Convert the records of a report to figures."""
 
 from __future__ import annotations
 

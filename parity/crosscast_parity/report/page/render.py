@@ -1,4 +1,4 @@
-"""The page as a whole: which sections there are, and the HTML text."""
+"""Assemble the sections of the page and render the HTML."""
 
 from __future__ import annotations
 

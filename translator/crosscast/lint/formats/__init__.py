@@ -1,1 +1,1 @@
-"""How a report is printed: text, JSON, SARIF, annotations of GitHub."""
+"""Output formats of a report: text, JSON, SARIF, GitHub annotations."""

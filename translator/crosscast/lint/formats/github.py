@@ -1,4 +1,4 @@
-"""Annotations of GitHub: workflow commands, one line each."""
+"""GitHub annotations: one workflow command per line."""
 
 from __future__ import annotations
 

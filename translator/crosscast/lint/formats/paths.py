@@ -1,4 +1,4 @@
-"""Paths as tools on the web want them."""
+"""Paths and URIs for code scanning services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report for people: place, code, message, underlined line, hint."""
+"""The report as text: location, code, message, underlined line, hint."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def check_calls(
         stops.add(
             start.module,
             start.call.node,
-            "amp.initialize, but no amp.scale_loss in these files: nobody knows which losses are "
-            "scaled",
+            "amp.initialize, but no amp.scale_loss in these files: cannot determine "
+            "which losses are scaled",
             "give the file with the training loop, too",
         )
     for site in uses.sites:

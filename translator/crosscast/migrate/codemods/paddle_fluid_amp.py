@@ -115,7 +115,9 @@ def _arguments(call: Call, what: str, program: Program) -> list[Edit]:
     if starred or any(one.arg is None for one in node.keywords):
         raise CannotError(node, f"what {what} is given cannot be seen")
     if what == "amp_decorate":
-        raise CannotError(node, "which weights and optimizers of O2 are half is decided anew")
+        raise CannotError(
+            node, "at level O2, newer releases choose half-precision weights differently"
+        )
     given = {one.arg: one.value for one in node.keywords}
     if len(node.args) > len(known) or not set(given) <= set(known):
         raise CannotError(node, f"{what} has an argument that no release had")

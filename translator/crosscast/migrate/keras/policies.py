@@ -154,7 +154,7 @@ def _by_compile(
         )
     if not compiles(program):
         out.notes.append(
-            "the loss scale of the policy was for compile; a loop of one's own never used it"
+            "the loss scale of the policy applies only to compile; a custom loop does not use it"
         )
     out.edits += done
 
