@@ -35,7 +35,7 @@ PLAIN = (
     fact("framework", "pytorch"),
     fact("optimizer.family", "adamw", 40, subject="opt"),
     fact("optimizer.name", "torch.optim.AdamW", 40, subject="opt"),
-    fact("optimizer.lr", 2e-5, 41, subject="opt"),
+    fact("optimizer.learning_rate", 2e-5, 41, subject="opt"),
 )
 HALF = (
     fact("api", ("torch.cuda.amp",), 5),

@@ -106,6 +106,31 @@ def test_its_script_trains_and_goes_on(lab: Lab) -> None:
     assert np.isfinite(losses).all()
 
 
+STEP = """
+from crosscast.emit.compiler import compile_recipe
+from crosscast.plan.canonical import canonical_plan
+from crosscast.readers.recipe_yaml import load
+from crosscast_parity.toy.compare import compare
+from crosscast_parity.toy.faults import Faults
+from crosscast_parity.toy.model import make_toy
+from crosscast_parity.toy.running import run_text
+from crosscast_parity.toy.worker import Worker
+
+recipe = load("recipe.yaml")
+(compiled,) = compile_recipe(recipe, ["toy"], form="step")
+toy, worker = make_toy(recipe, Faults(7, ((4, 4),) * 6, {}, ())), Worker("toy")
+seen = run_text(worker, compiled.files["step.py"].text, toy)
+worker.stop()
+report = compare(canonical_plan(recipe), toy, seen, "toy")
+print(report.reached, *report.problems)
+"""
+
+
+def test_its_step_does_what_the_plan_means(lab: Lab) -> None:
+    done = lab.python("-c", STEP)
+    assert (done.stdout, done.stderr) == ("5\n", "")
+
+
 @pytest.mark.torch
 def test_is_compared_with_another_framework(lab: Lab) -> None:
     require("torch")

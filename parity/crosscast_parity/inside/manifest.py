@@ -1,7 +1,7 @@
 """Which operations ran in which types (`manifest.json` of `observe`).
 
-Every framework's own part (`manifest_*.py`) watches the functions that a script calls and notes
-them here by the names and classes of `emulate`.
+The module `manifest` of a backend watches the functions that a script calls and notes them
+here by the names and classes of `emulate`.
 """
 
 from __future__ import annotations

@@ -92,6 +92,10 @@ class Tensor:
 
         return Tensor(self.data[index], (self,), backward)
 
+    def sum(self) -> Tensor:
+        """Return the sum of all numbers."""
+        return Tensor(self.data.sum(), (self,), lambda g: (np.full_like(self.data, g),))
+
     def reshape(self, *shape: int) -> Tensor:
         """Return the same numbers in another shape."""
         return Tensor(self.data.reshape(shape), (self,), lambda g: (g.reshape(self.data.shape),))

@@ -176,7 +176,7 @@ def test_what_is_no_flag(build: Build) -> None:
         + "# p.add_argument('--ghost', default=1)\ns = \"p.add_argument('--ghost')\"\n"
     )
     assert evaluate(*last_use(program, "opt.lr")) == Known(5.0, "constant")
-    assert isinstance(evaluate(*last_use(program, "optimizer.learning_rate")), Unknown)
+    assert isinstance(evaluate(*last_use(program, "optimizer.lr")), Unknown)
     assert set(program.flags) == {"lr"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
@@ -147,6 +147,22 @@ def tell_window(said: Said, steps: Setting | None, *, divided: str = "library") 
     said.by_library("accumulation.tail", "accumulation.no_sync")
 
 
+def tell_decay(said: Said, kind: Setting, word: str, decays: Iterable[tuple[str, str]]) -> None:
+    """Say how the rate falls: the first part of a schedule's name that a table has decides.
+
+    Args:
+        said: takes the facts.
+        kind: the setting that names the schedule.
+        word: its name, as the table spells it.
+        decays: part of a name and the word of the vocabulary.
+    """
+    decay = next((decay for part, decay in decays if part in word), "")
+    if decay:
+        said.tell("schedule.decay", decay, kind)
+    else:
+        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+
+
 def constants_of(section: Tree, *, coupled: bool) -> Iterator[tuple[str, Setting | None]]:
     """Yield the numbers of an optimizer with PyTorch's arguments: field of the facts, setting."""
     words = optimizer_words("torch")
@@ -207,3 +223,8 @@ def tell_warmup(said: Said, steps: Setting | None, ratio: Setting | None = None)
 def no_auto(setting: Setting | None) -> Setting | None:
     """Return the setting, None where it says `auto`."""
     return None if setting is None or setting.text == "auto" else setting
+
+
+def positive(setting: Setting | None) -> Setting | None:
+    """Return the setting, None where it is no number above 0."""
+    return setting if setting is not None and (setting.number or 0) > 0 else None

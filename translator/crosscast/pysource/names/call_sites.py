@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.classes import fields, initializer
 from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.syntax.nodes import identifier
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -65,7 +66,7 @@ def by_written_name(modules: Sequence[Module]) -> dict[str, list[tuple[int, int]
     found: dict[str, list[tuple[int, int]]] = {}
     for module_number, module in enumerate(modules):
         for call_number, call in enumerate(module.calls):
-            word = _written(call.node.func)
+            word = identifier(call.node.func)
             found.setdefault(word, []).append((module_number, call_number))
     return found
 
@@ -92,12 +93,6 @@ def _aliases(program: Program, name: str) -> Iterator[str]:
         for local, target in module.imports.items():
             if local != name and target.endswith(tail):
                 yield local
-
-
-def _written(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def arguments_for(program: Program, binding: Binding, name: str) -> list[tuple[ast.expr, Module]]:

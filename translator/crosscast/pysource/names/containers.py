@@ -11,6 +11,7 @@ from crosscast.pysource.names.reaching_assignments import reaching
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.pysource.programs.scopes import Binding, Path, path_of
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
 
 if TYPE_CHECKING:
@@ -310,15 +311,9 @@ def _dict_entry(node: ast.Dict, module: Module, key: str | int | None) -> Iterat
 
 
 def _makes(node: ast.Call, module: Module) -> bool:
-    if _last(node.func).lower() in _MAKERS:
+    if identifier(node.func).lower() in _MAKERS:
         return True
     return module.resolve(node.func).rpartition(".")[2].lower() in _MAKERS
-
-
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def unpacked(node: ast.expr, module: Module) -> Iterator[tuple[str | None, ast.expr | None]]:

@@ -34,3 +34,15 @@ def walk(node: ast.AST) -> list[ast.AST]:
             elif isinstance(value, ast.AST):
                 add(value)
     return found
+
+
+def identifier(node: ast.expr) -> str:
+    """Return the name, or the last part of a dotted one; empty for any other expression."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """Return what a call gives under a name."""
+    return next((given.value for given in call.keywords if given.arg == name), None)

@@ -8,7 +8,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import tell_betas, tell_optimizer, tell_precision
+from crosscast.readers.words import tell_betas, tell_decay, tell_optimizer, tell_precision
 
 _DURATION = re.compile(
     r"^\s*max_duration\s*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M
@@ -130,11 +130,7 @@ def _schedule(said: Said, tree: Tree, trainer: Tree) -> None:
     word = kind.text.lower().replace("_", "")
     decays = {"cosine": "cosine", "linear": "linear", "inv": "rsqrt", "poly": "poly"}
     decays |= {"constant": "none", "multistep": "multistep", "exponential": "exponential"}
-    decay = next((d for part, d in decays.items() if part in word), "")
-    if decay:
-        said.tell("schedule.decay", decay, kind)
-    else:
-        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+    tell_decay(said, kind, word, decays.items())
     warmup = section.setting("t_warmup")
     if warmup is not None and (found := _TIME.fullmatch(warmup.text)):
         said.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)

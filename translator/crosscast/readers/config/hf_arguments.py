@@ -6,6 +6,7 @@ from crosscast.readers.config.settings import Said, Setting, Settings, number_of
 from crosscast.readers.words import (
     SCHEDULES,
     no_auto,
+    positive,
     tell_clip,
     tell_optimizer,
     tell_warmup,
@@ -153,7 +154,7 @@ def _momentum(said: Said, arguments: Setting | None) -> None:
 def _schedule(said: Said, settings: Settings) -> None:
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
     tell_warmup(said, settings.get("warmup_steps"), settings.get("warmup_ratio"))
-    said.number("schedule.total_steps", _positive(settings.get("max_steps")))
+    said.number("schedule.total_steps", positive(settings.get("max_steps")))
     if kind is None:
         said.default("schedule.decay", "linear")
     elif decay := SCHEDULES.get(kind.text.lower()):
@@ -184,10 +185,6 @@ def _unused_warmup(said: Said, settings: Settings, kind: Setting) -> None:
             given,
             hint="constant_with_warmup does",
         )
-
-
-def _positive(setting: Setting | None) -> Setting | None:
-    return setting if setting is not None and (setting.number or 0) > 0 else None
 
 
 def _parallel(said: Said, settings: Settings) -> None:

@@ -9,7 +9,13 @@ from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
-from crosscast.readers.words import tell_clip, tell_constants, tell_optimizer, tell_precision
+from crosscast.readers.words import (
+    tell_clip,
+    tell_constants,
+    tell_decay,
+    tell_optimizer,
+    tell_precision,
+)
 
 _TRAIN = re.compile(r"^[ \t]+(global_batch_size|micro_batch_size|lr_warmup_steps)[ \t]*:", re.M)
 _TRAINER = re.compile(
@@ -126,11 +132,7 @@ def _tell_lightning(said: Said, tree: Tree) -> None:
     kind = tree.setting("lr_scheduler", "class_path")
     if kind is not None:
         word = kind.text.rpartition(".")[2].lower()
-        decay = next((name for part, name in _DECAYS if part in word), "")
-        if decay:
-            said.tell("schedule.decay", decay, kind)
-        else:
-            said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        tell_decay(said, kind, word, _DECAYS)
 
 
 LITGPT = YamlFormat("litgpt_yaml", _owns_litgpt, _tell_litgpt, loader="numbers")

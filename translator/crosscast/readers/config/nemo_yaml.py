@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.lightning_yaml import product_of
-from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
-from crosscast.readers.words import tell_betas, tell_optimizer, tell_warmup
+from crosscast.readers.words import positive, tell_betas, tell_decay, tell_optimizer, tell_warmup
 from crosscast.targets.parameter_words import scaling_words
 
 _MARK = re.compile(
@@ -65,15 +65,11 @@ def _tell(said: Said, tree: Tree) -> None:
         word = "none" if recompute.value in (None, False) else "yes"
         said.tell("activation_checkpointing.mode", word, recompute)
     said.number("seed", model.setting("seed") or tree.setting("seed"))
-    said.number("schedule.total_steps", _positive(settings.get("max_steps")))
+    said.number("schedule.total_steps", positive(settings.get("max_steps")))
     said.number("data.sequence_length", model.setting("encoder_seq_length"))
     if any(f.field == "precision.default_dtype" and f.value == "fp16" for f in said.facts):
         for name, field in scaling_words("nemo").items():
             said.number(field, model.setting(name))
-
-
-def _positive(setting: Setting | None) -> Setting | None:
-    return setting if setting is not None and (setting.number or 0) > 0 else None
 
 
 def _batch(said: Said, trainer: Tree, model: Tree, world: int | None) -> None:
@@ -132,12 +128,7 @@ def _optimizer(said: Said, model: Tree) -> None:
     named = None if sched is None else sched.setting("name")
     if sched is None or named is None or named.value is None:
         return
-    word = named.text.lower()
-    decay = next((d for part, d in _DECAYS if part in word), "")
-    if decay:
-        said.tell("schedule.decay", decay, named)
-    else:
-        said.unknown("schedule.decay", f"a schedule called {named.text!r}", named)
+    tell_decay(said, named, named.text.lower(), _DECAYS)
     said.tell("schedule.stepped_per", "step", named, origin="presence")
     tell_warmup(said, sched.setting("warmup_steps"), sched.setting("warmup_ratio"))
 

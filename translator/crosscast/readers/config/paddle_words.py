@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosscast.readers import words
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 
@@ -60,11 +61,7 @@ def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tr
 def tell_decay(said: Said, kind: Setting) -> None:
     """Say what falls by the name of a schedule."""
     word = kind.text.lower().replace("_", "")
-    decay = next((name for part, name in _DECAYS if part in word), "")
-    if decay:
-        said.tell("schedule.decay", decay, kind)
-    else:
-        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+    words.tell_decay(said, kind, word, _DECAYS)
 
 
 def tell_length(said: Said, setting: Setting | None, unit: str) -> None:

@@ -11,6 +11,7 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import (
     tell_clip,
     tell_constants,
+    tell_decay,
     tell_optimizer,
     tell_precision,
     tell_warmup,
@@ -72,11 +73,7 @@ def _schedule(said: Said, tree: Tree) -> None:
     kind = section.setting("_component_")
     if kind is not None:
         word = kind.text.rpartition(".")[2].lower()
-        decay = next((name for part, name in _DECAYS if part in word), "")
-        if decay:
-            said.tell("schedule.decay", decay, kind)
-        else:
-            said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        tell_decay(said, kind, word, _DECAYS)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
     settings: Settings = section.settings()
     tell_warmup(said, settings.get("num_warmup_steps"), None)

@@ -14,7 +14,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.amp import mode_facts
 from crosscast.readers.paddle.static import SETTINGS
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.decisions import RECOMPUTING, Decision, decide
+from crosscast.readers.python.decisions import RECOMPUTING, decide, decide_recomputing
 from crosscast.readers.python.library_calls import calls_of, last, plain, uses, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.precision import precision_facts, site
@@ -188,17 +188,11 @@ def _wrapped(program: Program) -> Iterator[Fact]:
             yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
             yield from _fused(call)
         elif name.startswith("paddle.") and shown in ("recompute", "RecomputeOptimizer"):
-            decision = _decided(call)
+            decision = decide_recomputing(call)
             if decision.who == "never":
                 continue
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
             yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
-
-
-def _decided(call: Call) -> Decision:
-    """Return who decides whether activations are computed again."""
-    around = branches(call.node, call.module)
-    return decide(around, None, call.module, RECOMPUTING, unnamed=True)
 
 
 def _fused(call: Call) -> Iterator[Fact]:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.conditions import Condition
+from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.default_conditions import DEVICE, is_usual
 from crosscast.readers.python.library_calls import parts_of
 from crosscast.readers.python.origins import Who, origin
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
 PRECISION = frozenset(
@@ -124,3 +125,8 @@ def decide(
 def _only_device(node: ast.expr, module: Module) -> bool:
     text = module.text(node)
     return bool(DEVICE.search(text)) and not parts_of(text) & PRECISION
+
+
+def decide_recomputing(call: Call) -> Decision:
+    """Return who decides whether activations are computed again by a call."""
+    return decide(branches(call.node, call.module), None, call.module, RECOMPUTING, unnamed=True)

@@ -112,6 +112,11 @@ def matching(program: Program, pattern: re.Pattern[str]) -> Iterator[Named]:
             yield name, call
 
 
+def calls_matching(program: Program, pattern: re.Pattern[str]) -> list[Call]:
+    """Return the calls of which a canonical name matches as a whole, each once."""
+    return list(dict.fromkeys(call for _, call in matching(program, pattern)))
+
+
 def parts_of(name: str) -> frozenset[str]:
     """Return the words of identifiers in small letters: `optimizerG_lr` is optimizer, g, lr."""
     return frozenset(word.lower() for word in _PARTS.findall(name))

@@ -15,8 +15,7 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.decisions import RECOMPUTING, Decision, decide
+from crosscast.readers.python.decisions import decide_recomputing
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses
 from crosscast.readers.python.origins import located
 from crosscast.readers.tensorflow.accumulators import accumulators
@@ -164,18 +163,12 @@ def _unscaled(program: Program, clip: Call) -> str:
     return "library" if wrapped or switched else ""
 
 
-def _decided(call: Call) -> Decision:
-    """Return who decides whether activations are computed again."""
-    around = branches(call.node, call.module)
-    return decide(around, None, call.module, RECOMPUTING, unnamed=True)
-
-
 def _checkpointing(program: Program) -> Iterator[Fact]:
 
     for name, call in calls_of(program):
         if not _REMAT.fullmatch(name):
             continue
-        decision = _decided(call)
+        decision = decide_recomputing(call)
         if decision.who == "caller" and decision.usual is False:
             continue  # off unless a caller asks for it
         if decision.who == "never":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
-from crosscast.readers.python.library_calls import matching
+from crosscast.readers.python.library_calls import calls_matching, matching
 from crosscast.readers.python.origins import origin
 from crosscast.readers.torch.fact_writer import Told, content, place_of, word_of_type
 from crosscast.targets.parameter_words import scaling_words
@@ -35,7 +35,7 @@ class Accelerate:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what the Accelerators of a program are told."""
         told = Told(NAME)
-        calls = list(dict.fromkeys(call for _, call in matching(program, _ACCELERATOR)))
+        calls = calls_matching(program, _ACCELERATOR)
         if not calls:
             return
         places = [place_of(call) for call in calls]

@@ -12,7 +12,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
-from crosscast.readers.python.library_calls import matching
+from crosscast.readers.python.library_calls import calls_matching
 from crosscast.readers.torch.fact_writer import Told, content, is_number, place_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.targets.parameter_words import scaling_words
@@ -40,21 +40,17 @@ class Apex:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what a program says about precision through apex."""
         told = Told(NAME)
-        started = _unique(program, _INITIALIZE)
-        scaled = _unique(program, _SCALE_LOSS)
+        started = calls_matching(program, _INITIALIZE)
+        scaled = calls_matching(program, _SCALE_LOSS)
         if started:
             _initialize(told, started)
         elif scaled:
             _only_scaled(told, scaled)
-        elif handles := _unique(program, _OLD_HANDLE):
+        elif handles := calls_matching(program, _OLD_HANDLE):
             _initialize(told, handles)
-        if wrappers := _unique(program, _WRAPPER):
+        if wrappers := calls_matching(program, _WRAPPER):
             _wrapped(told, wrappers)
         yield from told.facts
-
-
-def _unique(program: Program, pattern: re.Pattern[str]) -> list[Call]:
-    return list(dict.fromkeys(call for _, call in matching(program, pattern)))
 
 
 def _initialize(told: Told, calls: Sequence[Call]) -> None:

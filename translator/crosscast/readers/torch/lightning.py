@@ -12,7 +12,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
-from crosscast.readers.python.library_calls import last, matching
+from crosscast.readers.python.library_calls import calls_matching, last
 from crosscast.readers.torch.fact_writer import Told, content, place_of
 from crosscast.readers.torch.schedule_calls import scheduled
 
@@ -48,21 +48,17 @@ class Lightning:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what Lightning is told, and what it does by itself."""
         told = Told(NAME)
-        trainers = _unique(program, _TRAINER)
+        trainers = calls_matching(program, _TRAINER)
         for call in trainers:
             _trainer(told, call, program)
-        for call in _unique(program, _CLI):
+        for call in calls_matching(program, _CLI):
             _command_line(told, call)
-        for call in _unique(program, _FABRIC):
+        for call in calls_matching(program, _FABRIC):
             _fabric(told, call)
         modules = list(_configured(program))
         for module, function in modules:
             _module(told, module, function, program)
         yield from told.facts
-
-
-def _unique(program: Program, pattern: re.Pattern[str]) -> list[Call]:
-    return list(dict.fromkeys(call for _, call in matching(program, pattern)))
 
 
 def _trainer(told: Told, call: Call, program: Program) -> None:
@@ -74,7 +70,7 @@ def _trainer(told: Told, call: Call, program: Program) -> None:
     for keyword in call.node.keywords:
         if keyword.arg is not None:
             bound.setdefault(keyword.arg, keyword.value)
-    parsers = _unique(program, _PARSER)
+    parsers = calls_matching(program, _PARSER)
     by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
     places = [place, *(place_of(one) for one in parsers)] if by_flags else [place]
     _strategy(told, bound, call)

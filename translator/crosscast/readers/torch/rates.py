@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import parts_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def head_start(nodes: list[Part]) -> str:
 
 def _is_ahead(node: ast.expr) -> bool:
     """Whether a number is added to the count of steps."""
-    while isinstance(node, ast.Call) and _last(node.func) in ("float", "int") and node.args:
+    while isinstance(node, ast.Call) and identifier(node.func) in ("float", "int") and node.args:
         node = node.args[0]
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
         return False
@@ -77,14 +77,14 @@ def _is_ahead(node: ast.expr) -> bool:
 
 
 def _decay(parts: list[Part], words: frozenset[str]) -> str:
-    calls = {_last(node.func) for node, _ in parts if isinstance(node, ast.Call)}
+    calls = {identifier(node.func) for node, _ in parts if isinstance(node, ast.Call)}
     if calls & {"cos", "cosine"} or "cosine" in words:
         return "cosine"
     powers: list[ast.expr] = [
         node
         for node, _ in parts
         if (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
-        or (isinstance(node, ast.Call) and _last(node.func) == "pow" and len(node.args) == 2)
+        or (isinstance(node, ast.Call) and identifier(node.func) == "pow" and len(node.args) == 2)
     ]
     modules = {id(node): module for node, module in parts}
     texts = [modules[id(node)].text(node) for node in powers]
@@ -136,7 +136,7 @@ def _by_milestones(parts: list[Part]) -> bool:
                 return True
             if not any(w.startswith("warm") for w in _words_within(node)):
                 return True
-        if isinstance(node, ast.Call) and _last(node.func) in ("bisect", "bisect_right"):
+        if isinstance(node, ast.Call) and identifier(node.func) in ("bisect", "bisect_right"):
             return True
     return any(_LISTS & _words(node) for node, _ in parts)
 
@@ -149,9 +149,9 @@ def _is_linear(parts: list[Part]) -> bool:
             away = _words_within(node.right)
             if away & _PROGRESS and not any(word.startswith("warm") for word in away):
                 return True
-        if isinstance(node, ast.Call) and "linear" in _last(node.func):
+        if isinstance(node, ast.Call) and "linear" in identifier(node.func):
             return True
-        if isinstance(node, ast.Call) and _last(node.func) == "interp":
+        if isinstance(node, ast.Call) and identifier(node.func) == "interp":
             return True
     return False
 
@@ -243,9 +243,3 @@ def _words(node: ast.AST) -> frozenset[str]:
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         return parts_of(str(node.slice.value)[:40])
     return frozenset()
-
-
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import keyword, walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Loop, LoopRole
 from crosscast.trainstep.frames.frame import Frame, canonical
@@ -92,7 +92,7 @@ def _counters(target: ast.expr, iterable: ast.expr, frame: Frame) -> list[Counte
     if name in _PASS_THROUGH and name != "trange" and arguments:
         return _counters(target, arguments[0], frame)
     if name == "enumerate" and arguments and isinstance(target, ast.Tuple) and target.elts:
-        start = arguments[1] if len(arguments) > 1 else _keyword(iterable, "start")
+        start = arguments[1] if len(arguments) > 1 else keyword(iterable, "start")
         found = _counters(target.elts[1], arguments[0], frame) if len(target.elts) > 1 else []
         if isinstance(target.elts[0], ast.Name):
             first = 0 if start is None else _integer(start, frame)
@@ -155,13 +155,6 @@ def _integer(node: ast.expr, frame: Frame) -> int | None:
     value = frame.value(node)
     if isinstance(value, Known) and isinstance(value.value, int):
         return int(value.value)
-    return None
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    for one in call.keywords:
-        if one.arg == name:
-            return one.value
     return None
 
 

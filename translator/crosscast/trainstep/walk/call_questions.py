@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-
 from crosscast.trainstep.frames.frame import Frame
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return what a call gives under a name."""
-    for one in call.keywords:
-        if one.arg == name:
-            return one.value
-    return None
 
 
 def framework(frame: Frame) -> str:

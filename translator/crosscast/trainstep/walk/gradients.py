@@ -6,12 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.syntax.nodes import keyword
 from crosscast.pysource.values.value import Known, Value
 from crosscast.trainstep.events import EventKind
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.losses import PLAIN, Loss, loss_of
 from crosscast.trainstep.frames.object_kinds import is_loss_name, is_model_name, kind_of, last_name
-from crosscast.trainstep.walk.call_questions import framework, keyword
+from crosscast.trainstep.walk.call_questions import framework
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker

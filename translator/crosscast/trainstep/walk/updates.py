@@ -6,11 +6,12 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.syntax.nodes import keyword
 from crosscast.pysource.values.value import Known, Value
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.object_kinds import kind_by_name, kind_of, last_name
 from crosscast.trainstep.walk import inline
-from crosscast.trainstep.walk.call_questions import framework, keyword
+from crosscast.trainstep.walk.call_questions import framework
 from crosscast.trainstep.walk.clipping import clipper_step
 from crosscast.trainstep.walk.gradients import differentiated
 
