@@ -133,9 +133,8 @@ def test_four_processes_and_torchrun(lab: Lab) -> None:
     assert lab.course(launcher=launcher).distance(lab.course("--average", "ddp")) == 0
 
 
-@pytest.mark.parametrize(
-    "mistake", cases(MISTAKES, quick=["a sum for a mean"], reason="more planted mistakes")
-)
+@exhaustive("planted mistakes")
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_no_rounding(lab: Lab, mistake: str) -> None:
     wrong = lab.mistaken(*MISTAKES[mistake])
     assert wrong.distance(lab.course("--average", "ddp")) > 1000 * BOUND["float32"]

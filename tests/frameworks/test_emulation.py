@@ -137,6 +137,7 @@ def test_paddle_casts_to_float16_as_numpy_does(tmp_path: Path) -> None:
     assert found == {"forward": 0, "backward": 0, "back": "float16", "step": 1.0}
 
 
+@exhaustive("float32 scripts under emulation")
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_float32_script_is_untouched(tmp_path: Path, framework: str) -> None:
     lab = Lab(tmp_path, "float32")

@@ -70,6 +70,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(folder, "tensorflow", Limits(seconds=300.0))
 
 
+@exhaustive("a loop beside fit")
 def test_a_loop_and_fit_train_the_same(bench: Bench) -> None:
     found = bench.prove(LOOP, FIT)
     assert found.outcome == "same", found.wording

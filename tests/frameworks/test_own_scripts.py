@@ -18,7 +18,7 @@ from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -105,13 +105,16 @@ def passed(pair: Pair) -> set[Level]:
     return {check.level for check in pair.checks if check.result == "pass"} - failed(pair)
 
 
+PAGE_SCRIPTS = [
+    pytest.param("torch", marks=pytest.mark.torch),
+    pytest.param("tensorflow", marks=[pytest.mark.torch, pytest.mark.tensorflow]),
+    pytest.param("paddle", marks=[pytest.mark.torch, pytest.mark.paddle]),
+]
+
+
 @pytest.mark.parametrize(
     "framework",
-    [
-        pytest.param("torch", marks=pytest.mark.torch),
-        pytest.param("tensorflow", marks=[pytest.mark.torch, pytest.mark.tensorflow]),
-        pytest.param("paddle", marks=[pytest.mark.torch, pytest.mark.paddle]),
-    ],
+    cases(PAGE_SCRIPTS, quick=["torch", "paddle"], reason="the script for TensorFlow of the page"),
 )
 def test_the_scripts_of_the_page_do_what_the_emitted_one_does(
     framework: str, tmp_path: Path

@@ -52,7 +52,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "keras2-full": ("tensorflow@2.15", FULL),
 }
 EACH = pytest.mark.parametrize(
-    "name", cases(VARIANTS, quick=["full", "keras2"], reason="types of a model with frozen weights")
+    "name", cases(VARIANTS, quick=["full"], reason="types of a model with frozen weights")
 )
 
 

@@ -213,6 +213,7 @@ FALL = """\
 """
 
 
+@exhaustive("a process that hears no signal, 25 seconds")
 def test_launch_sh_ends_a_process_that_hears_no_signal(lab: Lab) -> None:
     # Where the other one falls behind the meeting, TensorFlow waits for it, deaf.
     script = lab.script("run", **PARALLEL)

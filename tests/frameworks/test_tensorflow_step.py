@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import make_toy
+from tiers import cases, selected
 
 pytestmark = pytest.mark.tensorflow
 
@@ -153,7 +155,17 @@ for _name in ("adam-raw", "adam-before", "adamw-groups", "adamw-full-sums", "ada
 for _name in ("lamb-dynamic", "lion-decay", "adafactor-dynamic", "sgd-l2-groups-exempt"):
     CASES[f"{_name}{OLD}"] = CASES[_name]
 SCALED = [name for name, sections in CASES.items() if "loss_scaling" in sections]
-EACH = pytest.mark.parametrize("name", CASES)
+QUICK = [name for name in CASES if not name.endswith(OLD)] + [f"adam-raw{OLD}"]
+
+
+def of_tier(names: Iterable[str]) -> list[Any]:
+    """Return names of cases, those of Keras 2 but one for `make test-all`."""
+    every = list(names)
+    quick = [name for name in every if name in QUICK]
+    return cases(every, quick=quick, reason="the same recipes with Keras 2")
+
+
+EACH = pytest.mark.parametrize("name", of_tier(CASES))
 
 
 @dataclass(frozen=True)
@@ -174,17 +186,17 @@ def make_recipe(name: str) -> Recipe:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    """All cases, run in one process."""
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """All cases that are asked for, run in one process for each generation of Keras."""
     root = tmp_path_factory.mktemp("steps")
-    recipes = {name: make_recipe(name) for name in CASES}
+    recipes = {name: make_recipe(name) for name in selected(request, "name") or CASES}
     toys = {name: make_toy(recipe) for name, recipe in recipes.items()}
     for name, recipe in recipes.items():
         target = f"tensorflow{OLD}" if name.endswith(OLD) else "tensorflow"
         toys[name].save(emit(recipe, target, root / name, form="step"))
     program = Path(__file__).with_name("run_steps_tensorflow.py")
-    new = [root / name for name in CASES if not name.endswith(OLD)]
-    old = [root / name for name in CASES if name.endswith(OLD)]
+    new = [root / name for name in recipes if not name.endswith(OLD)]
+    old = [root / name for name in recipes if name.endswith(OLD)]
     found = run_python(program, "tensorflow", *new, timeout=600)
     found |= run_python(program, "tf_keras", "--keras2", *old, timeout=600)
     results = {}
@@ -254,7 +266,7 @@ def test_moments_after_every_window(ran: dict[str, Ran], name: str) -> None:
 AVERAGED = [name for name, sections in CASES.items() if "ema" in sections]
 
 
-@pytest.mark.parametrize("name", AVERAGED)
+@pytest.mark.parametrize("name", of_tier(AVERAGED))
 def test_averages_after_every_window(ran: dict[str, Ran], name: str) -> None:
     case = ran[name]
     for parameter in case.expected.state.parameters:
@@ -278,7 +290,7 @@ def test_the_optimizer_counts_updates(ran: dict[str, Ran], name: str) -> None:
     assert [row["iterations"] for row in ran[name].rows] == column(ran[name], "updates")[1]
 
 
-@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("name", of_tier(SCALED))
 def test_nothing_moves_in_a_skipped_window(ran: dict[str, Ran], name: str) -> None:
     case = ran[name]
     skipped = [row["window"] for row in case.rows if row["skipped"]]
@@ -289,7 +301,7 @@ def test_nothing_moves_in_a_skipped_window(ran: dict[str, Ran], name: str) -> No
 
 
 def test_the_cases_reach_the_edges_of_the_scale(ran: dict[str, Ran]) -> None:
-    scales = {name: {row["scale"] for row in ran[name].rows} for name in SCALED}
+    scales = {name: {row["scale"] for row in ran[name].rows} for name in SCALED if name in ran}
     assert scales["adamw-hysteresis"] == {65536.0, 98304.0}
     natural = [row["window"] for row in ran["adamw-dynamic"].rows if row["skipped"]]
     assert set(natural) - {5, 9, 10, 11}, "no scaled gradient overflowed float16 by itself"

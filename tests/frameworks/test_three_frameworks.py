@@ -65,6 +65,7 @@ def trace(folder: Path, target: str, *, faults: bool) -> list[dict[str, Any]]:
     return max(found, key=len)
 
 
+@exhaustive("float32; the check of float16 has float32 runs, too")
 def test_float32_is_equivalent_on_all_three(tmp_path: Path) -> None:
     code, report = parity(tmp_path, FLOAT32)
     assert verdicts(report) == {"tensorflow": "EQUIVALENT", "paddle": "EQUIVALENT"}

@@ -13,7 +13,7 @@ import pytest
 
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.torch_lab import DROPOUT, HALF, SGD, Lab
-from tiers import cases
+from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.torch
 
@@ -76,6 +76,7 @@ def test_half_precision_needs_a_gpu(lab: Lab, target: str) -> None:
     assert "on a GPU only" in run.stderr
 
 
+@exhaustive("the older launcher")
 def test_two_processes_start_with_the_older_launcher(lab: Lab) -> None:
     script = lab.script_for("torch@2.1", "run", **TWO)
     launch = script.with_name("launch.sh")

@@ -16,7 +16,7 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.script_runs import Run
 from frameworks.subprocesses import run_python
 from frameworks.torch_lab import DROPOUT, DYNAMIC, SCALED, SGD, Lab
-from tiers import cases
+from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.torch
 
@@ -133,6 +133,7 @@ def test_half_weights_train_like_float32_ones(lab: Lab) -> None:
     assert rounded.any()  # the masters hold more than bfloat16 can
 
 
+@exhaustive("half weights in two processes")
 def test_two_processes_with_half_weights_train_as_one(lab: Lab) -> None:
     # Processes multiply the loss by their number: at the edge of overflow they part.
     sections = FULL | EMA | {"optimizer": SGD, "clipping": EXEMPT | {"eps": 0.0}}

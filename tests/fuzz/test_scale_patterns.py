@@ -25,6 +25,7 @@ from frameworks.emitted_script import FLOAT16, tiny_recipe
 from frameworks.subprocesses import require
 from fuzz.link import make_worker
 from fuzz.walk import walk
+from tiers import cases
 
 LENGTH = 8
 FREE = {"min_scale": 2.0**-14}
@@ -107,7 +108,11 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     worker.stop()
 
 
-WINDOWS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in ("torch", "paddle")]
+WINDOWS = cases(
+    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("torch", "paddle")],
+    quick=["torch"],
+    reason="whole windows of Paddle",
+)
 
 
 @pytest.mark.parametrize("worker", WINDOWS, indirect=True)

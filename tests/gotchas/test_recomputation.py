@@ -15,7 +15,7 @@ from frameworks.emitted_model import Model
 from frameworks.emitted_script import TINY, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from gotchas.mutations import ALL, PADDLE, TENSORFLOW, TORCH, Mutation
-from tiers import cases
+from tiers import cases, exhaustive
 
 SHAPE: dict[str, Any] = TINY["model"] | {
     "dropout": 0.2,
@@ -131,6 +131,7 @@ def test_gradients_are_those_without_recomputation(
     assert difference(recomputed, kept) <= (1e-6 if target == TENSORFLOW else 0.0)
 
 
+@exhaustive("the mistake planted: other masks in recomputation")
 @EACH
 def test_with_other_masks_they_are_not(trained: Trained, target: str) -> None:
     faulty, kept = trained(target, "recomputed faulty", "float32"), "kept faulty"

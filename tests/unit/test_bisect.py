@@ -25,7 +25,7 @@ from crosscast_parity.recipes.derived import at_stress_scale, changed, in_float3
 from crosscast_parity.recipes.stress_scale import stress_faults
 from observed_runs import Script, sightings
 from parity_recipes import stress
-from tiers import cases
+from tiers import cases, exhaustive
 
 BASE = stress()
 FAULTS = stress_faults(BASE, 64)
@@ -178,6 +178,7 @@ def broken(seen: Sighting) -> Sighting:
     return replace(seen, observation=replace(seen.observation, windows=tuple(windows)))
 
 
+@exhaustive("a search through every field")
 def test_what_no_recipe_explains_is_not_explained() -> None:
     seen = [broken(sighting) for sighting in sightings(BASE, FAULTS)]
     found = bisect_script(Court(BASE, tuple(seen)))
