@@ -141,6 +141,7 @@ def own(rows: int, **more: str) -> Recipe:
     return recipe_of(**OWN | {"batch": f"{{micro_batch_size: {rows}}}"} | more)
 
 
+@exhaustive("the peak of a traced model, measured")
 def test_a_model_of_ones_own_is_traced(tmp_path: Path) -> None:
     write_net(tmp_path, NET)
     parallel = "{strategy: data_parallel, processes_per_node: 2}"

@@ -70,6 +70,7 @@ def outcomes(proof: Proof) -> list[str]:
     return [stage.outcome for stage in proof.stages]
 
 
+@exhaustive("sabotaged migrations")
 @pytest.mark.torch
 def test_averages_that_move_on_a_skip_are_seen_by_both_stages(tmp_path: Path) -> None:
     proof = proof_of(migration_sources.TORCH, "torch", tmp_path, AVERAGES_MOVE_ON_A_SKIP)

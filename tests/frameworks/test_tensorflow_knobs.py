@@ -95,7 +95,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
     return Lazy(train)
 
 
-QUICK = ["full", "plain", "recomputed", "keras2"]
+QUICK = ["full", "keras2"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,9 @@ def test_checkpoints_hold_float32_weights_and_canonical_moments(
     assert (halves != arrays[f"model/{kernel}"]).any()
 
 
-@pytest.mark.parametrize("name", ["full", "plain"])
+@pytest.mark.parametrize(
+    "name", cases(["full", "plain"], quick=["full"], reason="averages in float32")
+)
 def test_averages_are_written_and_evaluated(ran: Mapping[str, tuple[Run, Run]], name: str) -> None:
     run = ran[name][0]
     averages, weights = load_file(run.output / "ema.safetensors"), run.weights
@@ -146,17 +148,14 @@ def test_averages_are_written_and_evaluated(ran: Mapping[str, tuple[Run, Run]], 
     assert 0 < abs(scores["ema_loss"] - scores["loss"]) < 0.05
 
 
+@exhaustive("means of labels in the trace of a script")
 def test_tokens_are_counted(ran: Mapping[str, tuple[Run, Run]]) -> None:
     assert [row["tokens"] for row in ran["plain"][0].trace] == [16, 16, 16, 16, 8, 16, 16, 16]
 
 
+@exhaustive("recomputed layers; `make test` has tests/gotchas/test_recomputation.py")
 @pytest.mark.parametrize(
-    ("recomputed", "plain"),
-    cases(
-        [("recomputed", "plain"), ("recomputed dropout", "dropout")],
-        quick=[("recomputed", "plain")],
-        reason="recomputed dropout",
-    ),
+    ("recomputed", "plain"), [("recomputed", "plain"), ("recomputed dropout", "dropout")]
 )
 def test_recomputed_activations_change_nothing(
     ran: Mapping[str, tuple[Run, Run]], recomputed: str, plain: str
