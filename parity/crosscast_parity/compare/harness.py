@@ -157,7 +157,7 @@ class _Comparison:
         findings = Findings(self.results, self.wanted, self.tally.tell)
         maker = self._maker(findings)
         plain = maker.plain()
-        findings.expect(one.spec for one in plain)
+        findings.expect(asked.spec for asked in plain)
         # Cores that wait for the slowest may as well make the twins of the likely reference.
         maker.make([*plain, *maker.twins(self.wanted)])
         reference = self._reference()

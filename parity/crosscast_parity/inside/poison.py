@@ -24,7 +24,7 @@ class Cell(Protocol):
 
 
 class EagerCell:
-    """For frameworks that run the loss function anew for every micro-batch, as most do."""
+    """For frameworks that call the loss function once per micro-batch, as most do."""
 
     def __init__(self) -> None:
         self._factor = 1.0
