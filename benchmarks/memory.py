@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast.memory.estimate import estimate
-from crosscast.memory.simple import parameter_count
+from crosscast.memory.simple_formula import parameter_count
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crosscast.lint.page import rows, wrapped
 from crosscast.lint.rule import Rule
+from crosscast.lint.rule_page import rows, wrapped
 
 _FENCE = {"python": "python", "bash": "bash", "json": "json", "yaml": "yaml"}
 

@@ -29,7 +29,7 @@ from crosscast_parity.processes.process import Outcome
 from crosscast_parity.recipes.derived import bert_of
 from crosscast_parity.recordings.status import Evaluation, Status
 from crosscast_parity.recordings.trace import Row
-from crosscast_parity.report.page.seeding import seed_results
+from crosscast_parity.report.page.seed_section import seed_results
 from parity_fakes import good_rows, make_recipe
 
 VERSIONS: Mapping[str, dict[str, str]] = {

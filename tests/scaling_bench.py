@@ -8,11 +8,11 @@ from pathlib import Path
 
 from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
-from crosscast_parity.scaling_law.course import Scene, scenes_of
 from crosscast_parity.scaling_law.judgement import Judge
 from crosscast_parity.scaling_law.recipes import Subject, make_subject
 from crosscast_parity.scaling_law.report import ShapeReport
 from crosscast_parity.scaling_law.runs import Maker, Settings
+from crosscast_parity.scaling_law.scenes import Scene, scenes_of
 
 Edits = Sequence[tuple[str, str]]
 STALL = 240.0

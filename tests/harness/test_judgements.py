@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crosscast_parity.checks.check import Check
-from crosscast_parity.compare import judging
+from crosscast_parity.compare import stage_checks
 from crosscast_parity.exercise import recorded_runs
 from crosscast_parity.judge import judgement_store
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED, FIELDS
@@ -21,7 +21,11 @@ from crosscast_parity.judge.records import FieldExercise, ParityReport
 from parity_fakes import make_recipe
 from parity_lab import Lab
 
-JUDGES = ((judging, "check_dtypes"), (judging, "replay_run"), (judging, "compare_models"))
+JUDGES = (
+    (stage_checks, "check_dtypes"),
+    (stage_checks, "replay_run"),
+    (stage_checks, "compare_models"),
+)
 CHECK = Check(level="L1b", name="update", result="fail", wording="off", value=1e-7, limit=0)
 
 

@@ -11,7 +11,7 @@ import pytest
 from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe
-from crosscast_parity.bisect.unshown_fields import hidden_differences
+from crosscast_parity.bisect.unobservable_fields import hidden_differences
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import Contestant

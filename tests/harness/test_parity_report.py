@@ -16,8 +16,8 @@ from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.levels.envelope import measure_envelope
 from crosscast_parity.recipes.derived import bert_of
 from crosscast_parity.report.figures.style import Plot
-from crosscast_parity.report.page.drawing import drawn_stages, fault_windows, stage_plots
 from crosscast_parity.report.page.evidence import margin
+from crosscast_parity.report.page.figures import drawn_stages, fault_windows, stage_plots
 from crosscast_parity.report.page.render import render_page
 from crosscast_parity.report.page.summary import headline
 from crosscast_parity.report.page.tensors import first_differing_tensor, model_order, tensor_limits

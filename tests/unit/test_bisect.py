@@ -12,9 +12,9 @@ import pytest
 
 from crosscast.recipe.document import Recipe
 from crosscast.variations.table import shown_path, vary
-from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.recipes import bisect_recipes, differences
-from crosscast_parity.bisect.script import bisect_script
+from crosscast_parity.bisect.script_cause import bisect_script
 from crosscast_parity.bisect.trials import Bisection
 from crosscast_parity.checks.check import Check, Level
 from crosscast_parity.compare.bisection import replaced_in, same_loss
@@ -71,8 +71,8 @@ def mutant(*changes: tuple[str, object]) -> Recipe:
     return recipe
 
 
-def court(script: Recipe, claimed: Recipe = BASE) -> Court:
-    return Court(claimed, tuple(sightings(script, FAULTS, claimed=claimed)))
+def recorded(script: Recipe, claimed: Recipe = BASE) -> RecordedRuns:
+    return RecordedRuns(claimed, tuple(sightings(script, FAULTS, claimed=claimed)))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def court(script: Recipe, claimed: Recipe = BASE) -> Court:
     ),
 )
 def test_a_script_with_one_wrong_field_is_named(path: str, value: object) -> None:
-    found = bisect_script(court(mutant((path, value))))
+    found = bisect_script(recorded(mutant((path, value))))
     assert found.outcome == "explained", found.sentence
     assert found.fields == (shown_path(path),), found.sentence
     assert found.sentence.startswith(f"the script behaves as {found.changes[0]} does; ")
@@ -122,7 +122,7 @@ EACH_PAIR = pytest.mark.parametrize(
 @EACH_PAIR
 def test_a_script_with_two_wrong_fields_has_both_named(pair: tuple[str, str]) -> None:
     script = mutant(*((path, SINGLES[path][0]) for path in pair))
-    found = bisect_script(court(script))
+    found = bisect_script(recorded(script))
     assert found.outcome == "explained", found.sentence
     assert set(found.fields) == {shown_path(path) for path in pair}, found.sentence
 
@@ -130,11 +130,11 @@ def test_a_script_with_two_wrong_fields_has_both_named(pair: tuple[str, str]) ->
 def test_a_wrong_field_that_never_acted_is_not_named() -> None:
     # With twice the overflows for a back-off, the scale never falls to its lowest.
     script = mutant(("loss_scaling.hysteresis", 2), ("loss_scaling.min_scale", 1.0))
-    assert bisect_script(court(script)).fields == ("loss_scaling.hysteresis",)
+    assert bisect_script(recorded(script)).fields == ("loss_scaling.hysteresis",)
 
 
 def test_a_number_that_is_not_in_the_table_is_fitted() -> None:
-    found = bisect_script(court(mutant(("optimizer.weight_decay", 0.137))))
+    found = bisect_script(recorded(mutant(("optimizer.weight_decay", 0.137))))
     assert found.outcome == "explained"
     assert found.fields == ("optimizer.weight_decay",)
     assert float(found.changes[0].partition(": ")[2]) == pytest.approx(0.137, rel=0.02)
@@ -149,12 +149,12 @@ def test_numbers_are_read_off_the_trace() -> None:
         ("loss_scaling.growth_factor", 3.0),
         ("optimizer.learning_rate", 1.7e-3),
     ):
-        found = bisect_script(court(mutant((path, value))))
+        found = bisect_script(recorded(mutant((path, value))))
         assert found.fields == (path,), found.sentence
 
 
 def test_a_script_that_follows_its_recipe_needs_no_explanation() -> None:
-    found = bisect_script(court(BASE))
+    found = bisect_script(recorded(BASE))
     assert (found.outcome, found.fields, found.trials) == ("no difference", (), ())
 
 
@@ -181,7 +181,7 @@ def broken(seen: Sighting) -> Sighting:
 @exhaustive("a search through every field")
 def test_what_no_recipe_explains_is_not_explained() -> None:
     seen = [broken(sighting) for sighting in sightings(BASE, FAULTS)]
-    found = bisect_script(Court(BASE, tuple(seen)))
+    found = bisect_script(RecordedRuns(BASE, tuple(seen)))
     assert found.outcome == "not explained"
     assert found.fields == ()
     assert found.sentence.startswith("no field of the recipe, alone or with others, explains it")
@@ -215,7 +215,7 @@ def gradients(script: Recipe) -> Callable[[Recipe], tuple[Check, ...]]:
 def test_what_records_do_not_show_is_trained() -> None:
     script = changed(BASE, {"model.layer_norm_eps": 1e-5})
     run = gradients(script)
-    asked = replace(court(script), run=run)
+    asked = replace(recorded(script), run=run)
     found = bisect_script(asked, found=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("model.layer_norm_eps",)
@@ -226,7 +226,7 @@ def test_what_records_do_not_show_is_trained() -> None:
 def test_records_first_then_a_training_on_top() -> None:
     script = changed(mutant(("optimizer.eps", 1e-6)), {"data.shuffle": False})
     run = gradients(script)
-    found = bisect_script(replace(court(script), run=run), found=run(BASE))
+    found = bisect_script(replace(recorded(script), run=run), found=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("optimizer.eps", "data.shuffle")
 
@@ -235,7 +235,7 @@ def test_a_model_that_no_field_explains() -> None:
     def run(recipe: Recipe) -> tuple[Check, ...]:
         return (check("L1a", "gradient of window 0", 0.3, 1e-5),)
 
-    found = bisect_script(replace(court(BASE), run=run), found=run(BASE))
+    found = bisect_script(replace(recorded(BASE), run=run), found=run(BASE))
     assert found.outcome == "not explained"
     assert found.fields == ()
     assert len([trial for trial in found.trials if trial.by == "run"]) > 5
@@ -243,12 +243,12 @@ def test_a_model_that_no_field_explains() -> None:
 
 def test_without_a_way_to_train_the_rest_stays_open() -> None:
     script = changed(BASE, {"model.layer_norm_eps": 1e-5})
-    found = bisect_script(court(script), found=gradients(script)(BASE))
+    found = bisect_script(recorded(script), found=gradients(script)(BASE))
     assert found.outcome == "not explained"
 
 
 def test_the_evidence_is_plain_data() -> None:
-    found = bisect_script(court(mutant(("schedule.warmup_steps", 0))))
+    found = bisect_script(recorded(mutant(("schedule.warmup_steps", 0))))
     text = json.dumps(found.to_json())
     assert "schedule.warmup_steps: 0" in text
     assert json.loads(text)["trials"][0]["value"] == "inf"
@@ -261,14 +261,14 @@ def ours_and(*changes: tuple[str, object]) -> tuple[Recipe, Recipe]:
     return BASE, mutant(*changes)
 
 
-def own_court(ours: Recipe = BASE) -> Court:
+def own_court(ours: Recipe = BASE) -> RecordedRuns:
     seen = [
         replace(sighting, derive=derive)
         for sighting, derive in zip(
             sightings(ours, FAULTS), (in_float32, at_stress_scale, same, same), strict=True
         )
     ]
-    return Court(ours, tuple(seen))
+    return RecordedRuns(ours, tuple(seen))
 
 
 def both(ours: Recipe, theirs: Recipe) -> Bisection:

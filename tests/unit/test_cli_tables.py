@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import migration_sources
 from crosscast.cli import app
 from crosscast.cli.compile import explain
-from crosscast.cli.info import matrix
+from crosscast.cli.environment import matrix
 from crosscast.cli.lift import lift
 from recipe_texts import text_of
 

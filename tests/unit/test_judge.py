@@ -13,7 +13,7 @@ import pytest
 from crosscast.data.synthetic import nli_synthetic
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check
-from crosscast_parity.compare.judging import own_checks, pair_checks, stage_envelope
+from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage_envelope
 from crosscast_parity.exercise.recorded_runs import sightings
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault

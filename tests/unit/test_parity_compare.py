@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crosscast.plan.canonical import canonical_plan
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
-from crosscast_parity.compare.reporting import Outcomes, report_of
+from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Pair, ParityReport, Run

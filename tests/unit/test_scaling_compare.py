@@ -18,10 +18,10 @@ from crosscast_parity.inside.steps import row_hashes
 from crosscast_parity.processes.process import Outcome, OutcomeKind
 from crosscast_parity.scaling_law.causes import likely_cause
 from crosscast_parity.scaling_law.comparison import Case, compare
-from crosscast_parity.scaling_law.course import Scene
 from crosscast_parity.scaling_law.envelope import Run, distances, measure_room
 from crosscast_parity.scaling_law.ranks import how_far, progress
 from crosscast_parity.scaling_law.runs import Made
+from crosscast_parity.scaling_law.scenes import Scene
 from crosscast_parity.scaling_law.shapes import Shape, windows_of
 from crosscast_parity.scaling_law.steps import Steps, read_steps
 from parity_recipes import plain

@@ -15,9 +15,9 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import MicroBatch, Row, run
 from crosscast_parity.recipes.derived import changed
-from crosscast_parity.scaling_law.course import Scene, faults_of, scenes_of
-from crosscast_parity.scaling_law.law import exceptions_of, possible_exceptions
+from crosscast_parity.scaling_law.exemptions import exceptions_of, possible_exceptions
 from crosscast_parity.scaling_law.recipes import Subject, make_subject
+from crosscast_parity.scaling_law.scenes import Scene, faults_of, scenes_of
 from crosscast_parity.scaling_law.shapes import Shape, Window, shapes_of, windows_of
 from parity_recipes import plain
 

@@ -11,7 +11,7 @@ from cpu_cost import cpu_seconds
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import schema_text
 from crosscast.recipe.suggestions import suggest, suggest_field
-from crosscast.recipe.wording import PATTERNS
+from crosscast.recipe.validation_errors import PATTERNS
 from recipe_texts import BASE, bad, build, found, problems_of, recipe_of, text_of
 
 FIELDS = [

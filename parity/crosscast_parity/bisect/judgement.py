@@ -27,7 +27,7 @@ Run = Callable[[Recipe], "tuple[Check, ...] | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Court:
+class RecordedRuns:
     """Holds recorded runs against recipes, and trains anew only where the records say nothing.
 
     `recipe`: what the script claims to follow; the recipes of the sightings derive from it.

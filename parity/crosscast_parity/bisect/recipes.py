@@ -17,7 +17,7 @@ from crosscast.variations.changes import built
 from crosscast.variations.companions import SECTIONS
 from crosscast.variations.table import shown, shown_path
 from crosscast_parity.bisect.delta_debugging import minimal
-from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.trials import (
     Bisection,
     By,
@@ -95,16 +95,16 @@ def mixed(ours: Recipe, taken: Sequence[Difference]) -> Recipe | None:
     return made[0] if made and made[1] else None
 
 
-def bisect_recipes(court: Court, theirs: Recipe) -> Bisection:
+def bisect_recipes(recorded: RecordedRuns, theirs: Recipe) -> Bisection:
     """Find the fields that make the runs of two recipes differ.
 
     Args:
-        court: Our recipe, the records of its runs, and `run`, which trains by another recipe and
+        recorded: Our recipe, the records of its runs, and `run`, which trains by another recipe and
             compares with ours.
         theirs: The other recipe.
     """
-    whole = differences(court.recipe, theirs)
-    search = _Search(court, whole)
+    whole = differences(recorded.recipe, theirs)
+    search = _Search(recorded, whole)
     first = search.trial(whole)
     if first.failing is None:
         return Bisection(outcome="not explained", sentence="the other recipe cannot be run")
@@ -127,8 +127,8 @@ def bisect_recipes(court: Court, theirs: Recipe) -> Bisection:
 
 
 class _Search:
-    def __init__(self, court: Court, whole: Sequence[Difference]) -> None:
-        self._court = court
+    def __init__(self, recorded: RecordedRuns, whole: Sequence[Difference]) -> None:
+        self._recorded = recorded
         self._whole = whole
         self._tried: dict[tuple[str, ...], Trial] = {}
         self.protocol = Protocol(None)
@@ -153,13 +153,13 @@ class _Search:
         return self._tried[key]
 
     def _checks(self, taken: Sequence[Difference]) -> tuple[tuple[Check, ...] | None, By]:
-        recipe = mixed(self._court.recipe, taken)
+        recipe = mixed(self._recorded.recipe, taken)
         if recipe is None:
             return None, "records"
-        records = self._court.held_against(recipe)
-        if not taken or any(failures(records)) or self._court.run is None:
+        records = self._recorded.held_against(recipe)
+        if not taken or any(failures(records)) or self._recorded.run is None:
             return records, "records"
-        made = self._court.run(recipe)
+        made = self._recorded.run(recipe)
         return (None if made is None else (*records, *made)), "run"
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast.variations.changes import value_at
-from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.recipes import bisect_recipes, differences
-from crosscast_parity.bisect.script import bisect_script
+from crosscast_parity.bisect.script_cause import bisect_script
 from crosscast_parity.bisect.trials import Bisection
 from crosscast_parity.checks.check import Check, failures
-from crosscast_parity.compare.reporting import Outcomes
+from crosscast_parity.compare.report_builder import Outcomes
 from crosscast_parity.exercise.recorded_runs import sightings
 from crosscast_parity.judge.records import BisectionRecord, BisectionStep, Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
@@ -74,12 +74,12 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
             and (same_loss(mine, recipe) or not check.name.startswith("first loss,"))
         )
 
-    court = Court(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
+    recorded = RecordedRuns(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
     other = result.recipes[theirs.name]
     own = report.entrant(pair.contestant).checks
     if mine != other and not any(failures(own)):
-        return bisect_recipes(court, other)
-    return bisect_script(court, list(_compared(pair.checks, result.stage.name)))
+        return bisect_recipes(recorded, other)
+    return bisect_script(recorded, list(_compared(pair.checks, result.stage.name)))
 
 
 def same_loss(recipe: Recipe, other: Recipe) -> bool:

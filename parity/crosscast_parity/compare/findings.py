@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from crosscast_parity.checks.check import Check, Level, Result, windows
-from crosscast_parity.compare.judging import own_checks, pair_checks
+from crosscast_parity.compare.stage_checks import own_checks, pair_checks
 from crosscast_parity.planning.runs import RunSpec, is_judged_first
 from crosscast_parity.runs.outcomes import Made, StageResult
 

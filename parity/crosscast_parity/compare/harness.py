@@ -10,7 +10,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast_parity.compare.bisection import bisect_pairs
 from crosscast_parity.compare.findings import Findings
-from crosscast_parity.compare.reporting import Outcomes, report_of
+from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
 from crosscast_parity.planning.contestants import Contestant, check_names, refuse

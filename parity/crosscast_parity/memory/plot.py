@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crosscast.emit.render import template_root
+from crosscast.fit.memory_sizes import show_bytes
 from crosscast.fit.outcome_tables import (
     ANSWERS,
     SHOWN,
@@ -18,8 +19,7 @@ from crosscast.fit.outcome_tables import (
     named,
     precision_name,
 )
-from crosscast.fit.sizes import show_bytes
-from crosscast.fit.solver import Outcome, Sized
+from crosscast.fit.solver import Outcome, Variant
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast_parity.report.figures.memory import Bar, memory_plot
 from crosscast_parity.report.figures.style import Plot
@@ -63,7 +63,7 @@ def draw(outcomes: Sequence[Outcome], recipe: str) -> Plot:
     return memory_plot(groups, outcomes[0].limit, title=f"Memory of {recipe} by component")
 
 
-def _bar(name: str, one: Sized) -> Bar:
+def _bar(name: str, one: Variant) -> Bar:
     candidate = one.candidate
     recomputes = ", ckpt" if candidate.checkpointing else ""
     split = f"{candidate.micro_batch_size} x {candidate.steps}"

@@ -10,7 +10,6 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import windows
 from crosscast_parity.processes.process import Outcome
-from crosscast_parity.scaling_law.course import scenes_of
 from crosscast_parity.scaling_law.judgement import Judge
 from crosscast_parity.scaling_law.recipes import Subject, refuse
 from crosscast_parity.scaling_law.report import ScalingReport, ShapeReport, TargetReport, Verdict
@@ -20,6 +19,7 @@ from crosscast_parity.scaling_law.runs import (
     Settings,
     shapes_together,
 )
+from crosscast_parity.scaling_law.scenes import scenes_of
 
 EXIT_EQUAL, EXIT_DIFFERENT, EXIT_CANNOT_RUN = 0, 1, 3
 LEAST = 4

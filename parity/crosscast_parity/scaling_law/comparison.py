@@ -14,10 +14,10 @@ from crosscast_parity.levels.envelope import distance
 from crosscast_parity.levels.machine import LR_LIMIT, SCALE_LIMIT
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors
 from crosscast_parity.recordings.trace import Row
-from crosscast_parity.scaling_law.course import Scene
 from crosscast_parity.scaling_law.envelope import Room, Run, distances
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.runs import Made
+from crosscast_parity.scaling_law.scenes import Scene
 from crosscast_parity.scaling_law.shapes import Shape, windows_of
 from crosscast_parity.scaling_law.steps import Step, Steps
 

@@ -9,11 +9,11 @@ from crosscast_parity.inputs.weights import load
 from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.scaling_law.causes import likely_cause
 from crosscast_parity.scaling_law.comparison import Case, compare
-from crosscast_parity.scaling_law.course import Scene
 from crosscast_parity.scaling_law.envelope import Room, Run, measure_room
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.report import ShapeReport
 from crosscast_parity.scaling_law.runs import Made
+from crosscast_parity.scaling_law.scenes import Scene
 from crosscast_parity.scaling_law.shapes import Shape
 
 

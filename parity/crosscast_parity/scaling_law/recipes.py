@@ -20,7 +20,7 @@ from crosscast_parity.recipes.derived import (
     shortened,
 )
 from crosscast_parity.recipes.stress import stress_recipe
-from crosscast_parity.scaling_law.law import Exemption, exceptions_of, possible_exceptions
+from crosscast_parity.scaling_law.exemptions import Exemption, exceptions_of, possible_exceptions
 from crosscast_parity.scaling_law.shapes import Shape, shapes_of
 
 PROCESSES = 2

@@ -27,9 +27,9 @@ from crosscast_parity.processes.sessions import (
 from crosscast_parity.processes.work_done import OnProgress, Progress
 from crosscast_parity.recipes.derived import in_float32, is_half, weights_of
 from crosscast_parity.runs.workspace import place_runner
-from crosscast_parity.scaling_law.course import Scene, faults_of
 from crosscast_parity.scaling_law.ranks import RankJob, run_ranks
 from crosscast_parity.scaling_law.recipes import Subject
+from crosscast_parity.scaling_law.scenes import Scene, faults_of
 from crosscast_parity.scaling_law.shapes import Shape
 from crosscast_parity.scaling_law.steps import Steps, read_steps
 

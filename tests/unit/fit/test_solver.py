@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from crosscast.fit.candidates import candidates, changed_recipe, changes, divisors
 from crosscast.fit.cost import n_half, window_cost
 from crosscast.fit.devices import DEVICES, GIB, MIB, find_device
-from crosscast.fit.reasons import cannot_fit, not_native
-from crosscast.fit.solver import Outcome, Wish, cost_of, rank, solve
+from crosscast.fit.explanations import cannot_fit, not_native
+from crosscast.fit.solver import Outcome, Request, cost_of, rank, solve
 from crosscast.memory.records import Component, Estimate
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
@@ -40,8 +40,8 @@ def fine(recipe: Recipe) -> None:
     """A target that can express everything."""
 
 
-def run(recipe: Recipe, limit: int, **wish: object) -> Outcome:
-    asked = replace(Wish(limit=limit), **wish)  # type: ignore[arg-type]
+def run(recipe: Recipe, limit: int, **request: object) -> Outcome:
+    asked = replace(Request(limit=limit), **request)  # type: ignore[arg-type]
     return solve(recipe, "toy", asked, estimate=toy, check=fine)
 
 
@@ -111,9 +111,9 @@ def test_the_margin_counts() -> None:
     recipe = recipe_of(batch="{micro_batch_size: 1}", accumulation="{steps: 1}")
     with_margin = partial(toy, margin=50)
     least = toy(recipe.model_copy(update={"activation_checkpointing": True})).peak_bytes
-    asked = Wish(limit=least + 49)
+    asked = Request(limit=least + 49)
     assert not solve(recipe, "toy", asked, estimate=with_margin, check=fine).answers
-    asked = Wish(limit=least + 50)
+    asked = Request(limit=least + 50)
     assert solve(recipe, "toy", asked, estimate=with_margin, check=fine).answers
 
 
@@ -148,10 +148,10 @@ def test_what_a_target_refuses_is_left_out_and_told() -> None:
         if variant.activation_checkpointing:
             raise DiagnosticError(Diagnostic(code="CC300", message="no"))
 
-    found = solve(recipe, "toy", Wish(limit=10**6, most=50), estimate=toy, check=check)
+    found = solve(recipe, "toy", Request(limit=10**6, most=50), estimate=toy, check=check)
     assert not any(answer.candidate.checkpointing for answer in found.answers)
     assert [diagnostic.code for diagnostic in found.refused] == ["CC300"]
-    nothing = solve(recipe, "toy", Wish(limit=150), estimate=toy, check=check)
+    nothing = solve(recipe, "toy", Request(limit=150), estimate=toy, check=check)
     assert not nothing.answers
     assert nothing.smallest is not None
     assert not nothing.smallest.candidate.checkpointing
@@ -162,7 +162,7 @@ def test_a_recipe_that_the_target_refuses_has_no_answers() -> None:
         raise DiagnosticError(Diagnostic(code="CC300", message="no"))
 
     with pytest.raises(DiagnosticError, match="CC300"):
-        solve(recipe_of(), "toy", Wish(limit=10), estimate=toy, check=check)
+        solve(recipe_of(), "toy", Request(limit=10), estimate=toy, check=check)
 
 
 # precision
@@ -199,14 +199,14 @@ def test_float16_brings_its_loss_scale() -> None:
 
 def test_a_half_type_that_the_device_lacks() -> None:
     recipe = recipe_of(precision="{mode: mixed, compute_dtype: bfloat16}")
-    wish = Wish(limit=10**6, device=find_device("V100"))
-    refused = not_native(recipe, wish)
+    request = Request(limit=10**6, device=find_device("V100"))
+    refused = not_native(recipe, request)
     assert refused is not None
     assert refused.code == "CC468"
-    assert not run(recipe, 10**6, device=wish.device).answers
-    assert not_native(recipe, Wish(limit=1, device=find_device("A100-40"))) is None
-    assert not_native(recipe_of(), wish) is None
-    allowed = run(recipe, 10**6, device=wish.device, precision=True).answers
+    assert not run(recipe, 10**6, device=request.device).answers
+    assert not_native(recipe, Request(limit=1, device=find_device("A100-40"))) is None
+    assert not_native(recipe_of(), request) is None
+    allowed = run(recipe, 10**6, device=request.device, precision=True).answers
     assert {variation.recipe.half for variation in allowed} == {"float16"}
     assert {variation.recipe.loss_scaling.mode for variation in allowed} == {"dynamic"}
 
@@ -215,10 +215,10 @@ def test_a_half_type_that_the_device_lacks() -> None:
 
 
 def reason(limit: int, fixed: int = 100) -> str:
-    wish = Wish(limit=limit)
-    found = solve(recipe_of(), "toy", wish, estimate=partial(toy, fixed=fixed), check=fine)
+    request = Request(limit=limit)
+    found = solve(recipe_of(), "toy", request, estimate=partial(toy, fixed=fixed), check=fine)
     assert not found.answers
-    told = cannot_fit(found, wish, with_precision=False)
+    told = cannot_fit(found, request, with_precision=False)
     assert told.code == "CC460"
     return told.message
 
@@ -235,10 +235,10 @@ def test_why_it_cannot_fit() -> None:
 
 
 def test_what_would_help() -> None:
-    wish = Wish(limit=GIB)
+    request = Request(limit=GIB)
     estimate = partial(toy, fixed=14 * GIB)
-    found = solve(recipe_of(), "toy", wish, estimate=estimate, check=fine)
-    hint = cannot_fit(found, wish, with_precision=True).hint
+    found = solve(recipe_of(), "toy", request, estimate=estimate, check=fine)
+    hint = cannot_fit(found, request, with_precision=True).hint
     assert hint.startswith("it fits with --allow precision")
     assert "it would fit on a V100 (15.0 GiB usable)" in hint  # not on a T4, which has 14 less
     assert "crosscast does not support it" in hint

@@ -12,7 +12,7 @@ from classic_recipes import classic_recipes
 from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
-from crosscast.recipe.notices import notices
+from crosscast.recipe.warnings import notices
 from crosscast.sources.grouping import group
 from crosscast.targets.backend import Form
 from launch_scripts import SCRIPTS

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from crosscast.cli import app
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
-from crosscast.lint.pool import lint_groups
+from crosscast.lint.parallel import lint_groups
 from crosscast.lint.registry import all_rules
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.source import Source

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.page import explain
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
 from crosscast.lint.rule import Rule
+from crosscast.lint.rule_page import explain
 from crosscast.messages.source import Source
 from lint_page import lint_page
 

@@ -16,7 +16,7 @@ from crosscast.memory.records import (
     TracedModel,
     TracedWeight,
 )
-from crosscast.memory.simple import simple_formula
+from crosscast.memory.simple_formula import simple_formula
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe

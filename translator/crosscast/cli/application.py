@@ -17,8 +17,8 @@ from crosscast.cli.check_scaling import check_scaling
 from crosscast.cli.compile import check, compile_command, explain, show
 from crosscast.cli.data import data_app
 from crosscast.cli.diff import diff
-from crosscast.cli.guard import guarded
-from crosscast.cli.info import doctor, init, matrix, schema
+from crosscast.cli.environment import doctor, init, matrix, schema
+from crosscast.cli.error_handling import guarded
 from crosscast.cli.lift import lift
 from crosscast.cli.lint import lint
 from crosscast.cli.migrate import migrate

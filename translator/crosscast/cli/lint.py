@@ -110,13 +110,13 @@ def lint(
 
 
 def _about_rules(explain: str) -> int:
-    from crosscast.lint import page, registry
+    from crosscast.lint import registry, rule_page
 
     if explain:
-        print(page.explain(registry.find_rule(explain)), end="")
+        print(rule_page.explain(registry.find_rule(explain)), end="")
     else:
         columns = ("code", "name", "topic", "severity", "fix", "what")
-        print_table(columns, page.rows(registry.all_rules().values()), long=("what",))
+        print_table(columns, rule_page.rows(registry.all_rules().values()), long=("what",))
     return EXIT_OK
 
 

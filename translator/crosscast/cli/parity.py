@@ -12,7 +12,7 @@ import typer
 
 from crosscast.cli.compile import RecipeArgument, ToOption, targets_of
 from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.extras import parity_missing
+from crosscast.messages.missing_packages import parity_missing
 
 if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe

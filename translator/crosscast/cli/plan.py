@@ -18,7 +18,7 @@ from crosscast.recipe.yaml_text import recipe_text
 if TYPE_CHECKING:
     from crosscast.fit.measured_peak import Measured
     from crosscast.fit.model_traces import Estimates
-    from crosscast.fit.solver import Outcome, Wish
+    from crosscast.fit.solver import Outcome, Request
     from crosscast.messages.source import Source
     from crosscast.readers.recipe_yaml import Loaded
     from crosscast.recipe.document import Recipe
@@ -113,16 +113,16 @@ def plan(
     asked = _asked(recipe, to)
     _check_options(asked, memory or device, output, plot, measured)
     estimates = _estimates(asked, python or (), timeout, trace=trace)
-    wish = _wish(memory, device, bool(allow), answers) if memory or device else None
+    request = _request(memory, device, bool(allow), answers) if memory or device else None
     found: list[Diagnostic] = list(asked.loaded.notices())
     told = read_measured(measured, asked.loaded.recipe) if measured else None
     data: dict[str, Any] = {"recipe": asked.loaded.recipe.name}
     if told:
         found += told.warnings
         data["measured"] = _compare(asked, told, estimates, as_json=json)
-    if wish:
+    if request:
         files = _Files(output, plot, force)
-        data |= _solve_all(asked, wish, found, estimates, files, as_json=json)
+        data |= _solve_all(asked, request, found, estimates, files, as_json=json)
     if json:
         print_json(data | {"diagnostics": [diagnostic.to_json() for diagnostic in found]})
     else:
@@ -162,10 +162,10 @@ def _check_options(
         raise DiagnosticError(Diagnostic(code="CC463", message=message))
 
 
-def _wish(memory: str | None, device: str | None, precision: bool, most: int) -> Wish:
+def _request(memory: str | None, device: str | None, precision: bool, most: int) -> Request:
     from crosscast.fit.devices import find_device
-    from crosscast.fit.sizes import parse_memory
-    from crosscast.fit.solver import Wish
+    from crosscast.fit.memory_sizes import parse_memory
+    from crosscast.fit.solver import Request
 
     model = find_device(device) if device else None
     if memory:
@@ -173,7 +173,7 @@ def _wish(memory: str | None, device: str | None, precision: bool, most: int) ->
     else:
         assert model is not None
         limit = model.usable_bytes
-    return Wish(limit=limit, device=model, precision=precision, most=most)
+    return Request(limit=limit, device=model, precision=precision, most=most)
 
 
 def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: bool) -> Estimates:
@@ -201,7 +201,7 @@ def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: b
         from crosscast_parity.memory.processes import trace_model, tracer
         from crosscast_parity.planning.options import read_interpreters
     except ModuleNotFoundError as error:
-        from crosscast.messages.extras import parity_missing
+        from crosscast.messages.missing_packages import parity_missing
 
         raise parity_missing("--trace needs", error) from None
     interpreter = read_interpreters(python, asked.targets).get(tracer().name, sys.executable)
@@ -228,7 +228,7 @@ def _compare(
 
 def _solve_all(
     asked: _Asked,
-    wish: Wish,
+    request: Request,
     found: list[Diagnostic],
     estimates: Estimates,
     files: _Files,
@@ -239,18 +239,18 @@ def _solve_all(
 
     What one target cannot do keeps nothing from the others.
     """
+    from crosscast.fit.explanations import cannot_fit, not_native
     from crosscast.fit.outcome_tables import remarks, to_json
-    from crosscast.fit.reasons import cannot_fit, not_native
 
     recipe = asked.loaded.recipe
-    foreign = not_native(recipe, wish)
+    foreign = not_native(recipe, request)
     if foreign:
         raise asked.loaded.placed(DiagnosticError(foreign))
     outcomes: list[Outcome] = []
     skipped: list[Diagnostic] = []
     for target in asked.targets:
         try:
-            outcome = _solve(recipe, target, wish, estimates)
+            outcome = _solve(recipe, target, request, estimates)
         except DiagnosticError as error:
             placed = asked.loaded.placed(error).diagnostics
             problems = [
@@ -261,13 +261,13 @@ def _solve_all(
             continue
         outcomes.append(outcome)
         if not outcome.answers:
-            helps = not wish.precision and _fits_otherwise(recipe, target, wish, estimates)
-            found.append(cannot_fit(outcome, wish, with_precision=helps))
+            helps = not request.precision and _fits_otherwise(recipe, target, request, estimates)
+            found.append(cannot_fit(outcome, request, with_precision=helps))
     found += remarks(recipe, outcomes)
     told = outcomes or exit_code(found)
     found += [replace(problem, severity=Severity.NOTE) if told else problem for problem in skipped]
     if not as_json:
-        _print(outcomes, wish)
+        _print(outcomes, request)
     names: dict[str, list[str]] = {}
     if any(solved.answers for solved in outcomes):
         if files.plot:
@@ -277,13 +277,13 @@ def _solve_all(
             if not as_json:
                 print(*(name for some in names.values() for name in some), sep="\n")
     return {
-        "limit_bytes": wish.limit,
-        "device": wish.device.name if wish.device else None,
+        "limit_bytes": request.limit,
+        "device": request.device.name if request.device else None,
         "targets": to_json(recipe, outcomes, names),
     }
 
 
-def _solve(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> Outcome:
+def _solve(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> Outcome:
     from crosscast.emit.compiler import compile_recipe
     from crosscast.fit.solver import solve
 
@@ -291,26 +291,26 @@ def _solve(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> Out
         compile_recipe(variant, [target])
 
     return solve(
-        recipe, target, wish, estimate=lambda variant: estimates.of(variant, target), check=check
+        recipe, target, request, estimate=lambda variant: estimates.of(variant, target), check=check
     )
 
 
-def _fits_otherwise(recipe: Recipe, target: str, wish: Wish, estimates: Estimates) -> bool:
+def _fits_otherwise(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> bool:
     """Whether there is an answer if the precision may change."""
     try:
         return bool(
-            _solve(recipe, target, replace(wish, precision=True, most=1), estimates).answers
+            _solve(recipe, target, replace(request, precision=True, most=1), estimates).answers
         )
     except DiagnosticError:  # a trace in another precision
         return False
 
 
-def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:
+def _print(outcomes: Sequence[Outcome], request: Request) -> None:
     from crosscast.fit.devices import ASSUMED
+    from crosscast.fit.memory_sizes import show_bytes
     from crosscast.fit.outcome_tables import ANSWERS, answer_rows, component_table
-    from crosscast.fit.sizes import show_bytes
 
-    rates = wish.device.name if wish.device else f"{ASSUMED}: no --device"
+    rates = request.device.name if request.device else f"{ASSUMED}: no --device"
     for outcome in outcomes:
         needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
         fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
@@ -324,7 +324,7 @@ def _print(outcomes: Sequence[Outcome], wish: Wish) -> None:
 
 
 def _draw(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: bool) -> None:
-    from crosscast.messages.extras import parity_missing
+    from crosscast.messages.missing_packages import parity_missing
 
     try:
         from crosscast_parity.memory.plot import write_plot

@@ -10,7 +10,7 @@ import typer
 from crosscast.cli.compile import JsonOption, ToOption, targets_of
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json, print_table
-from crosscast.messages.extras import parity_missing
+from crosscast.messages.missing_packages import parity_missing
 
 
 def sweep(

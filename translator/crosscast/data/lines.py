@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crosscast.data.problems import Problems
+from crosscast.data.row_problems import Problems
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
 
 OTHER_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

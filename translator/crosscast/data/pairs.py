@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosscast.data.lines import Lines
-from crosscast.data.problems import Problems
+from crosscast.data.row_problems import Problems
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 NLI_LABELS: Mapping[str, int] = {

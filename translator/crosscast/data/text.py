@@ -13,7 +13,7 @@ from typing import Any
 
 from crosscast.data.lines import Lines
 from crosscast.data.pairs import NLI, NLI_LABELS, Columns, Labels, PairFile, Row, read_pairs
-from crosscast.data.problems import Problems
+from crosscast.data.row_problems import Problems
 
 
 def read_xnli(

@@ -12,7 +12,7 @@ import numpy as np
 from crosscast.data.lines import Lines
 from crosscast.data.npz import Dataset
 from crosscast.data.pairs import Pair
-from crosscast.data.problems import Problems
+from crosscast.data.row_problems import Problems
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosscast.fit.memory_sizes import show_bytes
 from crosscast.fit.outcome_tables import estimate_json
-from crosscast.fit.sizes import show_bytes
 from crosscast.memory.records import Estimate
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import STDIN

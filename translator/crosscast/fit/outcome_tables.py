@@ -8,8 +8,8 @@ from typing import Any
 
 from crosscast.fit.candidates import Candidate, changes
 from crosscast.fit.cost import EVIDENCE
-from crosscast.fit.sizes import show_bytes
-from crosscast.fit.solver import Outcome, Sized
+from crosscast.fit.memory_sizes import show_bytes
+from crosscast.fit.solver import Outcome, Variant
 from crosscast.memory.records import COMPONENTS, Estimate
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.recipe.document import BertModel, Recipe
@@ -25,7 +25,7 @@ def precision_name(candidate: Candidate) -> str:
     return f"{full}{candidate.compute_dtype}"
 
 
-def named(outcome: Outcome) -> dict[str, Sized]:
+def named(outcome: Outcome) -> dict[str, Variant]:
     """Return the recipe as it is and the answers by the names that they have in tables."""
     return {"now": outcome.now} | {str(n): answer for n, answer in enumerate(outcome.answers, 1)}
 
@@ -170,19 +170,22 @@ def to_json(
     ]
 
 
-def _way(recipe: Recipe, outcome: Outcome, sized: Sized) -> dict[str, Any]:
+def _way(recipe: Recipe, outcome: Outcome, variant: Variant) -> dict[str, Any]:
     return {
-        "changes": changes(recipe, sized.candidate),
-        "micro_batch_size": sized.candidate.micro_batch_size,
-        "steps": sized.candidate.steps,
+        "changes": changes(recipe, variant.candidate),
+        "micro_batch_size": variant.candidate.micro_batch_size,
+        "steps": variant.candidate.steps,
         "processes": recipe.processes,
-        "activation_checkpointing": sized.candidate.checkpointing,
-        "precision": {"mode": sized.candidate.mode, "compute_dtype": sized.candidate.compute_dtype},
-        "meaning": sized.candidate.meaning,
-        "relative_cost": sized.cost / outcome.now.cost,
-        "fits": sized.estimate.total <= outcome.limit,
+        "activation_checkpointing": variant.candidate.checkpointing,
+        "precision": {
+            "mode": variant.candidate.mode,
+            "compute_dtype": variant.candidate.compute_dtype,
+        },
+        "meaning": variant.candidate.meaning,
+        "relative_cost": variant.cost / outcome.now.cost,
+        "fits": variant.estimate.total <= outcome.limit,
         "evidence": EVIDENCE,
-        **estimate_json(sized.estimate),
+        **estimate_json(variant.estimate),
     }
 
 

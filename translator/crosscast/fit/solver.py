@@ -30,7 +30,7 @@ Check = Callable[[Recipe], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class Variant:
     """A way to run the recipe, and what it needs."""
 
     candidate: Candidate
@@ -47,11 +47,11 @@ class Outcome:
     target: str
     limit: int
     """Bytes a process may use."""
-    now: Sized
+    now: Variant
     """The recipe as it is."""
-    answers: tuple[Sized, ...]
+    answers: tuple[Variant, ...]
     """What fits, best first: not more than asked for."""
-    smallest: Sized | None
+    smallest: Variant | None
     """Of those tried, what needs least; without an answer that is the least of all."""
     tried: int
     refused: tuple[Diagnostic, ...]
@@ -59,7 +59,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Request:
     """What is asked for."""
 
     limit: int
@@ -99,7 +99,9 @@ def rank(
     )
 
 
-def solve(recipe: Recipe, target: str, wish: Wish, *, estimate: Estimator, check: Check) -> Outcome:
+def solve(
+    recipe: Recipe, target: str, request: Request, *, estimate: Estimator, check: Check
+) -> Outcome:
     """Return what fits into the limit on one target.
 
     Raises:
@@ -108,20 +110,20 @@ def solve(recipe: Recipe, target: str, wish: Wish, *, estimate: Estimator, check
     """
     check(recipe)
     mine = own(recipe)
-    now = Sized(mine, recipe, estimate(recipe), cost_of(recipe, mine, wish.device))
-    found: list[Sized] = []
-    smallest: Sized | None = None
+    now = Variant(mine, recipe, estimate(recipe), cost_of(recipe, mine, request.device))
+    found: list[Variant] = []
+    smallest: Variant | None = None
     tried = 0
     reasons: dict[tuple[bool, str, str], DiagnosticError] = {}
-    every = candidates(recipe, native=wish.native, precision=wish.precision)
-    for candidate in sorted(every, key=partial(rank, recipe, wish.device)):
+    every = candidates(recipe, native=request.native, precision=request.precision)
+    for candidate in sorted(every, key=partial(rank, recipe, request.device)):
         kind = (candidate.checkpointing, candidate.mode, candidate.compute_dtype)
         other = None if kind in reasons else changed_recipe(recipe, candidate)
         if other is None:
             continue
-        way = now if candidate == mine else _sized(candidate, other, wish, estimate)
+        way = now if candidate == mine else _variant(candidate, other, request, estimate)
         tried += 1
-        fits = way.estimate.total <= wish.limit
+        fits = way.estimate.total <= request.limit
         if not fits and smallest is not None and _takes_less(smallest, way):
             continue
         try:
@@ -133,17 +135,21 @@ def solve(recipe: Recipe, target: str, wish: Wish, *, estimate: Estimator, check
             smallest = way
         if fits:
             found.append(way)
-            if len(found) == wish.most:
+            if len(found) == request.most:
                 break
     every_reason = (d for error in reasons.values() for d in error.diagnostics)
     refused = {(d.code, d.message): d for d in every_reason if d.severity is Severity.ERROR}
-    return Outcome(target, wish.limit, now, tuple(found), smallest, tried, tuple(refused.values()))
+    return Outcome(
+        target, request.limit, now, tuple(found), smallest, tried, tuple(refused.values())
+    )
 
 
-def _takes_less(sized: Sized, other: Sized) -> bool:
-    return sized.estimate.total <= other.estimate.total
+def _takes_less(variant: Variant, other: Variant) -> bool:
+    return variant.estimate.total <= other.estimate.total
 
 
-def _sized(candidate: Candidate, recipe: Recipe, wish: Wish, estimate: Estimator) -> Sized:
-    cost = cost_of(recipe, candidate, wish.device)
-    return Sized(candidate, recipe, estimate(recipe), cost)
+def _variant(
+    candidate: Candidate, recipe: Recipe, request: Request, estimate: Estimator
+) -> Variant:
+    cost = cost_of(recipe, candidate, request.device)
+    return Variant(candidate, recipe, estimate(recipe), cost)

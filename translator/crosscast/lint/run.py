@@ -9,7 +9,7 @@ from crosscast.lint.baseline import Baseline
 from crosscast.lint.engine import distinct
 from crosscast.lint.fix import Fixed, repair
 from crosscast.lint.options import Options
-from crosscast.lint.pool import lint_groups
+from crosscast.lint.parallel import lint_groups
 from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 from crosscast.memory.records import COMPONENTS, Component, Device, Estimate, TracedModel
-from crosscast.memory.simple import simple_formula
+from crosscast.memory.simple_formula import simple_formula
 from crosscast.memory.tape import Tape
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import BertModel, Recipe

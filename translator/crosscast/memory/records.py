@@ -68,7 +68,7 @@ class Estimate:
     margin_bytes: int
     """What to keep free besides: rounding, fragments, what is not modelled."""
     simple_formula_bytes: int
-    """What `crosscast.memory.simple.simple_formula` says."""
+    """What `crosscast.memory.simple_formula.simple_formula` says."""
     forward_bytes: int = 0
     """What is allocated where the forward pass ends."""
     fixed_bytes: int = 0

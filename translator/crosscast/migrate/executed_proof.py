@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.messages.extras import parity_missing
+from crosscast.messages.missing_packages import parity_missing
 from crosscast.migrate.before_after import Compared
 from crosscast.migrate.codemod import Api
 from crosscast.sources.files import Text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from crosscast.lint.outdated import older
+from crosscast.lint.outdated_apis import older
 from crosscast.migrate.paddle_fluid import CannotError
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.program import Program

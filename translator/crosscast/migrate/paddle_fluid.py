@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
-from crosscast.lint.outdated import within_try
+from crosscast.lint.outdated_apis import within_try
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.programs.module import Module
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
-from crosscast.messages.extras import parity_missing
+from crosscast.messages.missing_packages import parity_missing
 from crosscast.migrate.across_frameworks import Across
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import Source, read_source
 from crosscast.readers.protocol import Reading
 from crosscast.recipe.document import Recipe
-from crosscast.recipe.notices import notices
 from crosscast.recipe.validate import build_recipe, locate
+from crosscast.recipe.warnings import notices
 from crosscast.recipe.yaml_source import MAX_BYTES, YamlDocument, parse
 
 

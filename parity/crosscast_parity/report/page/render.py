@@ -18,20 +18,20 @@ from crosscast_parity.report.page.coverage import (
     limits_blocks,
     self_test_table,
 )
-from crosscast_parity.report.page.drawing import bisection_plots, drawn_stages, stage_plots
 from crosscast_parity.report.page.evidence import (
     all_checks_table,
     difference_table,
     failed_table,
     worst_table,
 )
-from crosscast_parity.report.page.running import (
+from crosscast_parity.report.page.figures import bisection_plots, drawn_stages, stage_plots
+from crosscast_parity.report.page.run_tables import (
     crash_blocks,
     environment_table,
     run_table,
     stage_table,
 )
-from crosscast_parity.report.page.seeding import seed_blocks
+from crosscast_parity.report.page.seed_section import seed_blocks
 from crosscast_parity.report.page.summary import (
     Card,
     alone_card,

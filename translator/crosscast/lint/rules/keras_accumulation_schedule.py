@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.lint.outdated import older
+from crosscast.lint.outdated_apis import older
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import FIT, accumulating, program_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.lint.outdated import older, spans, used
+from crosscast.lint.outdated_apis import older, spans, used
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert, insert_before, opening, replace_node
-from crosscast.lint.outdated import older, spans, used
+from crosscast.lint.outdated_apis import older, spans, used
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module

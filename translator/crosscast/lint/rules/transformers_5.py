@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.lint.outdated import older
+from crosscast.lint.outdated_apis import older
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call

@@ -30,8 +30,8 @@ from crosscast.migrate.keras.rewrite_requests import (
     by_variable,
     graph_program,
     of_graphs,
+    policy_request,
     refuse,
-    wished,
 )
 from crosscast.migrate.keras.scaled_loop import SCALED
 from crosscast.pysource.programs.call import Call
@@ -73,7 +73,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     edits: list[Edit] = []
     if not refusals:
         for one in asked:
-            place = policy_edit(one.wish, program)
+            place = policy_edit(one.request, program)
             if isinstance(place, Refusal):
                 refusals.append(place)
             else:
@@ -81,11 +81,11 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if refusals:
         yield from dict.fromkeys(refusals)
         return
-    wish = asked[0].wish
+    request = asked[0].request
     yield Change(
-        span=wish.module.span(wish.node)
-        if getattr(wish.node, "lineno", 0)
-        else Span(wish.module.source.name, 1, 1, None, ""),
+        span=request.module.span(request.node)
+        if getattr(request.node, "lineno", 0)
+        else Span(request.module.source.name, 1, 1, None, ""),
         message="a Keras policy, set before the model is built, under which compile scales the "
         "loss",
         edits=tuple(dict.fromkeys(edits)),
@@ -100,7 +100,7 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
         yield graph
         return
     yield from obstacles(subject, program)
-    wish = asked[0].wish
+    request = asked[0].request
     for one in policy_sites(program):
         yield refuse(
             one.module,
@@ -113,8 +113,8 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
     scaled = any(SCALED in module.source.text for module in program.modules)
     if loops and not scaled:
         yield refuse(
-            wish.module,
-            wish.node,
+            request.module,
+            request.node,
             "the loop of the program does not scale its loss, and under a Keras policy nobody "
             "else does",
             f"write {_POLICY} before the model is built, wrap the optimizer in "
@@ -122,8 +122,8 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
         )
     elif not loops and not compiles(program):
         yield refuse(
-            wish.module,
-            wish.node,
+            request.module,
+            request.node,
             "how the model is trained is not to be seen in the files given",
             f"write {_POLICY} before the model is built",
         )
@@ -172,8 +172,8 @@ def _wrapped(call: Call, program: Program) -> Asked | Refusal:
             f"with optimizers of Keras write {_POLICY} before the model is built instead; with "
             f"those of tf.train {GRAPHS}",
         )
-    wish = wished(node, module)
-    if wish is None:
+    request = policy_request(node, module)
+    if request is None:
         return refuse(
             module,
             node,
@@ -183,7 +183,7 @@ def _wrapped(call: Call, program: Program) -> Asked | Refusal:
     edits = _unwrapped(call, inner, scale, program)
     if isinstance(edits, Refusal):
         return edits
-    return Asked(wish, edits, "call")
+    return Asked(request, edits, "call")
 
 
 def _unwrapped(call: Call, inner: ast.expr, scale: Scale, program: Program) -> list[Edit] | Refusal:

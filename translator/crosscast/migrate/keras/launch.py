@@ -10,7 +10,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.text_edits import lines_of
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Refusal
-from crosscast.migrate.keras.policy_place import Wish
+from crosscast.migrate.keras.policy_place import PolicyRequest
 from crosscast.migrate.keras.rewrite_requests import Asked
 from crosscast.readers.tensorflow.rewrite import VARIABLE
 from crosscast.sources.files import kind_of
@@ -73,7 +73,7 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refu
         )
         return
     main = program.modules[0]
-    yield Asked(Wish(main, main.tree), [one for one in edits if one is not None])
+    yield Asked(PolicyRequest(main, main.tree), [one for one in edits if one is not None])
 
 
 def _without(script: Source, span: Span) -> Edit | None:

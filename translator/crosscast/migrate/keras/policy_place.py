@@ -43,7 +43,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PolicyRequest:
     """A statement by which a program asks for mixed precision."""
 
     module: Module
@@ -54,36 +54,39 @@ class Wish:
     """The names that the condition reads."""
 
 
-def policy_edit(wish: Wish, program: Program) -> Edit | Refusal:
-    """Return the edit that sets the policy where a wish says so, or why there is no such place."""
-    block = _building_block(wish, program)
+def policy_edit(request: PolicyRequest, program: Program) -> Edit | Refusal:
+    """Return the edit that sets the policy for a request, or why there is no place for it."""
+    block = _building_block(request, program)
     if block is None:
-        return _refuse(wish, "where the model is built is not certain", "before it is built")
+        return _refuse(request, "where the model is built is not certain", "before it is built")
     if _made_by_imports(block, program):
-        return _refuse(wish, "layers are made while modules are imported", "before all of them")
+        return _refuse(request, "layers are made while modules are imported", "before all of them")
     package = _keras(block.module)
     if not package:
-        return _refuse(wish, "the module that builds the model imports no Keras", "there")
-    if wish.condition and (block.module is not wish.module or not _same_block(wish, block)):
+        return _refuse(request, "the module that builds the model imports no Keras", "there")
+    if request.condition and (
+        block.module is not request.module or not _same_block(request, block)
+    ):
         return _refuse(
-            wish,
-            f"whether it is wanted ({wish.condition}) is decided elsewhere than the model is built",
-            f"under the condition {wish.condition}, before the model is built",
+            request,
+            f"whether it is wanted ({request.condition}) is decided elsewhere than the model is "
+            "built",
+            f"under the condition {request.condition}, before the model is built",
         )
-    place = _place(block, wish, program)
+    place = _place(block, request, program)
     if place is None:
         return _refuse(
-            wish,
+            request,
             "there is no certain place: what decides it must be known, and Keras imported, before "
             "the model is built",
             "before the model is built",
         )
     text = f"{package}.{_SETS}\n"
     column = place.col_offset
-    if wish.condition:
+    if request.condition:
         step = "\t" if block.module.lines[place.lineno - 1].startswith("\t") else "    "
         indent = block.module.lines[place.lineno - 1][:column]
-        text = f"if {wish.condition}:\n{indent}{step}{text}{indent}"
+        text = f"if {request.condition}:\n{indent}{step}{text}{indent}"
     else:
         text += block.module.lines[place.lineno - 1][:column]
     line = min([place.lineno, *(d.lineno for d in getattr(place, "decorator_list", ()))])
@@ -101,9 +104,9 @@ def _made_by_imports(block: Block, program: Program) -> bool:
     )
 
 
-def _refuse(wish: Wish, why: str, where: str) -> Refusal:
+def _refuse(request: PolicyRequest, why: str, where: str) -> Refusal:
     return Refusal(
-        span=wish.module.span(wish.node),
+        span=request.module.span(request.node),
         message=f"the graph rewrite is to become a Keras policy, but {why}",
         hint=f"write keras.{_SETS} {where}",
     )
@@ -131,9 +134,9 @@ def _named(body: list[ast.stmt]) -> str:
     return ""
 
 
-def _building_block(wish: Wish, program: Program) -> Block | None:
-    """Return the block that builds the model: that of the wish, or of the one that calls it."""
-    module, function = wish.module, wish.module.function_of(wish.node)
+def _building_block(request: PolicyRequest, program: Program) -> Block | None:
+    """Return the block that builds the model: that of the request, or of the one that calls it."""
+    module, function = request.module, request.module.function_of(request.node)
     for _ in range(_DEPTH):
         block = Block(module, function)
         if any(_makes(call, program, 0) for call in _calls(block)):
@@ -236,17 +239,17 @@ def _is_known(name: str) -> bool:
     return ":" in name or head in KNOWN or hasattr(builtins, head)
 
 
-def _same_block(wish: Wish, block: Block) -> bool:
-    return wish.module.function_of(wish.node) is block.function
+def _same_block(request: PolicyRequest, block: Block) -> bool:
+    return request.module.function_of(request.node) is block.function
 
 
-def _place(block: Block, wish: Wish, program: Program) -> ast.stmt | None:
+def _place(block: Block, request: PolicyRequest, program: Program) -> ast.stmt | None:
     """Return the statement before which the policy is set; None if there is no such place."""
     body = block.body
     making = [_may_make(one, block.module, program) for one in body]
     last = making.index(True) if True in making else len(body)
     first = min(_behind_imports(body), last)
-    if not wish.condition:
+    if not request.condition:
         ready = first < len(body) and (block.function is not None or _imports_keras(body[:first]))
         return body[first] if ready else None
     if last == len(body):
@@ -255,7 +258,11 @@ def _place(block: Block, wish: Wish, program: Program) -> ast.stmt | None:
     for statement in body[:last]:
         bound |= set(_binds(statement))
     later = {name for one in body[last:] for name in _binds(one)}
-    if not set(wish.names) <= bound or later & set(wish.names) or _stored(body[last:], wish):
+    if (
+        not set(request.names) <= bound
+        or later & set(request.names)
+        or _stored(body[last:], request)
+    ):
         return None
     return body[last] if block.function is not None or _imports_keras(body[:last]) else None
 
@@ -265,12 +272,12 @@ def _imports_keras(body: list[ast.stmt]) -> bool:
     return bool(_named(body))
 
 
-def _stored(body: list[ast.stmt], wish: Wish) -> bool:
+def _stored(body: list[ast.stmt], request: PolicyRequest) -> bool:
     """Whether a part of a condition is changed, as in `args.amp = False`."""
     return any(
         isinstance(node, ast.Attribute | ast.Subscript)
         and isinstance(node.ctx, ast.Store)
-        and ast.unparse(node) in wish.condition
+        and ast.unparse(node) in request.condition
         for statement in body
         for node in walk(statement)
     )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.lint.outdated import within_try
+from crosscast.lint.outdated_apis import within_try
 from crosscast.migrate.codemod import Refusal
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.meaning import meanings_of

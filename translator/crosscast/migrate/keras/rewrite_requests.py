@@ -12,7 +12,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import remove
-from crosscast.migrate.keras.policy_place import Wish
+from crosscast.migrate.keras.policy_place import PolicyRequest
 from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.readers.tensorflow.rewrite import VARIABLE, assignments
 
@@ -29,7 +29,7 @@ _OPTION = "auto_mixed_precision"
 class Asked:
     """One way that a program asks: what it wishes, and the edits that take the old way out."""
 
-    wish: Wish
+    request: PolicyRequest
     edits: list[Edit] = field(default_factory=list)
     by: str = "variable"
     """variable, option or call."""
@@ -40,8 +40,10 @@ def refuse(module: Module, node: ast.AST, message: str, hint: str) -> Refusal:
     return Refusal(span=module.span(node), message=message, hint=hint)
 
 
-def wished(node: ast.AST, module: Module, extra: ast.expr | None = None) -> Wish | None:
-    """Return the wish of a statement; None if its conditions are none that can be moved.
+def policy_request(
+    node: ast.AST, module: Module, extra: ast.expr | None = None
+) -> PolicyRequest | None:
+    """Return the request of a statement; None if its conditions are none that can be moved.
 
     Args:
         node: a statement, or an expression in it.
@@ -59,11 +61,11 @@ def wished(node: ast.AST, module: Module, extra: ast.expr | None = None) -> Wish
             return None
         child, here = here, module.parent(here)
     if not tests:
-        return Wish(module, node)
+        return PolicyRequest(module, node)
     if len(tests) > 1 or any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(tests[0])):
         return None
     names = tuple(n.id for n in ast.walk(tests[0]) if isinstance(n, ast.Name))
-    return Wish(module, node, module.text(tests[0]), names)
+    return PolicyRequest(module, node, module.text(tests[0]), names)
 
 
 def by_variable(program: Program) -> Iterator[Asked | Refusal]:
@@ -119,13 +121,13 @@ def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[Asked | R
         test = value.test
     else:
         return [_unclear(module, statement, value)]
-    wish = wished(statement, module, test)
-    if wish is None:
+    request = policy_request(statement, module, test)
+    if request is None:
         return [_unclear(module, statement, value)]
     gone = remove(module, _with_other_branch(statement, module))
     if gone is None:
         return [_unclear(module, statement, value)]
-    return [Asked(wish, [gone])]
+    return [Asked(request, [gone])]
 
 
 def _is_switch(value: ast.IfExp) -> bool:
@@ -179,8 +181,10 @@ def by_option(program: Program) -> Iterator[Asked | Refusal]:
             continue
         statement = module.parent(call.node)
         test = None if isinstance(value, ast.Constant) else value
-        wish = wished(statement, module, test) if isinstance(statement, ast.Expr) else None
-        if wish is None or not isinstance(statement, ast.stmt):
+        request = (
+            policy_request(statement, module, test) if isinstance(statement, ast.Expr) else None
+        )
+        if request is None or not isinstance(statement, ast.stmt):
             yield _option_refused(module, call.node)
             continue
         gone = remove(module, statement)
@@ -192,7 +196,7 @@ def by_option(program: Program) -> Iterator[Asked | Refusal]:
             )
             gone = replace_node(module, given, f"{{{text}}}")
         if gone is not None:
-            yield Asked(wish, [gone], "option")
+            yield Asked(request, [gone], "option")
 
 
 def _option_refused(module: Module, node: ast.AST) -> Refusal:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crosscast.recipe.document import SyntheticData
-from crosscast_parity.bisect.unshown_fields import hidden_in
+from crosscast_parity.bisect.unobservable_fields import hidden_in
 from crosscast_parity.checks.check import Check
-from crosscast_parity.compare.judging import own_checks, pair_checks, stage_envelope
 from crosscast_parity.compare.paired_seeds import seed_checks
+from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage_envelope
 from crosscast_parity.exercise.recorded_runs import fields_exercised
 from crosscast_parity.judge.records import (
     Difference,

@@ -14,7 +14,7 @@ from functools import partial
 from crosscast.variations.changes import value_at
 from crosscast.variations.table import Variation, variations, vary
 from crosscast_parity.bisect.hypotheses import AXES, fitted, guesses, rounder
-from crosscast_parity.bisect.judgement import Court
+from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.trials import Protocol, Trial, gap_of_trial
 from crosscast_parity.evidence.recorded_run import Gap
 
@@ -34,7 +34,7 @@ Set = tuple[Variation, ...]
 class RecordSearch:
     """The search so far. `others`: sets that explain the records as well as the best."""
 
-    court: Court
+    recorded: RecordedRuns
     protocol: Protocol
     tried: dict[Set, Trial] = field(default_factory=dict)
     others: list[Set] = field(default_factory=list)
@@ -75,17 +75,17 @@ class RecordSearch:
 
         Of the values that were read off the traces the nearest of each field are enough.
         """
-        court, recipe = self.court, self.court.recipe
-        parts, nothing = court.failing_parts(), court.at_a_glance(())
+        recorded, recipe = self.recorded, self.recorded.recipe
+        parts, nothing = recorded.failing_parts(), recorded.at_a_glance(())
         tried = list(variations(recipe, unfit=True))
         known = {str(change) for change in tried}
-        read = [guess for guess in guesses(recipe, court.sightings) if str(guess) not in known]
+        read = [guess for guess in guesses(recipe, recorded.sightings) if str(guess) not in known]
         gaps = {
             change: gap
             for change in (*tried, *read)
             if change.path not in GIVEN
-            and court.parts_of(change) & parts
-            and (gap := court.at_a_glance((change,))) <= nothing
+            and recorded.parts_of(change) & parts
+            and (gap := recorded.at_a_glance((change,))) <= nothing
         }
         nearest = sorted(
             (change for change in read if change in gaps), key=lambda change: gaps[change]
@@ -100,7 +100,7 @@ class RecordSearch:
 
     def _try(self, changes: Set) -> Trial:
         if changes not in self.tried:
-            checks = self.court.by_records(changes)
+            checks = self.recorded.by_records(changes)
             self.tried[changes] = self.protocol.note(changes, "records", checks)
         return self.tried[changes]
 
@@ -123,7 +123,7 @@ class RecordSearch:
         found: list[Set] = []
         for changes in _distinct(ranked):
             axis = AXES.get(changes[0].path)
-            claimed = value_at(self.court.recipe.model_dump(), changes[0].path)
+            claimed = value_at(self.recorded.recipe.model_dump(), changes[0].path)
             if axis is None or claimed is None:
                 continue
             better = gap_of_trial(self.tried[changes]) < gap_of_trial(self.tried[()])
@@ -131,7 +131,7 @@ class RecordSearch:
                 axis, changes[0].value if better else claimed, partial(self._badness, axis.path)
             )
             for value in () if best is None else (*rounder(best), best):
-                varied = vary(self.court.recipe, axis.path, value)
+                varied = vary(self.recorded.recipe, axis.path, value)
                 if varied is None:
                     continue
                 found.append((varied,))
@@ -140,10 +140,10 @@ class RecordSearch:
         return found
 
     def _badness(self, path: str, value: float) -> float:
-        varied = vary(self.court.recipe, path, value)
+        varied = vary(self.recorded.recipe, path, value)
         if varied is None:
             return float("inf")
-        checks = self.court.by_records((varied,))
+        checks = self.recorded.by_records((varied,))
         trial = Protocol(self.protocol.headline).note((), "records", checks)
         return trial.excess if trial.failing else -1.0 / (1e-12 + (trial.value or 0.0))
 

@@ -8,7 +8,7 @@ import pytest
 
 from crosscast.cli import app
 from crosscast.messages.diagnostics import Severity
-from crosscast.recipe.notices import notices
+from crosscast.recipe.warnings import notices
 from recipe_texts import FLOAT16, recipe_of, text_of
 
 OWN = {

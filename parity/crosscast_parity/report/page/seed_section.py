@@ -10,7 +10,7 @@ from crosscast_parity.judge.records import ParityReport, Run
 from crosscast_parity.levels.seeds import SeedResult, train_loss_tail
 from crosscast_parity.report.figures.seeds import Judgement, SeedLine, SeedPanel, seeds_plot
 from crosscast_parity.report.page.blocks import Block, Figure, Table, cells
-from crosscast_parity.report.page.drawing import MAIN, order_of
+from crosscast_parity.report.page.figures import MAIN, order_of
 
 METRICS: Mapping[str, Callable[[SeedResult], float | None]] = {
     "training loss": lambda result: result.train_loss_tail,

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosscast.variations.table import shown_path
-from crosscast_parity.bisect.judgement import Court
-from crosscast_parity.bisect.records import RecordSearch, Set
-from crosscast_parity.bisect.runs import RunSearch
+from crosscast_parity.bisect.judgement import RecordedRuns
+from crosscast_parity.bisect.search_by_records import RecordSearch, Set
+from crosscast_parity.bisect.search_by_training import RunSearch
 from crosscast_parity.bisect.trials import Bisection, Protocol, Trial, from_to, headline, title
 from crosscast_parity.checks.check import Check, failures
 
 
-def bisect_script(court: Court, found: Sequence[Check] = ()) -> Bisection:
+def bisect_script(recorded: RecordedRuns, found: Sequence[Check] = ()) -> Bisection:
     """Search for the recipe that explains a script's runs.
 
     Args:
-        court: The recipe it claims, its records and, to go on where they end, `run`.
+        recorded: The recipe it claims, its records and, to go on where they end, `run`.
         found: Checks of the comparison that the records do not repeat: of gradients, trajectory.
     """
-    base = court.by_records(())
+    base = recorded.by_records(())
     if not any(failures((*base, *found))):
         return Bisection(outcome="no difference", sentence="no check fails: nothing to explain")
     protocol = Protocol(headline(base) or headline(found))
@@ -32,14 +32,14 @@ def bisect_script(court: Court, found: Sequence[Check] = ()) -> Bisection:
     best: Set = ()
     last, others = claimed, []
     if claimed.failing:
-        search = RecordSearch(court, protocol)
+        search = RecordSearch(recorded, protocol)
         best = search.search(claimed)
         last, others = search.tried[best], search.others
     if any(failures(found)) and (last.closed or not claimed.failing):
-        if court.run is not None:
+        if recorded.run is not None:
             protocol.headline = headline(found)
             first = protocol.note((), "run", found)
-            runs = RunSearch(court, protocol)
+            runs = RunSearch(recorded, protocol)
             best = runs.search(best, found)
             last = runs.trials.get(best, first)
         elif not best:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.fit.sizes import parse_memory, show_bytes
+from crosscast.fit.memory_sizes import parse_memory, show_bytes
 from crosscast.messages.diagnostics import DiagnosticError
 
 

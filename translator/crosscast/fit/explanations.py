@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.fit.devices import DEVICES
-from crosscast.fit.sizes import show_bytes
-from crosscast.fit.solver import Outcome, Sized, Wish
+from crosscast.fit.memory_sizes import show_bytes
+from crosscast.fit.solver import Outcome, Request, Variant
 from crosscast.memory.records import Estimate
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.recipe.document import BertModel, Recipe
 
 
-def not_native(recipe: Recipe, wish: Wish) -> Diagnostic | None:
+def not_native(recipe: Recipe, request: Request) -> Diagnostic | None:
     """Return the error for a recipe in a half type that the device does not have: CC468."""
-    if not recipe.half or recipe.half in wish.native or wish.precision:
+    if not recipe.half or recipe.half in request.native or request.precision:
         return None
-    assert wish.device is not None  # without one every type counts as there
+    assert request.device is not None  # without one every type counts as there
     return Diagnostic(
         code="CC468",
         path="precision.compute_dtype",
-        message=f"{wish.device.name} does not support {recipe.half}",
-        hint=f"try --allow precision, which uses {', '.join(wish.device.half_types)} and changes "
-        "the numerical results",
+        message=f"{request.device.name} does not support {recipe.half}",
+        hint=f"try --allow precision, which uses {', '.join(request.device.half_types)} and "
+        "changes the numerical results",
     )
 
 
-def cannot_fit(outcome: Outcome, wish: Wish, *, with_precision: bool) -> Diagnostic:
+def cannot_fit(outcome: Outcome, request: Request, *, with_precision: bool) -> Diagnostic:
     """Return the error for an outcome without an answer: CC460.
 
     `with_precision`: whether there would be one if the precision might be changed.
     """
     least = outcome.smallest or outcome.now
-    hints = list(_helps(least, wish, with_precision=with_precision))
+    hints = list(_helps(least, request, with_precision=with_precision))
     return Diagnostic(
         code="CC460",
         message=f"{outcome.target}: cannot fit, because {because(least, outcome.limit)}",
@@ -40,7 +40,7 @@ def cannot_fit(outcome: Outcome, wish: Wish, *, with_precision: bool) -> Diagnos
     )
 
 
-def because(least: Sized, limit: int) -> str:
+def because(least: Variant, limit: int) -> str:
     """Return the reason: what exceeds the limit in the way that needs least memory."""
     estimate = least.estimate
     alone = [component for component in estimate.components if component.bytes > limit]
@@ -62,8 +62,8 @@ def because(least: Sized, limit: int) -> str:
     )
 
 
-def _described(sized: Sized) -> str:
-    candidate = sized.candidate
+def _described(variant: Variant) -> str:
+    candidate = variant.candidate
     checkpointing = " and activation checkpointing" if candidate.checkpointing else ""
     return f"micro-batches of {candidate.micro_batch_size}{checkpointing}"
 
@@ -74,7 +74,7 @@ def _largest(estimate: Estimate) -> str:
     return ", ".join([*parts, f"margin {show_bytes(estimate.margin_bytes)}"])
 
 
-def _helps(least: Sized, wish: Wish, *, with_precision: bool) -> Iterator[str]:
+def _helps(least: Variant, request: Request, *, with_precision: bool) -> Iterator[str]:
     recipe = least.recipe
     if with_precision:
         yield "it fits with --allow precision, which changes the numerical results"
@@ -84,7 +84,7 @@ def _helps(least: Sized, wish: Wish, *, with_precision: bool) -> Iterator[str]:
         yield f"it would fit on a {smallest.name} ({show_bytes(smallest.usable_bytes)} usable)"
     if not isinstance(recipe.model, BertModel) and not recipe.activation_checkpointing:
         yield "implement activation checkpointing in your model"
-    if least.estimate.fixed_bytes > wish.limit // 2:
+    if least.estimate.fixed_bytes > request.limit // 2:
         yield "use a smaller model or an optimizer with fewer moments, which changes the training"
         yield (
             "sharding weights over devices (ZeRO, FSDP) would help as well, but crosscast does "

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from crosscast.cli import guard
+from crosscast.cli import error_handling
 
 
 def guarded_exit(command: Callable[[], int | None]) -> int:
     with pytest.raises(typer.Exit) as caught:
-        guard.guarded(command)()
+        error_handling.guarded(command)()
     return caught.value.exit_code
 
 
@@ -31,7 +31,7 @@ def test_interruption_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) 
 WAITS = """
 import signal, sys, tempfile, time
 
-from crosscast.cli import guard
+from crosscast.cli import error_handling
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -43,7 +43,7 @@ def command():
         time.sleep(60)
 
 try:
-    guard.guarded(command)()
+    error_handling.guarded(command)()
 except BaseException as error:
     sys.exit(error.exit_code)
 """

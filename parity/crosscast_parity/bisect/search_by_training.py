@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crosscast.variations.table import Variation, variations
-from crosscast_parity.bisect.judgement import Court
-from crosscast_parity.bisect.records import Set
+from crosscast_parity.bisect.judgement import RecordedRuns
+from crosscast_parity.bisect.search_by_records import Set
 from crosscast_parity.bisect.trials import Protocol, Trial, gap_of_trial
 from crosscast_parity.checks.check import Check
 from crosscast_parity.evidence.recorded_run import Gap, gap_of
@@ -31,7 +31,7 @@ RUN_FIRST = (
 class RunSearch:
     """The trainings so far."""
 
-    court: Court
+    recorded: RecordedRuns
     protocol: Protocol
     trials: dict[Set, Trial] = field(default_factory=dict)
 
@@ -58,18 +58,20 @@ class RunSearch:
         used = {change.path for change in best}
         candidates = [
             change
-            for change in variations(self.court.recipe)
+            for change in variations(self.recorded.recipe)
             if change.path.startswith(RUN_FIRST) and change.path not in used
         ]
         unseen = [
-            candidate for candidate in candidates if not self.court.parts_of(candidate) - {"types"}
+            candidate
+            for candidate in candidates
+            if not self.recorded.parts_of(candidate) - {"types"}
         ]
         return sorted(unseen, key=lambda change: _order(change.path))
 
     def _run(self, changes: Set) -> Trial:
-        assert self.court.run is not None
-        recipe = self.court.translated(self.court.recipe, changes)
-        self.trials[changes] = self.protocol.note(changes, "run", self.court.run(recipe))
+        assert self.recorded.run is not None
+        recipe = self.recorded.translated(self.recorded.recipe, changes)
+        self.trials[changes] = self.protocol.note(changes, "run", self.recorded.run(recipe))
         return self.trials[changes]
 
 
