@@ -2,8 +2,8 @@
 
 A framework takes one to three seconds of CPU time to import. The server imports it once in a test
 run, before any of its threads exist; each program then runs in a process of its own, as `__main__`
-and from its own folder, as if the interpreter had been started with it. The server side is run as
-`python fork_server.py MODULE...`; requests and answers are lines of JSON.
+and from its own folder, as if the interpreter had been started with it (a module: as if with `-m`).
+The server side is run as `python fork_server.py MODULE...`; requests and answers are lines of JSON.
 """
 
 from __future__ import annotations
@@ -36,9 +36,14 @@ class Server:
     _process: subprocess.Popen[str] | None = None
 
     def run(
-        self, program: Path, arguments: Sequence[str], timeout: float
+        self, program: Path | str, arguments: Sequence[str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
         """Run a program in a fork.
+
+        Args:
+            program: a file, or the name of a module.
+            arguments: its command line.
+            timeout: in seconds.
 
         Raises:
             subprocess.TimeoutExpired: the program took longer; it is killed.
@@ -49,7 +54,12 @@ class Server:
             process = self._started()
             assert process.stdin is not None
             assert process.stdout is not None
-            request = {"command": command, "stdout": str(out), "stderr": str(err)}
+            request = {
+                "command": command,
+                "module": isinstance(program, str),
+                "stdout": str(out),
+                "stderr": str(err),
+            }
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             child = int(self._answer(process.stdout, 60.0)["pid"])
@@ -96,8 +106,12 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _serve(modules: Sequence[str]) -> None:
-    """Fork for every request; return only in a child, ready to run its program."""
+def _serve(modules: Sequence[str]) -> bool:
+    """Fork for every request; return only in a child, ready to run its program.
+
+    Returns:
+        Whether the program, `sys.argv[0]`, is the name of a module.
+    """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print while they are imported
     for module in modules:
@@ -107,7 +121,7 @@ def _serve(modules: Sequence[str]) -> None:
         child = os.fork()
         if not child:
             _become(request)
-            return
+            return bool(request["module"])
         print(json.dumps({"pid": child}), file=answers, flush=True)
         _, status, used = os.wait4(child, 0)
         ended = {
@@ -128,11 +142,16 @@ def _become(request: Mapping[str, object]) -> None:
         os.close(file)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.argv = list(request["command"])  # type: ignore[call-overload]
-    program = Path(sys.argv[0])
-    sys.path[0] = str(program.parent)
-    os.chdir(program.parent)
+    if request["module"]:
+        del sys.path[0]  # the folder of this file
+    else:
+        program = Path(sys.argv[0])
+        sys.path[0] = str(program.parent)
+        os.chdir(program.parent)
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1:])
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    if _serve(sys.argv[1:]):
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from safetensors import safe_open
 
 from crosscast.recipe.document import Recipe
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
-from frameworks.subprocesses import environment, require
+from frameworks.subprocesses import require, start
 
 MAX_NORM = 0.35
 SCALING = {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 2}
@@ -153,15 +151,7 @@ def session(framework: str, folder: Path, plans: Sequence[Plan], emulate: bool) 
     spec = output / "spec.json"
     inside = f"crosscast_{framework}.inside"
     spec.write_text(json.dumps({"inside": inside, "emulate": emulate, "runs": runs}))
-    done = subprocess.run(
-        [sys.executable, "-m", "crosscast_parity.inside.session", str(spec)],
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=570,
-        check=False,
-    )
+    done = start("crosscast_parity.inside.session", framework, spec, timeout=570)
     assert done.returncode == 0, done.stderr[-3000:]
     for plan in plans:
         ended = json.loads((output / plan.name / "done.json").read_text())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from frameworks.script_runs import Run
-from frameworks.subprocesses import environment, require
+from frameworks.subprocesses import start
 
 RUNNER = "crosscast_parity.inside.runner"
 
@@ -17,25 +16,8 @@ def start_runner(
     framework: str, script: Path, options: Sequence[str] = (), arguments: Sequence[object] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run a script; `options` are the runner's, `arguments` those of the script."""
-    require(framework)
-    head = [
-        "-m",
-        RUNNER,
-        "--inside",
-        f"crosscast_{framework}.inside",
-        "--script",
-        str(script),
-    ]
-    return subprocess.run(
-        [sys.executable, *head, *options, "--", *map(str, arguments)],
-        cwd=script.parent,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    head = ("--inside", f"crosscast_{framework}.inside", "--script", script)
+    return start(RUNNER, framework, *head, *options, "--", *arguments)
 
 
 def train(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.yaml_text import recipe_text
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
-from frameworks.subprocesses import environment, require
+from frameworks.subprocesses import require, start
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 PAIRS = [(a, b) for a in FRAMEWORKS for b in FRAMEWORKS if a != b]
@@ -122,15 +120,8 @@ class Lab:
         runs = [self._spec(framework, job) for job in jobs]
         spec = {"inside": f"crosscast_{framework}.inside", "emulate": True, "runs": runs}
         (folder / "spec.json").write_text(json.dumps(spec))
-        done = subprocess.run(
-            [sys.executable, "-m", "crosscast_parity.inside.session", str(folder / "spec.json")],
-            env=environment(framework),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
+        spec_file = folder / "spec.json"
+        done = start("crosscast_parity.inside.session", framework, spec_file, timeout=900)
         assert done.returncode == 0, done.stderr[-3000:]
         for job in jobs:
             output = self.output(framework, job.recipe, job.name)

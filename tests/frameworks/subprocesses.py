@@ -69,8 +69,10 @@ def require(framework: str) -> None:
 
 
 IMPORTS = {
-    "torch": ("torch",),
+    # The first step of an optimizer imports torch._dynamo, which takes longer than torch itself.
+    "torch": ("torch", "torch._dynamo"),
     "tensorflow": ("tensorflow", "keras"),
+    "tf_keras": ("tensorflow", "tf_keras"),
     "paddle": ("paddle",),
 }
 """What the servers import, by framework."""
@@ -78,19 +80,29 @@ IMPORTS = {
 
 @cache
 def _server(framework: str) -> Server:
-    return Server(IMPORTS[framework], environment(framework))
+    legacy = {"TF_USE_LEGACY_KERAS": "1"} if framework == "tf_keras" else {}
+    return Server(IMPORTS[framework], environment(framework) | legacy)
 
 
 def start(
-    program: Path, framework: str, *arguments: object, timeout: int = 300, fork: bool = True
+    program: Path | str, framework: str, *arguments: object, timeout: int = 300, fork: bool = True
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program and return how it ended; skip the test if the framework is missing."""
+    """Run a program and return how it ended; skip the test if the framework is missing.
+
+    Args:
+        program: a file, run in its own folder, or the name of a module.
+        framework: what it imports: `torch`, `tf_keras`, `paddle@2.6`, …
+        arguments: its command line.
+        timeout: in seconds.
+        fork: whether it may be a fork of a process that has imported the framework.
+    """
     require(framework)
     if fork and framework in IMPORTS:
         return _server(framework).run(program, [str(argument) for argument in arguments], timeout)
+    module = isinstance(program, str)
     return subprocess.run(
-        [interpreter(framework), str(program), *map(str, arguments)],
-        cwd=program.parent,
+        [interpreter(framework), *(["-m"] if module else []), str(program), *map(str, arguments)],
+        cwd=None if isinstance(program, str) else program.parent,
         env=environment(framework),
         stdin=subprocess.DEVNULL,
         capture_output=True,
