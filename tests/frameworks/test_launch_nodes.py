@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crosscast.recipe.document import BertModel
+from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
+from frameworks.script_runs import calls
 from frameworks.subprocesses import environment, require
 from tiers import cases, exhaustive
 
@@ -91,12 +94,15 @@ class Nodes:
         return outputs
 
     def alone(self, windows: int, **sections: Any) -> list[dict[str, Any]]:
-        """Train in one process, and keep the weights that it began with."""
-        one = self.emitted("one", **sections)
-        self.end(self.start(one, "--output", "first", "--windows", 1))
-        (self.folder / "first" / "model.safetensors").rename(self.folder / "start.safetensors")
-        begun = ("--weights", "start.safetensors")
-        self.end(self.start(one, "--output", "alone", *begun, "--windows", windows))
+        """Train in one process from weights that the others begin with, too."""
+        model = tiny_recipe().model
+        assert isinstance(model, BertModel)
+        save(self.folder / "start.safetensors", bert_weights(model, 3, 0.02))
+        script = self.emitted("single", **sections).with_name("train.py")
+        output = self.folder / "alone"
+        flags = ("--weights", self.folder / "start.safetensors", "--windows", windows)
+        (run,) = calls(script, self.target, [(output, (*self.flags, *flags))])
+        assert run.code == 0, run.stderr
         return self.trace("alone")
 
     def trace(self, output: str) -> list[dict[str, Any]]:
@@ -118,17 +124,17 @@ def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Nodes:
     return Nodes(tmp_path, request.param)
 
 
+@pytest.mark.parametrize("nodes", TARGETS, indirect=True)
 @pytest.mark.parametrize(
-    "nodes",
-    cases(TARGETS, quick=["torch"], reason="two nodes of TensorFlow and Paddle"),
-    indirect=True,
+    "stopped", cases([False, True], quick=[False], reason="two nodes that stop and resume")
 )
-def test_two_nodes_train_as_one_process(nodes: Nodes) -> None:
+def test_two_nodes_train_as_one_process(nodes: Nodes, stopped: bool) -> None:
     expected = nodes.alone(10, **NORM)
     launch = nodes.emitted("two", **TWO_NODES, **BATCH, **NORM)
     common = ("--output", "out", "--weights", "start.safetensors")
-    for more in (("--windows", 6), ("--windows", 10, "--resume")):
-        outputs = nodes.end(*nodes.both(launch, *common, *more))
+    stop: tuple[object, ...] = ("--windows", 6)
+    for flags in [stop, ("--resume",)] if stopped else [()]:
+        outputs = nodes.end(*nodes.both(launch, "--windows", 10, *common, *flags))
         assert "".join(outputs).count("finished: {") == 1
     same(nodes.trace("out"), expected)
 

@@ -1,4 +1,4 @@
-"""Scripts of one's own in a comparison: those of docs/parity-contract.md, as they stand there."""
+"""A user's own scripts in a comparison: those of docs/parity-contract.md, unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
-from tiers import cases, exhaustive
+from tiers import exhaustive
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -112,10 +112,7 @@ PAGE_SCRIPTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "framework",
-    cases(PAGE_SCRIPTS, quick=["torch", "paddle"], reason="the script for TensorFlow of the page"),
-)
+@pytest.mark.parametrize("framework", PAGE_SCRIPTS)
 def test_the_scripts_of_the_page_do_what_the_emitted_one_does(
     framework: str, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""The whole way: one recipe, three emitted scripts, one report."""
+"""From end to end: one recipe, three emitted scripts, one report."""
 
 from __future__ import annotations
 
