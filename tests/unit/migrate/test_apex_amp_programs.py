@@ -202,7 +202,7 @@ def test_signatures_that_are_left_alone(more: str) -> None:
     assert "the loss scaler would have to get here" in refused("CM102", text)
 
 
-def test_a_function_that_is_handed_on_stays() -> None:
+def test_a_function_that_is_reexported_stays() -> None:
     text = FUNCTION.format(more=", half", test="half", given=", True") + "\nregister(epoch)\n"
     assert "the loss scaler would have to get here" in refused("CM102", text)
 

@@ -73,7 +73,7 @@ class Across:
     @property
     def fill_in(self) -> tuple[str, ...]:
         """Fields that no source says and that the user must."""
-        return tuple(path for path, one in self.fields.items() if one.how == "stand_in")
+        return tuple(path for path, filled in self.fields.items() if filled.how == "stand_in")
 
 
 def migrate_across(
@@ -108,10 +108,10 @@ def migrate_across(
             Diagnostic(code="CC971", message="there is no training to migrate", hint=hint),
         )
     encoder = encoder_of(lifted.analysis.subject.program)
-    findings = [one for one in lint_sources(sources) if one.is_finding]
+    findings = [finding for finding in lint_sources(sources) if finding.is_finding]
     fields, fates = fates_of(_with_model(lifted.fields, encoder), findings, keep=keep_bugs)
     fields = _for_targets(_said(fields, settings or {}), targets)
-    text = recipe_yaml(fields, [one.name for one in sources])
+    text = recipe_yaml(fields, [source.name for source in sources])
     try:
         recipe = build_recipe(parse(text, "recipe.yaml"))
     except DiagnosticError as error:
@@ -119,11 +119,11 @@ def migrate_across(
     compiled = compile_recipe(recipe, targets)
     seen = list(_calls(lifted, sources))
     files = {"recipe.yaml": OutputFile(text)}
-    for one in compiled:
-        folder = one.target.folder
-        files |= {f"{folder}/{path}": file for path, file in one.files.items()}
-        if recipe.model.kind == "custom" and one.target.runs:
-            files[f"{folder}/{FILE}"] = OutputFile(stub(one.target.backend.name, seen))
+    for emitted in compiled:
+        folder = emitted.target.folder
+        files |= {f"{folder}/{path}": file for path, file in emitted.files.items()}
+        if recipe.model.kind == "custom" and emitted.target.runs:
+            files[f"{folder}/{FILE}"] = OutputFile(stub(emitted.target.backend.name, seen))
     return Across(
         sources=tuple(sources),
         lifted=lifted,
@@ -133,13 +133,13 @@ def migrate_across(
         text=text,
         findings=tuple(findings),
         fates=fates,
-        arrived=tuple(Arrived(recipe=recipe, compiled=one) for one in compiled),
+        arrived=tuple(Arrived(recipe=recipe, compiled=emitted) for emitted in compiled),
         files=files,
         diagnostics=(
             *lifted.diagnostics,
             *diagnostics_of(fates),
             *_to_fill_in(fields),
-            *(said for one in compiled for said in one.diagnostics),
+            *(said for emitted in compiled for said in emitted.diagnostics),
         ),
     )
 
@@ -148,7 +148,7 @@ def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[s
     """Return the fields with the encoder that the source makes, unless a file says another."""
     if encoder is None or fields["model.kind"].how != "stand_in":
         return dict(fields)
-    rest = {path: one for path, one in fields.items() if not path.startswith("model.")}
+    rest = {path: filled for path, filled in fields.items() if not path.startswith("model.")}
     return {**rest, **encoder.fields}
 
 
@@ -158,7 +158,7 @@ def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[
     for path in _KINDS:
         if path in settings and path in result and result[path].value != settings[path]:
             section = path.partition(".")[0]
-            result = {p: one for p, one in result.items() if not p.startswith(f"{section}.")}
+            result = {p: filled for p, filled in result.items() if not p.startswith(f"{section}.")}
     said = changed(result, settings, "said with --set")
     for path in settings:
         for other in said:
@@ -166,16 +166,18 @@ def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[
             if long.startswith(f"{short}."):
                 message = f"--set {path}: {short} cannot have both a value and the field {long}"
                 raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    return {p: replace(one, how="source") if p in settings else one for p, one in said.items()}
+    return {
+        p: replace(filled, how="source") if p in settings else filled for p, filled in said.items()
+    }
 
 
 def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[str, Filled]:
     """Return fields with a factory for every target where the model is the user's own."""
-    found = [find_target(one) for one in targets]
-    names = dict.fromkeys(one.backend.name for one in found if one.runs)
+    found = [find_target(name) for name in targets]
+    names = dict.fromkeys(target.backend.name for target in found if target.runs)
     if fields["model.kind"].value != "custom" or not names:
         return dict(fields)
-    result = {p: one for p, one in fields.items() if not p.startswith("model.factory.")}
+    result = {p: filled for p, filled in fields.items() if not p.startswith("model.factory.")}
     note = f"write build_model() in {FILE}"
     for name in names:
         path = f"model.factory.{name}"
@@ -188,9 +190,9 @@ def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[s
 
 def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
     """Return a diagnostic for every field that nobody says; one for the model, one for the data."""
-    unsaid = {path: one for path, one in fields.items() if one.how == "stand_in"}
+    unsaid = {path: filled for path, filled in fields.items() if filled.how == "stand_in"}
     found = []
-    if any(one.value == FACTORY for one in unsaid.values()):
+    if any(filled.value == FACTORY for filled in unsaid.values()):
         message = f"the model is yours: write build_model() in {FILE}, beside every train.py"
         found.append(
             _unsaid(
@@ -205,11 +207,11 @@ def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
     if any(path.startswith("data.") for path in unsaid):
         message = "the rows are yours: write them with `crosscast data`"
         found.append(_unsaid("data", message, "or name them: --set data.train=FILE"))
-    for path, one in unsaid.items():
+    for path, filled in unsaid.items():
         if not path.startswith(OWN):
-            why = f" ({one.note})" if one.note else ""
-            message = f"the source does not say it; {scalar(one.value)} is only a start{why}"
-            place = one.places[0] if one.places else None
+            why = f" ({filled.note})" if filled.note else ""
+            message = f"the source does not say it; {scalar(filled.value)} is only a start{why}"
+            place = filled.places[0] if filled.places else None
             found.append(_unsaid(path, message, f"say it: --set {path}=VALUE", place))
     return found
 
@@ -227,7 +229,7 @@ def _unsaid(path: str, message: str, hint: str, span: Span | None = None) -> Dia
 
 def _calls(lifted: Lifted, sources: Sequence[Source]) -> list[tuple[str, str]]:
     """Return places and texts at which the source calls its model."""
-    texts = {one.name: one.text.splitlines() for one in sources}
+    texts = {source.name: source.text.splitlines() for source in sources}
     places = dict.fromkeys(
         (event.span.file, event.span.line)
         for step in lifted.analysis.subject.steps

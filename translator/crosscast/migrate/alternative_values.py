@@ -14,9 +14,9 @@ _STRATEGY = {"none": "data_parallel", "data_parallel": "none"}
 
 def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
     """Yield valid recipes with another value in a field, and with what must follow from it."""
-    known = [one for one in paths_of(recipe) if one == path or one.startswith(f"{path}.")]
-    for one in known:
-        yield from (variation.recipe for variation in variations(recipe, one))
+    known = [name for name in paths_of(recipe) if name == path or name.startswith(f"{path}.")]
+    for leaf in known:
+        yield from (variation.recipe for variation in variations(recipe, leaf))
     data = recipe.model_dump()
     for value in _others(value_at(data, path)):
         for also in _following(data, path, value):
@@ -65,5 +65,5 @@ def _others(value: Any) -> Iterator[Any]:
         case str():
             yield from (f"{value}2", f"other/{value}")
         case dict():
-            for key, one in value.items():
-                yield from ({**value, key: other} for other in _others(one))
+            for key, part in value.items():
+                yield from ({**value, key: other} for other in _others(part))

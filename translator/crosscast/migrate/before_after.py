@@ -45,9 +45,9 @@ def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[C
     """
     found: list[Compared] = []
     for members in group(sources):
-        if not any(one.name in texts for one in members):
+        if not any(member.name in texts for member in members):
             continue
-        after = [Source(one.name, texts.get(one.name, one.text)) for one in members]
+        after = [Source(member.name, texts.get(member.name, member.text)) for member in members]
         before_, after_ = lift(analyse(members)), lift(analyse(after))
         if before_.fields or after_.fields:
             name = members[0].name
@@ -59,18 +59,18 @@ def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[C
 
 def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
     left, right = side_of_lifted(name, before), side_of_lifted(name, after)
-    other = {one.path: one for one in differences(left, right)}
+    other = {difference.path: difference for difference in differences(left, right)}
     for path in dict.fromkeys((*left.values, *right.values)):
         if path in ("version", "name") or path.startswith("launch."):
             continue  # how a run is called and started is no part of the training
-        one = other.get(path)
-        if one is None:
+        difference = other.get(path)
+        if difference is None:
             yield Compared(name=name, field=path, verdict="same", why=_value(left.values, path))
-        elif one.state == "unknown":
+        elif difference.state == "unknown":
             why = "one side or both do not say it"
             yield Compared(name=name, field=path, verdict="not comparable", why=why)
         else:
-            why = f"{scalar(one.left)} became {scalar(one.right)}"
+            why = f"{scalar(difference.left)} became {scalar(difference.right)}"
             yield Compared(name=name, field=path, verdict="different", why=why)
 
 
@@ -114,8 +114,10 @@ def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> I
 
 def _mistakes(sources: Sequence[Source]) -> dict[str, str]:
     """Return code to message of what lint finds, but for notes."""
-    found = [one for one in lint_sources(sources) if one.is_finding]
-    return {one.code: one.message for one in found if one.severity is not Severity.NOTE}
+    found = [finding for finding in lint_sources(sources) if finding.is_finding]
+    return {
+        finding.code: finding.message for finding in found if finding.severity is not Severity.NOTE
+    }
 
 
 def _done(lifted: Lifted) -> dict[str, str] | None:

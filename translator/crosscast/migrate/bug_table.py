@@ -52,8 +52,8 @@ _DATA = "data.shuffle"
 _SPREAD = "distributed.strategy"
 
 BUGS: Mapping[str, Bug] = {
-    one.rule: one
-    for one in (
+    bug.rule: bug
+    for bug in (
         _bug("CL101", _MEAN, "the losses of a window are averaged", sums=1),
         _bug("CL102", _MEAN, "every loss is divided once", sums=-1),
         _bug("CL103", _TAIL, "a short window has the divisor that the recipe says"),

@@ -48,22 +48,22 @@ def fates_of(
     """
     current = dict(fields)
     fates = []
-    for one in findings:
-        bug = BUGS.get(one.code)
+    for finding in findings:
+        bug = BUGS.get(finding.code)
         if bug is None:
             continue
-        became, changes = _decide(current, one, bug, keep)
-        current = changed(current, changes, f"{one.code} {one.name}: {became}")
+        became, changes = _decide(current, finding, bug, keep)
+        current = changed(current, changes, f"{finding.code} {finding.name}: {became}")
         instead = bug.instead
         if became == "kept":
             said = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())
             instead = f"the recipe says it ({said})" if said else "the recipe says what runs"
         fates.append(
             Fate(
-                rule=one.code,
-                name=one.name,
-                message=one.message,
-                span=one.span,
+                rule=finding.code,
+                name=finding.name,
+                message=finding.message,
+                span=finding.span,
                 path=bug.path,
                 became=became,
                 instead=instead,
@@ -102,8 +102,8 @@ def _value(fields: Mapping[str, Filled], path: str) -> Any:
         return fields[path].value
     prefix = f"{path}."
     return {
-        name.removeprefix(prefix): one.value
-        for name, one in fields.items()
+        name.removeprefix(prefix): filled.value
+        for name, filled in fields.items()
         if name.startswith(prefix)
     }
 
@@ -129,26 +129,26 @@ def _is_zero(decay: Filled | None) -> bool:
 
 
 def changed(fields: Mapping[str, Filled], changes: Values, note: str) -> dict[str, Filled]:
-    """Return fields with other values; a value that is a dictionary is a whole section."""
+    """Return fields with values replaced; a mapping replaces a whole section."""
     result = dict(fields)
     for path, value in changes.items():
         if isinstance(value, Mapping):
-            for name in [one for one in result if one.startswith(f"{path}.")]:
+            for name in [field for field in result if field.startswith(f"{path}.")]:
                 del result[name]
-            parts = {f"{path}.{name}": one for name, one in value.items()}
+            parts = {f"{path}.{name}": part for name, part in value.items()}
         else:
             parts = {path: value}
-        for name, one in parts.items():
+        for name, part in parts.items():
             before = fields.get(name)
             places = before.places if before else ()
-            result[name] = Filled(value=one, how="derived", places=places, note=note)
+            result[name] = Filled(value=part, how="derived", places=places, note=note)
     return result
 
 
 def scalar_of(value: Any) -> str:
     """Return a value of a recipe as text, a section in braces."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name}: {scalar(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {scalar(part)}' for name, part in value.items())}}}"
     return scalar(value)
 
 
@@ -163,16 +163,16 @@ def recipe_of(fields: Mapping[str, Filled]) -> Recipe | None:
 def diagnostics_of(fates: Sequence[Fate]) -> list[Diagnostic]:
     """Return a diagnostic for every mistake that was changed, or could not be kept."""
     found = []
-    for one in fates:
-        if one.became == "cannot be kept":
-            message = f"{one.rule}: {one.message}; no recipe says that, so now {one.instead}"
-            found.append(_said("CC974", Severity.WARNING, message, one))
-        elif one.became == "as it runs":
-            message = f"{one.rule}: {one.message}; {one.instead}"
-            found.append(_said("CC975", Severity.WARNING, message, one))
-        elif one.became == "changed on purpose":
-            message = f"{one.rule}: {one.message}; now {one.instead}"
-            found.append(_said("CC973", Severity.NOTE, message, one))
+    for fate in fates:
+        if fate.became == "cannot be kept":
+            message = f"{fate.rule}: {fate.message}; no recipe says that, so now {fate.instead}"
+            found.append(_said("CC974", Severity.WARNING, message, fate))
+        elif fate.became == "as it runs":
+            message = f"{fate.rule}: {fate.message}; {fate.instead}"
+            found.append(_said("CC975", Severity.WARNING, message, fate))
+        elif fate.became == "changed on purpose":
+            message = f"{fate.rule}: {fate.message}; now {fate.instead}"
+            found.append(_said("CC973", Severity.NOTE, message, fate))
     return found
 
 

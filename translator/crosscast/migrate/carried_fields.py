@@ -33,7 +33,7 @@ def field_of(fact: Fact, fields: Collection[str]) -> str:
         return ""
     path = MEANT.get(fact.field) or VOCABULARY[fact.field].recipe
     if path == "clipping.*":
-        return next((one for one in _LIMITS if one in fields), "clipping.kind")
+        return next((limit for limit in _LIMITS if limit in fields), "clipping.kind")
     if path == "schedule.warmup_steps" and path not in fields:
         return "schedule.warmup_ratio" if "schedule.warmup_ratio" in fields else ""
     if path in fields:

@@ -128,7 +128,7 @@ def _published(call: Call) -> Encoder | None:
         return None
     span = call.module.span(call.node)
     note = f"published configuration of {value.value}"
-    fields = {path: Filled(value=one, places=(span,), note=note) for path, one in sizes.items()}
+    fields = {path: Filled(value=size, places=(span,), note=note) for path, size in sizes.items()}
     return _encoder({**fields, **said}, weights=value.value)
 
 
@@ -137,7 +137,7 @@ def _sizes(name: str) -> dict[str, float] | None:
         layers, hidden, heads, wide = _SIZES[found["size"]]
         words = _WORDS[found["words"]]
     elif found := _SMALL.fullmatch(name):
-        layers, hidden, heads = (int(one) for one in found.groups())
+        layers, hidden, heads = (int(digits) for digits in found.groups())
         wide, words = 4 * hidden, _WORDS["uncased"]
     else:
         return None
@@ -149,7 +149,7 @@ def _sizes(name: str) -> dict[str, float] | None:
 
 def _configured(call: Call, program: Program) -> Encoder | None:
     """Return the encoder of a configuration that the program makes itself."""
-    made = [one for one in program.calls() if one.name.rpartition(".")[2] == "BertConfig"]
+    made = [call for call in program.calls() if call.name.rpartition(".")[2] == "BertConfig"]
     if len(made) != 1 or not made[0].name.startswith(_PACKAGES) or made[0].node.args:
         return None
     said = _arguments(made[0])
@@ -160,8 +160,8 @@ def _configured(call: Call, program: Program) -> Encoder | None:
     span = made[0].module.span(made[0].node)
     note = f"default of {made[0].name}"
     usual = {
-        path: Filled(value=one, how="default", places=(span,), note=note)
-        for path, one in _USUAL.items()
+        path: Filled(value=size, how="default", places=(span,), note=note)
+        for path, size in _USUAL.items()
     }
     return _encoder({**usual, **said})
 
@@ -178,8 +178,8 @@ def _is_given(call: Call, config: Call) -> bool:
     made = isinstance(statement, ast.Assign) and statement.value is config.node
     if not made or not isinstance(name, ast.Name) or not isinstance(statement, ast.Assign):
         return False
-    targets = [one.id for one in statement.targets if isinstance(one, ast.Name)]
-    uses = [one for one in module.every(ast.Name) if one.id == name.id]
+    targets = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    uses = [node for node in module.every(ast.Name) if node.id == name.id]
     # Its own line and the model; whatever else is done with it may change it.
     return targets == [name.id] and len(uses) == 2
 
@@ -220,5 +220,5 @@ def _encoder(parts: Mapping[str, Filled], weights: str = "") -> Encoder:
     """Return an encoder; two labels are every library's default."""
     labels = Filled(value=2, how="default", note="default of the library")
     fields = {"labels": labels, **parts}
-    paths = {f"model.{name}": one for name, one in fields.items()}
+    paths = {f"model.{name}": filled for name, filled in fields.items()}
     return Encoder(fields={"model.kind": Filled(value="bert"), **paths}, weights=weights)

@@ -142,21 +142,21 @@ def _bytes(file: Text, text: str | None = None) -> bytes:
 
 def with_execution(compared: Sequence[Compared], execution: Execution) -> list[Compared]:
     """Return what was read with what the runs show of it."""
-    found = [_upgraded(one, execution) for one in compared]
+    found = [_upgraded(comparison, execution) for comparison in compared]
     field = execution.differs
-    if field and not any(one.field == field for one in found):
+    if field and not any(comparison.field == field for comparison in found):
         name = found[0].name if found else ""
         found.append(_differs(name, field, execution))
     return found
 
 
-def _upgraded(one: Compared, execution: Execution) -> Compared:
-    if one.field == execution.differs:
-        return _differs(one.name, one.field, execution)
-    why = execution.shown.get(one.field)
-    if why is None or one.verdict != "same":
-        return one
-    return replace(one, evidence="executed", why=f"{one.why}: {why}")
+def _upgraded(comparison: Compared, execution: Execution) -> Compared:
+    if comparison.field == execution.differs:
+        return _differs(comparison.name, comparison.field, execution)
+    why = execution.shown.get(comparison.field)
+    if why is None or comparison.verdict != "same":
+        return comparison
+    return replace(comparison, evidence="executed", why=f"{comparison.why}: {why}")
 
 
 def _differs(name: str, field: str, execution: Execution) -> Compared:

@@ -48,20 +48,20 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
             break
         # What belongs together is changed in all files or in none.
         spoilt |= fixed.spoilt
-    ours = [one for one in fixed.results if one.code.startswith("CM")]
-    others = [one.diagnostic() for one in fixed.results if not one.code.startswith("CM")]
+    ours = [result for result in fixed.results if result.code.startswith("CM")]
+    others = [result.diagnostic() for result in fixed.results if not result.code.startswith("CM")]
     return Migrated(
         texts=fixed.texts,
         changes=tuple(fixed.made),
-        refusals=tuple(_left(one) if one.edits else one for one in ours),
+        refusals=tuple(_left(result) if result.edits else result for result in ours),
         problems=(*problems, *others),
     )
 
 
 def _look(codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
-    found = distinct(one for members in wanted for one in outcomes(members, codemods))
-    return [one for one in found if not any(edit.file in spoilt for edit in one.edits)]
+    found = distinct(result for members in wanted for result in outcomes(members, codemods))
+    return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
 
 def _left(result: Result) -> Result:
@@ -82,7 +82,7 @@ def outcomes(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Res
     from crosscast.sources.subject_builder import subject_of
 
     subject, failures = subject_of(sources)
-    results = [of_diagnostic(one) for one in failures]
+    results = [of_diagnostic(diagnostic) for diagnostic in failures]
     for codemod in codemods:
         if _concerns([codemod], sources):
             results += _ask(codemod, subject)
@@ -90,12 +90,12 @@ def outcomes(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Res
 
 
 def _concerns(codemods: Sequence[Codemod], sources: Sequence[Source]) -> bool:
-    return any(has_word(one.text, codemod.hints) for one in sources for codemod in codemods)
+    return any(has_word(source.text, codemod.hints) for source in sources for codemod in codemods)
 
 
 def _ask(codemod: Codemod, subject: Subject) -> list[Result]:
     try:
-        return [_result(codemod, one) for one in codemod.run(subject)]
+        return [_result(codemod, outcome) for outcome in codemod.run(subject)]
     except Exception as error:  # a fault of the codemod, not of the user's files
         from crosscast.sources.subject_builder import failure
 

@@ -33,7 +33,7 @@ _POSITIONS = {
 def given_of(call: Call, program: Program) -> tuple[Mapping[str, ast.expr], bool]:
     """Return the arguments by name, and whether the newer of the two signatures holds."""
     node = call.node
-    keywords = {one.arg: one.value for one in node.keywords if one.arg is not None}
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
     if len(keywords) < len(node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
         raise CannotError(node, "what it is given cannot be seen")
     fluid, third = call.name != DECORATE, node.args[2] if len(node.args) > 2 else None

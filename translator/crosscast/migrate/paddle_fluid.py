@@ -52,7 +52,9 @@ class Renaming:
                     raise CannotError(node, f"{node.id} is more than called")
                 if new := renamed[node.id]:
                     self.edits.append(replace_node(self.module, node, new))
-        chains = [(one, new) for one, new in self.calls if isinstance(one, ast.Attribute)]
+        chains = [
+            (function, new) for function, new in self.calls if isinstance(function, ast.Attribute)
+        ]
         for function, _ in self.calls:
             if isinstance(function, ast.Name) and function.id not in renamed:
                 raise CannotError(function, f"{function.id} is not imported under this name")
@@ -64,7 +66,7 @@ class Renaming:
         """Edit the imports of single names; return local names and what they are called now."""
         renamed: dict[str, str] = {}
         for statement in self.module.every(ast.ImportFrom):
-            ours = [one for one in statement.names if _whole(statement, one) in self.imported]
+            ours = [alias for alias in statement.names if _whole(statement, alias) in self.imported]
             if not ours:
                 continue
             if len(ours) < len(statement.names):
@@ -77,7 +79,7 @@ class Renaming:
                 same = alias.asname is not None or taken or alias.name == new
                 renamed[alias.asname or alias.name] = "" if same else new
                 self.edits.append(_name_edit(self.module, alias, new, keep=taken))
-            places = {self.imported[_whole(statement, one)].rpartition(".")[0] for one in ours}
+            places = {self.imported[_whole(statement, alias)].rpartition(".")[0] for alias in ours}
             self.edits.append(_place_edit(self.module, statement, places.pop()))
             if places:
                 raise CannotError(statement, "one import brings names of several new places")
@@ -98,13 +100,15 @@ class Renaming:
     def _paddle(self, roots: Mapping[str, list[ast.Name]]) -> str:
         """Return the name of paddle in the module; import it, and drop imports not used now."""
         body = [
-            one for one in self.module.tree.body if isinstance(one, ast.Import | ast.ImportFrom)
+            statement
+            for statement in self.module.tree.body
+            if isinstance(statement, ast.Import | ast.ImportFrom)
         ]
         named = [
             alias.asname or "paddle"
-            for one in body
-            if isinstance(one, ast.Import)
-            for alias in one.names
+            for statement in body
+            if isinstance(statement, ast.Import)
+            for alias in statement.names
             if alias.name == "paddle"
         ]
         local = named[0] if named else "paddle"
@@ -147,7 +151,7 @@ def guarded(module: Module, names: Iterable[str]) -> bool:
         if not isinstance(statement, ast.Import | ast.ImportFrom):
             continue
         whole = [_whole(statement, alias) for alias in statement.names]
-        if any(one.startswith(places) for one in whole) and _in_try(module, statement):
+        if any(name.startswith(places) for name in whole) and _in_try(module, statement):
             return True
     return False
 
@@ -212,13 +216,13 @@ def _root(node: ast.expr) -> ast.Name | None:
 def _single_import(module: Module, local: str) -> ast.Import | ast.ImportFrom | None:
     """Return the import of fluid, alone in its statement at the top, that makes a local name."""
     found: list[ast.Import | ast.ImportFrom] = []
-    for one in module.nodes:
-        if isinstance(one, ast.Import | ast.ImportFrom) and any(
+    for statement in module.nodes:
+        if isinstance(statement, ast.Import | ast.ImportFrom) and any(
             (alias.asname or alias.name.partition(".")[0]) == local
-            and _FLUID.fullmatch(_whole(one, alias))
-            for alias in one.names
+            and _FLUID.fullmatch(_whole(statement, alias))
+            for alias in statement.names
         ):
-            found.append(one)
+            found.append(statement)
     if len(found) != 1 or len(found[0].names) != 1 or found[0] not in module.tree.body:
         return None
     return found[0]

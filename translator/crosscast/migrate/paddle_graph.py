@@ -50,20 +50,20 @@ class Graph:
 
     def made_once(self, module: Module, name: ast.Name) -> ast.Assign:
         """Return the statement of the block that makes what a name means only once, for one use."""
-        uses = [one for one in module.every(ast.Name) if one.id == name.id]
+        uses = [node for node in module.every(ast.Name) if node.id == name.id]
         before = [
             *self.block[: self.block.index(self.anchor)],
             *(self.test.body if self.test else ()),
         ]
-        for one in before:
+        for statement in before:
             if (
-                isinstance(one, ast.Assign)
-                and one not in self.network
+                isinstance(statement, ast.Assign)
+                and statement not in self.network
                 and len(uses) == 2
-                and len(one.targets) == 1
-                and one.targets[0] in uses
+                and len(statement.targets) == 1
+                and statement.targets[0] in uses
             ):
-                return one
+                return statement
         raise CannotError(name, f"{name.id} is made elsewhere, or used for more")
 
 
@@ -89,9 +89,9 @@ def graph_of(module: Module, decorate: ast.Call) -> Graph:
     if test is not None:
         _known_before(module, test, network[0])
         _in_two(module, decorate, minimize, optimizer)
-    for one in block[block.index(network[-1]) + 1 : at]:
-        if any(isinstance(node, ast.Name) and node.id == loss.id for node in _stored(one)):
-            raise CannotError(one, f"{loss.id} is changed before minimize")
+    for statement in block[block.index(network[-1]) + 1 : at]:
+        if any(isinstance(node, ast.Name) and node.id == loss.id for node in _stored(statement)):
+            raise CannotError(statement, f"{loss.id} is changed before minimize")
     _one_program(module)
     names = [name for name in ("scaler", "loss_scaler") if not is_bound(module, name)]
     if not names:
@@ -100,23 +100,24 @@ def graph_of(module: Module, decorate: ast.Call) -> Graph:
 
 
 def _test_of(module: Module, decorated: ast.Assign) -> ast.If | None:
-    """Renegate the condition a decorated optimizer, where nothing else depends on it."""
+    """Return the `if` statement around `decorate`, if its body consists of assignments only."""
     around = module.parent(decorated)
     if not isinstance(around, ast.If) or around.orelse or around.body[-1] is not decorated:
         return None
     plain = all(
-        isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) for one in around.body
+        isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        for statement in around.body
     )
     return around if plain else None
 
 
 def _known_before(module: Module, test: ast.If, first: ast.stmt) -> None:
-    """Make sure that a condition has the same value where the network begins."""
-    for one in walk(test.test):
-        if not isinstance(one, _PLAIN):
+    """Raise `CannotError` unless a condition has the same value where the network begins."""
+    for part in walk(test.test):
+        if not isinstance(part, _PLAIN):
             raise CannotError(test, "it stands under a condition that is computed")
-        if isinstance(one, ast.Attribute | ast.Subscript):
-            text = module.text(one)
+        if isinstance(part, ast.Attribute | ast.Subscript):
+            text = module.text(part)
             members: list[ast.Attribute | ast.Subscript] = [
                 *module.every(ast.Attribute),
                 *module.every(ast.Subscript),
@@ -127,19 +128,19 @@ def _known_before(module: Module, test: ast.If, first: ast.stmt) -> None:
             )
             if stored:
                 raise CannotError(test, f"{text}, the condition it stands under, is changed")
-        if isinstance(one, ast.Name):
-            here = list(bindings_of(one.id, one, module))
+        if isinstance(part, ast.Name):
+            here = list(bindings_of(part.id, part, module))
             home = module.scope_of(first)
             late = any(
                 binding.scope is home
                 and binding.kind != "parameter"
                 and getattr(binding.node, "lineno", 0) >= first.lineno
-                for binding in (*here, *bindings_of(one.id, first, module))
+                for binding in (*here, *bindings_of(part.id, first, module))
             )
             if not here or late:
                 raise CannotError(
                     test,
-                    f"{one.id}, the condition it stands under, is not known before the network",
+                    f"{part.id}, the condition it stands under, is not known before the network",
                 )
 
 
@@ -219,12 +220,18 @@ def _network(
 ) -> Sequence[ast.stmt]:
     """Return the statements from the first data to the loss."""
     data = [call.node for call in module.calls if call.name in _DATA]
-    first = next((n for n, one in enumerate(before) if _holds(one, data)), None)
-    made = [n for n, one in enumerate(before) if any(x.id == loss for x in _stored(one))]
+    first = next((n for n, statement in enumerate(before) if _holds(statement, data)), None)
+    made = [
+        n for n, statement in enumerate(before) if any(x.id == loss for x in _stored(statement))
+    ]
     if first is None or not made or made[-1] < first:
         raise CannotError(decorate, "data, network and loss are not made in the same block")
     last = made[-1]
-    inside = [one for one in data if any(_holds(s, [one]) for s in before[first : last + 1])]
+    inside = [
+        statement
+        for statement in data
+        if any(_holds(s, [statement]) for s in before[first : last + 1])
+    ]
     if len(inside) < len(data):
         raise CannotError(decorate, "there are data for other programs")
     if not isinstance(before[last], ast.Assign):
@@ -241,7 +248,7 @@ def _one_program(module: Module) -> None:
 
 
 def _holds(statement: ast.stmt, nodes: Sequence[ast.AST]) -> bool:
-    wanted = {id(one) for one in nodes}
+    wanted = {id(node) for node in nodes}
     return any(id(node) in wanted for node in walk(statement))
 
 
@@ -294,14 +301,14 @@ def can_be_indented(module: Module, graph: Graph) -> bool:
     behind = rows[-1][last.end_col_offset or 0 :].strip()
     decorated = module.lines[(graph.decorated.end_lineno or 1) - 1]
     after = decorated[graph.decorated.end_col_offset or 0 :].strip()
-    return all(not one or one.startswith("#") for one in (behind, after))
+    return all(not line or line.startswith("#") for line in (behind, after))
 
 
 def name_of_paddle(module: Module) -> str:
     """Return what paddle is called in a module."""
-    for one in module.tree.body:
-        if isinstance(one, ast.Import):
-            for alias in one.names:
+    for statement in module.tree.body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
                 if alias.name == "paddle":
                     return alias.asname or "paddle"
     raise CannotError(module.tree.body[0], "there is no import of paddle at the top")

@@ -30,24 +30,24 @@ def _head(data: Mapping[str, Any]) -> Iterator[str]:
     yield f"# Migration of {_code(data['name'])}"
     yield ""
     yield f"From {', '.join(map(_code, data['sources']))}, with crosscast {data['crosscast']}."
-    for one in data["targets"]:
+    for target in data["targets"]:
         counts: dict[str, int] = {}
-        for field in one["fields"]:
+        for field in target["fields"]:
             counts[field["verdict"]] = counts.get(field["verdict"], 0) + 1
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        yield f"To {_code(one['target'])}: {said}."
+        yield f"To {_code(target['target'])}: {said}."
     yield ""
 
 
 def _bugs(data: Mapping[str, Any]) -> Iterator[str]:
-    found = [one for one in data["bugs"] if one["became"] != "of no recipe"]
+    found = [bug for bug in data["bugs"] if bug["became"] != "of no recipe"]
     if not found:
         return
     yield "## Mistakes of the source"
     yield ""
     rows = [
-        (one["rule"], _at(one["place"]), one["message"], one["became"], one["instead"])
-        for one in found
+        (bug["rule"], _at(bug["place"]), bug["message"], bug["became"], bug["instead"])
+        for bug in found
     ]
     yield from _table(("rule", "at", "the source", "became", "the new script"), rows)
 
@@ -60,7 +60,8 @@ def _fill_in(data: Mapping[str, Any]) -> Iterator[str]:
     yield "No source says these; what stands in the recipe is only a start."
     yield ""
     rows = [
-        (_code(one["field"]), _code(one["value"]), one["note"] or "-") for one in data["fill_in"]
+        (_code(entry["field"]), _code(entry["value"]), entry["note"] or "-")
+        for entry in data["fill_in"]
     ]
     yield from _table(("field", "a start", "why"), rows)
 
@@ -71,8 +72,8 @@ def _left(data: Mapping[str, Any]) -> Iterator[str]:
     yield "## Not carried"
     yield ""
     rows = [
-        (one["what"], ", ".join(map(_at, one["places"])) or "-", one["why"])
-        for one in data["not_carried"]
+        (entry["what"], ", ".join(map(_at, entry["places"])) or "-", entry["why"])
+        for entry in data["not_carried"]
     ]
     yield from _table(("what", "at", "why"), rows)
 
@@ -88,7 +89,7 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
             for number, said in enumerate(line["says"]):
                 to = said["targets"][name]
                 where = [
-                    f"{one['file']}:{one['line']} {_code(one['text'])}" for one in to["emitted"]
+                    f"{line['file']}:{line['line']} {_code(line['text'])}" for line in to["emitted"]
                 ]
                 rows.append(
                     (
@@ -130,7 +131,7 @@ def _defaults(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _emitted(field: Mapping[str, Any]) -> str:
-    return ", ".join(f"{one['file']}:{one['line']}" for one in field["emitted"]) or "-"
+    return ", ".join(f"{line['file']}:{line['line']}" for line in field["emitted"]) or "-"
 
 
 def _verified(data: Mapping[str, Any]) -> Iterator[str]:
@@ -140,14 +141,14 @@ def _verified(data: Mapping[str, Any]) -> Iterator[str]:
     if found is None:
         yield "Nothing was run: `crosscast migrate ... --verify` does."
         return
-    for one in found["targets"]:
-        stages = [(f["stage"], f["outcome"], f["wording"]) for f in one["stages"]]
-        words = f" {one['wording']}" if not stages else ""
-        yield f"{_code(one['target'])}: **{one['outcome']}**.{words}"
+    for target in found["targets"]:
+        stages = [(f["stage"], f["outcome"], f["wording"]) for f in target["stages"]]
+        words = f" {target['wording']}" if not stages else ""
+        yield f"{_code(target['target'])}: **{target['outcome']}**.{words}"
         yield ""
         if stages:
             yield from _table(("stage", "outcome", "why"), stages)
-        rows = [(_code(f["field"]), f["verdict"], f["why"]) for f in one["fields"]]
+        rows = [(_code(f["field"]), f["verdict"], f["why"]) for f in target["fields"]]
         if rows:
             yield from _table(("field", "verdict", "why"), rows)
 
@@ -160,7 +161,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for row in rows:
-        yield f"| {' | '.join(_cell(one) for one in row)} |"
+        yield f"| {' | '.join(_cell(cell) for cell in row)} |"
     yield ""
 
 
@@ -180,5 +181,5 @@ def _shown(value: Any) -> str:
     from crosscast.lift.annotated_yaml import scalar
 
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items())
+        return ", ".join(f"{name}: {_shown(part)}" for name, part in value.items())
     return scalar(value)

@@ -35,8 +35,8 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     except ModuleNotFoundError as error:
         raise parity_missing("the parity harness needs", error) from None
     proofs = []
-    for one in across.arrived:
-        target = one.compiled.target
+    for arrival in across.arrived:
+        target = arrival.compiled.target
         if not target.runs:
             proofs.append(_nothing_to_run(target.name))
             continue
@@ -51,7 +51,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
                 on_progress=on_progress,
             )
         )
-    return {"targets": [_plain(one) for one in proofs]}
+    return {"targets": [_plain(proof) for proof in proofs]}
 
 
 def _nothing_to_run(target: str) -> Proof:
@@ -63,27 +63,27 @@ def _nothing_to_run(target: str) -> Proof:
 
 def _plain(proof: Proof) -> dict[str, Any]:
     said = [proof.outcome, *(stage.outcome for stage in proof.stages)]
-    executed = any(one != "cannot be verified here" for one in said)
+    executed = any(outcome != "cannot be verified here" for outcome in said)
     return {**asdict(proof), "executed": executed}
 
 
 def _corrected(across: Across) -> Mapping[str, str]:
     """Return the fields that are others on purpose, with the mistake of the source."""
     return {
-        one.path: f"{one.rule}: {one.message}; {one.instead}"
-        for one in across.fates
-        if one.path and one.became in ("changed on purpose", "cannot be kept")
+        fate.path: f"{fate.rule}: {fate.message}; {fate.instead}"
+        for fate in across.fates
+        if fate.path and fate.became in ("changed on purpose", "cannot be kept")
     }
 
 
 def diagnostics_of(verification: Mapping[str, Any]) -> list[Diagnostic]:
     """Return what a user must know of a proof: that there is none, or that it failed."""
     found = []
-    for one in verification["targets"]:
-        if one["outcome"] == "cannot be verified here":
-            message = f"{one['target']} cannot be verified here: {one['wording']}"
+    for target in verification["targets"]:
+        if target["outcome"] == "cannot be verified here":
+            message = f"{target['target']} cannot be verified here: {target['wording']}"
             found.append(Diagnostic(code="CC976", severity=Severity.WARNING, message=message))
-        elif one["outcome"] == "different":
-            message = f"{one['target']} does not do what the recipe says: {one['wording']}"
+        elif target["outcome"] == "different":
+            message = f"{target['target']} does not do what the recipe says: {target['wording']}"
             found.append(Diagnostic(code="CC977", message=message))
     return found

@@ -33,4 +33,4 @@ def all_codemods() -> Mapping[str, Codemod]:
 
 def codemods_to(api: Api) -> tuple[Codemod, ...]:
     """Return the codemods that bring programs to an API."""
-    return tuple(one for one in all_codemods().values() if one.api == api)
+    return tuple(codemod for codemod in all_codemods().values() if codemod.api == api)

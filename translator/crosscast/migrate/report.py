@@ -30,15 +30,15 @@ def report(across: Across, verification: Mapping[str, Any] | None = None) -> dic
         "version": SCHEMA,
         "crosscast": __version__,
         "name": across.recipe.name,
-        "sources": [one.name for one in across.sources],
-        "targets": [_target(across, one) for one in across.arrived],
+        "sources": [source.name for source in across.sources],
+        "targets": [_target(across, arrival) for arrival in across.arrived],
         "lines": lines(across),
-        "bugs": [_bug(one) for one in across.fates],
+        "bugs": [_bug(fate) for fate in across.fates],
         "fill_in": [_fill_in(across, path) for path in across.fill_in],
         "not_carried": list(_not_carried(across)),
         "files": sorted(across.files),
         "verification": dict(verification) if verification is not None else None,
-        "diagnostics": [one.to_json() for one in across.diagnostics],
+        "diagnostics": [diagnostic.to_json() for diagnostic in across.diagnostics],
     }
 
 
@@ -47,14 +47,14 @@ def _target(across: Across, arrived: Arrived) -> dict[str, Any]:
     return {
         "target": compiled.target.name,
         "folder": compiled.target.folder,
-        "fields": [_field(across, arrived, one) for one in compiled.judgements],
+        "fields": [_field(across, arrived, judgement) for judgement in compiled.judgements],
         "steps": [
             {
                 "function": step.function,
                 "rows": [
                     {
                         **dict(zip(COLUMNS, row, strict=True)),
-                        "emitted": [_line(one) for one in arrived.operations.get(row[1], ())],
+                        "emitted": [_line(line) for line in arrived.operations.get(row[1], ())],
                     }
                     for row in beside(step, compiled.plan, across.lifted.fields)
                 ],
@@ -71,23 +71,23 @@ def _field(across: Across, arrived: Arrived, judged: Judgement) -> dict[str, Any
         "field": judged.path,
         "value": _plain(value),
         "became": became(across, judged.path),
-        "places": [_place(across, one) for one in filled.places] if filled else [],
+        "places": [_place(across, span) for span in filled.places] if filled else [],
         "note": filled.note if filled else "",
         "verdict": str(judged.row.verdict),
         "code": judged.row.code,
         "how": judged.row.how,
-        "emitted": [_line(one) for one in emitted(arrived, judged.path)],
+        "emitted": [_line(line) for line in emitted(arrived, judged.path)],
     }
 
 
 def became(across: Across, path: str) -> str:
     """Return in words what became of a field on its way."""
-    for one in across.fates:
-        if path in _paths(one) and one.became in ("changed on purpose", "kept"):
-            return one.became
+    for fate in across.fates:
+        if path in _paths(fate) and fate.became in ("changed on purpose", "kept"):
+            return fate.became
     filled = across.fields.get(path)
     if filled is None:
-        parts = [one for name, one in across.fields.items() if name.startswith(f"{path}.")]
+        parts = [filled for name, filled in across.fields.items() if name.startswith(f"{path}.")]
         if not parts:
             return "default of the recipe"
         filled = parts[0]
@@ -103,10 +103,10 @@ def became(across: Across, path: str) -> str:
 def _paths(fate: Fate) -> Iterator[str]:
     """Yield the fields that a mistake is about."""
     yield fate.path
-    for path, one in fate.changes.items():
+    for path, part in fate.changes.items():
         yield path
-        if isinstance(one, Mapping):
-            yield from (f"{path}.{name}" for name in one)
+        if isinstance(part, Mapping):
+            yield from (f"{path}.{name}" for name in part)
 
 
 def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
@@ -152,13 +152,13 @@ def lines(across: Across) -> list[dict[str, Any]]:
         path = FIELDS_OF_OPERATIONS.get(operation, "")
         entry = {"says": event, "value": None, "field": path, "operation": operation}
         said.setdefault((file, line), {}).setdefault(f"{operation} {event}", entry)
-    texts = {one.name: one.text.splitlines() for one in across.sources}
+    texts = {source.name: source.text.splitlines() for source in across.sources}
     return [
         {
             "file": file,
             "line": line,
             "text": _text(texts, file, line),
-            "says": [_said(across, one) for one in said[file, line].values()],
+            "says": [_said(across, filled) for filled in said[file, line].values()],
         }
         for file, line in sorted(said)
     ]
@@ -183,7 +183,7 @@ def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
             found = [_telling(arrived.operations[operation])]
         carried[arrived.compiled.target.name] = {
             "verdict": str(judged.row.verdict) if judged else "not carried",
-            "emitted": [_line(one) for one in found],
+            "emitted": [_line(line) for line in found],
         }
     end = became(across, path) if path else "not carried"
     if operation and end not in ("changed on purpose", "kept"):
@@ -193,9 +193,9 @@ def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _judged(arrived: Arrived, path: str) -> Judgement | None:
     """Return the judgement of a field, or of the tuple or mapping that it is a part of."""
-    for one in arrived.compiled.judgements:
-        if path and (one.path == path or path.startswith(f"{one.path}.")):
-            return one
+    for judgement in arrived.compiled.judgements:
+        if path and (judgement.path == path or path.startswith(f"{judgement.path}.")):
+            return judgement
     derived = {"schedule.warmup_ratio": "schedule.warmup_steps"}.get(path, "")
     return _judged(arrived, derived) if derived else None
 
@@ -205,7 +205,7 @@ def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
     subject = across.lifted.analysis.subject
     for fact in subject.profile:
         if not field_of(fact, _known(across)) or (not fact.known and _is_open(across, fact)):
-            where = [_place(across, one) for one in fact.places]
+            where = [_place(across, span) for span in fact.places]
             yield {"what": printed_name(fact.field), "places": where, "why": reason_for(fact)}
     yield from _lost_flags(across)
     if across.recipe.model.kind == "custom":
@@ -214,9 +214,13 @@ def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
     if across.weights:
         why = "give them as safetensors: train.py --weights FILE"
         yield {"what": f"weights of {across.weights}", "places": [], "why": why}
-    for one in across.lifted.diagnostics:
-        if one.code in _UNREAD:
-            yield {"what": one.code, "places": _places(across, one), "why": one.message}
+    for diagnostic in across.lifted.diagnostics:
+        if diagnostic.code in _UNREAD:
+            yield {
+                "what": diagnostic.code,
+                "places": _places(across, diagnostic),
+                "why": diagnostic.message,
+            }
 
 
 def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
@@ -224,13 +228,13 @@ def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
     subject = across.lifted.analysis.subject
     if subject.program is not None:
         return
-    used = {(p.file, p.line, p.column) for one in across.fields.values() for p in one.places}
+    used = {(p.file, p.line, p.column) for filled in across.fields.values() for p in filled.places}
     for command in subject.commands:
         for flag in command.flags:
-            places = [one for one in flag.places if (one.file, one.line, one.column) not in used]
+            places = [p for p in flag.places if (p.file, p.line, p.column) not in used]
             if places and len(places) == len(flag.places):
                 why = f"what it means stands in {command.program}, which was not given"
-                where = [_place(across, one) for one in places]
+                where = [_place(across, span) for span in places]
                 yield {"what": flag.expression, "places": where, "why": why}
 
 
@@ -242,11 +246,11 @@ def _is_open(across: Across, fact: Fact) -> bool:
 def _known(across: Across) -> set[str]:
     """Return the fields that the recipe has, said or not."""
     judged = across.arrived[0].compiled.judgements if across.arrived else ()
-    return {*across.fields, *(one.path for one in judged)}
+    return {*across.fields, *(judgement.path for judgement in judged)}
 
 
-def _places(across: Across, one: Diagnostic) -> list[dict[str, Any]]:
-    return [_place(across, one.span)] if one.span else []
+def _places(across: Across, diagnostic: Diagnostic) -> list[dict[str, Any]]:
+    return [_place(across, diagnostic.span)] if diagnostic.span else []
 
 
 def _fill_in(across: Across, path: str) -> dict[str, Any]:
@@ -255,7 +259,7 @@ def _fill_in(across: Across, path: str) -> dict[str, Any]:
         "field": path,
         "value": _plain(filled.value),
         "note": filled.note,
-        "places": [_place(across, one) for one in filled.places],
+        "places": [_place(across, span) for span in filled.places],
     }
 
 
@@ -273,7 +277,7 @@ def _bug(fate: Fate) -> dict[str, Any]:
 
 
 def _place(across: Across, span: Span) -> dict[str, Any]:
-    texts = {one.name: one.text.splitlines() for one in across.sources}
+    texts = {source.name: source.text.splitlines() for source in across.sources}
     return {**place(span), "text": _text(texts, span.file, span.line)}
 
 
@@ -292,7 +296,7 @@ def _value(fact: Fact) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else value

@@ -13,7 +13,7 @@ _BECAME = [
     *("carried", "default made explicit", "default of the recipe", "not in the source"),
     *("derived", "fill in", "changed on purpose", "kept", "not carried"),
 ]
-_VERDICTS = [str(one) for one in Verdict]
+_VERDICTS = [str(verdict) for verdict in Verdict]
 
 
 def migrate_schema() -> dict[str, Any]:

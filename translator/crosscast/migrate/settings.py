@@ -26,8 +26,8 @@ def parse_settings(texts: Sequence[str]) -> dict[str, object]:
             raise DiagnosticError(_wrong(text)) from None
         if not isinstance(data, dict) or set(data) != {"value"}:
             raise DiagnosticError(_wrong(text))
-        one = data["value"]
-        found[path.strip()] = list(one) if isinstance(one, tuple) else one
+        setting = data["value"]
+        found[path.strip()] = list(setting) if isinstance(setting, tuple) else setting
     return found
 
 

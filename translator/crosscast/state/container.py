@@ -166,13 +166,15 @@ def _tensor(name: str, entry: Any) -> Tensor:
 
 def _whole_numbers(value: Any) -> bool:
     """Whether it is a list of numbers that count something in a file."""
-    return isinstance(value, list) and all(type(one) is int and 0 <= one < 2**60 for one in value)
+    return isinstance(value, list) and all(
+        type(number) is int and 0 <= number < 2**60 for number in value
+    )
 
 
 def _check_cover(path: Path, tensors: dict[str, Tensor], size: int, collect: Collector) -> None:
     """Check that the tensors cover the data, every byte once."""
     reached = 0
-    for tensor in sorted(tensors.values(), key=lambda one: (one.start, one.stop)):
+    for tensor in sorted(tensors.values(), key=lambda tensor: (tensor.start, tensor.stop)):
         if tensor.start != reached:
             what = "overlap" if tensor.start < reached else "leave gaps"
             collect.add(_problem(f"{path}: its tensors {what}"))

@@ -79,7 +79,7 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     else:
         state = saved_state(request, source, of, recipe, account, collect)
         collect.raise_errors()
-        collect.found += several("CC961", (f"{source}: {one}" for one in check(state)))
+        collect.found += several("CC961", (f"{source}: {problem}" for problem in check(state)))
         collect.raise_errors()
     state = _place(request, state, of, to, recipe, account)
     if request.like:
@@ -121,7 +121,9 @@ def _compare(source: Path, state: TrainingState, recipe: Recipe | None, collect:
     from crosscast.state.recipe_check import misfits
 
     if recipe is not None:
-        collect.found += several("CC962", (f"{source}: {one}" for one in misfits(state, recipe)))
+        collect.found += several(
+            "CC962", (f"{source}: {problem}" for problem in misfits(state, recipe))
+        )
     else:
         message = f"{source}: only looked at by itself; --recipe compares it with its recipe"
         collect.add(Diagnostic(code="CC962", message=message, severity=Severity.NOTE))

@@ -133,7 +133,7 @@ def _checked_counters(
     if not number or not math.isfinite(scale) or not 2.0**-149 <= scale < 2.0**128:
         problems.append(f"the loss scale is {str(scale)[:40]}, not a positive float32 number")
         scale = 1.0
-    collect.found += several("CC961", (f"{file.path}: {one}" for one in problems))
+    collect.found += several("CC961", (f"{file.path}: {problem}" for problem in problems))
     rest = (counts["good"], counts["bad"], counts["stuck"])
     return windows, updates, Scale(float(scale), *rest) if scaled else None
 

@@ -102,7 +102,7 @@ def _place(key: str, entry: Any) -> Place:
         return Place(to)
     if layout == "transpose":
         return Place(to, (1, 0))
-    whole = isinstance(layout, list) and all(type(one) is int for one in layout)
+    whole = isinstance(layout, list) and all(type(size) is int for size in layout)
     if not whole or sorted(layout) != list(range(len(layout))):
         raise DamagedError('"layout" is neither "same", "transpose" nor an order of axes')
     return Place(to, tuple(layout))

@@ -33,8 +33,8 @@ def _sizes(value: Any) -> Iterator[int]:
     if isinstance(value, SavedTensor):
         yield value.array.size
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _sizes(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _sizes(part)
 
 
 def _meaning(key: Any) -> str:

@@ -103,7 +103,7 @@ def _plain(node: Any, tensors: Container) -> Any:
     if kind == "dict":
         return {key: _plain(value, tensors) for key, value in node["items"]}
     if kind == "list":
-        return [_plain(one, tensors) for one in node["items"]]
+        return [_plain(part, tensors) for part in node["items"]]
     if kind == "tensor":
         return SavedTensor(tensors.array(node["value"]), node["dtype"])
     if kind == "other":

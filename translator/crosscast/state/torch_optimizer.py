@@ -60,7 +60,9 @@ def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Momen
                 moments.setdefault(str(slot), {})[names[index]] = widened(tensor)
             elif tensor is not None:
                 unknown.add(str(slot))
-    reading.problem("CC966", (f"moment {one!r} is none of the recipe's" for one in sorted(unknown)))
+    reading.problem(
+        "CC966", (f"moment {moment!r} is none of the recipe's" for moment in sorted(unknown))
+    )
     if len(steps) > 1 or None in steps:
         reading.problem("CC967", ["its weights have made different numbers of updates"])
     return moments, steps.pop() if len(steps) == 1 else None

@@ -122,7 +122,7 @@ def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
     reading.problem("CC961", (f"{part}: several become {new!r}" for new in sorted(twice)))
     _tell_half(tensors, part, reading)
     reading.renamed |= names
-    return {names[n]: widened(one) for n, one in tensors.items() if n in names}
+    return {names[n]: widened(tensor) for n, tensor in tensors.items() if n in names}
 
 
 def new_names(names: Iterable[str], recipe: Recipe) -> dict[str, str]:
@@ -153,8 +153,8 @@ def widened(tensor: SavedTensor) -> np.ndarray:
 
 
 def _tell_half(tensors: Mapping[str, SavedTensor], part: str, reading: Reading) -> None:
-    half = [name for name, one in tensors.items() if one.dtype in ("float16", "bfloat16")]
-    double = [name for name, one in tensors.items() if one.dtype == "float64"]
+    half = [name for name, tensor in tensors.items() if tensor.dtype in ("float16", "bfloat16")]
+    double = [name for name, tensor in tensors.items() if tensor.dtype == "float64"]
     texts = []
     if half:
         texts.append(f"{len(half)} {part} were half numbers; float32 ones are not in the file")

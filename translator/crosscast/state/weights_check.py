@@ -27,7 +27,7 @@ def complete(state: TrainingState, path: str, account: Account) -> TrainingState
     shapes = {name: tensor.shape for name, tensor in file.tensors.items()}
     wrong = list(_misfits(state, shapes))
     if wrong:
-        raise DiagnosticError(*several("CC964", (f"{path}: {one}" for one in wrong)))
+        raise DiagnosticError(*several("CC964", (f"{path}: {problem}" for problem in wrong)))
     added = {name: file.array(name) for name in shapes if name not in state.weights}
     if added:
         how = f"buffers that the source lacks, as the target begins: {listed(added, 3)}"

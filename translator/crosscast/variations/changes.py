@@ -80,7 +80,7 @@ class Roles:
         yield ()
         for role in self.known:
             if role in current:
-                yield tuple(one for one in current if one != role)
+                yield tuple(other for other in current if other != role)
             else:
                 yield (*current, role)
 

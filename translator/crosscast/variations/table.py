@@ -139,7 +139,7 @@ def shown(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(shown, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {shown(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {shown(part)}' for key, part in value.items())}}}"
     return str(value)
 
 
@@ -167,14 +167,14 @@ def variations(recipe: Recipe, path: str = "", *, unfit: bool = False) -> Iterat
     """
     data = recipe.model_dump()
     table = dict(TABLE)
-    for one in [path] if path else paths_of(recipe):
-        seen = [value_at(data, one)]
-        for change in table[one]:
+    for varied in [path] if path else paths_of(recipe):
+        seen = [value_at(data, varied)]
+        for change in table[varied]:
             for value in change.values(seen[0]):
                 if any(same(value, known) for known in seen):
                     continue
                 seen.append(value)
-                yield from _variation(data, one, value, unfit)
+                yield from _variation(data, varied, value, unfit)
 
 
 def vary(recipe: Recipe, path: str, value: Any, *, unfit: bool = False) -> Variation | None:
@@ -185,9 +185,9 @@ def vary(recipe: Recipe, path: str, value: Any, *, unfit: bool = False) -> Varia
     return next(_variation(data, path, value, unfit), None)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Whether two values are the same; True is not 1."""
-    return type(one) is type(other) and bool(one == other)
+    return type(left) is type(right) and bool(left == right)
 
 
 def _variation(data: Data, path: str, value: Any, unfit: bool) -> Iterator[Variation]:

@@ -71,11 +71,11 @@ def regions_of(
         stops: what is in the way.
     """
     forwards = {id(event.node) for step in steps for event in step.of("forward")}
-    names = {one.rpartition(".")[2] for one in models}
+    names = {name.rpartition(".")[2] for name in models}
     found: list[Region] = []
     for site in sites:
         own = list(_of_site(site, forwards))
-        if not any(_goes_forward(one, forwards, names) for one in own):
+        if not any(_goes_forward(region, forwards, names) for region in own):
             stops.add(
                 site.module,
                 site.call.node,
@@ -94,27 +94,29 @@ def regions_of(
 def _goes_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
     """Whether the model runs in a region: there, in what is called there, or as an argument."""
     return any(
-        _runs(region.module.call(one), forwards, models, 0)
+        _runs(region.module.call(node), forwards, models, 0)
         for statement in region.statements
-        for one in walk(statement)
-        if isinstance(one, ast.Call)
+        for node in walk(statement)
+        if isinstance(node, ast.Call)
     )
 
 
 def _runs(call: Call, forwards: set[int], models: set[str], depth: int) -> bool:
-    if id(call.node) in forwards or any(_word(one) in models for one in _given(call.node)):
+    if id(call.node) in forwards or any(
+        _word(argument) in models for argument in _given(call.node)
+    ):
         return True
     program = call.module.program
     found = program.function(call) if program is not None and depth < _DEPTH else None
     return found is not None and any(
-        _runs(found[0].call(one), forwards, models, depth + 1)
-        for one in walk(found[1])
-        if isinstance(one, ast.Call)
+        _runs(found[0].call(node), forwards, models, depth + 1)
+        for node in walk(found[1])
+        if isinstance(node, ast.Call)
     )
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
-    return [call.func, *call.args, *(one.value for one in call.keywords)]
+    return [call.func, *call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _word(node: ast.expr) -> str:
@@ -128,27 +130,27 @@ def _of_site(site: Site, forwards: set[int]) -> Iterator[Region]:
     here: ast.stmt = site.node
     while True:
         block = block_of(module, here)
-        one = _look(block, block.index(here), needed, forwards, module)
-        if one.places:
-            blocks.append(one)
+        examined = _look(block, block.index(here), needed, forwards, module)
+        if examined.places:
+            blocks.append(examined)
         parent = module.parent(here)
         while parent is not None and not isinstance(parent, ast.stmt | ast.Module):
             parent = module.parent(parent)  # the handler of an exception
         if isinstance(parent, _LOOPS) or not isinstance(parent, ast.stmt):
             break
         here = parent
-    known = [number for number, one in enumerate(blocks) if one.forward is not None]
-    for number, one in enumerate(blocks):
+    known = [number for number, found in enumerate(blocks) if found.forward is not None]
+    for number, found in enumerate(blocks):
         outer = bool(known) and number >= max(known)
-        first = one.forward if outer else _least(one.forward, one.computing)
+        first = found.forward if outer else _least(found.forward, found.computing)
         if known and number > max(known):
             continue
         if first is not None:
-            yield Region(module, one.block, first, max(one.places), site)
+            yield Region(module, found.block, first, max(found.places), site)
 
 
-def _least(one: int | None, other: int | None) -> int | None:
-    found = [place for place in (one, other) if place is not None]
+def _least(first: int | None, other: int | None) -> int | None:
+    found = [place for place in (first, other) if place is not None]
     return min(found) if found else None
 
 
@@ -169,10 +171,10 @@ def _look(
         if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
             continue
         found.places.append(place)
-        calls = [one for one in walk(statement) if isinstance(one, ast.Call)]
-        if any(id(one) in forwards for one in calls):
+        calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
+        if any(id(call) in forwards for call in calls):
             found.forward = place
-        if any(_computes(one) for one in calls):
+        if any(_computes(call) for call in calls):
             found.computing = place
     if found.computing is None and found.forward is None:
         found.places = []
@@ -182,26 +184,26 @@ def _look(
 def ends_region(statement: ast.stmt) -> bool:
     """Whether a statement must not run under autocast: it goes backwards, or moves weights."""
     return any(
-        (isinstance(one, ast.Attribute) and one.attr in ("backward", "scale_loss"))
+        (isinstance(node, ast.Attribute) and node.attr in ("backward", "scale_loss"))
         or (
-            isinstance(one, ast.Call)
-            and isinstance(one.func, ast.Attribute)
-            and one.func.attr == "step"
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "step"
         )
-        or isinstance(one, ast.Yield | ast.YieldFrom)
-        for one in walk(statement)
+        or isinstance(node, ast.Yield | ast.YieldFrom)
+        for node in walk(statement)
     )
 
 
 def _gives(statement: ast.stmt, needed: set[str], module: Module) -> bool:
     """Whether a statement gives anything that is needed its value."""
-    for one in walk(statement):
-        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
-            if isinstance(one.ctx, ast.Store) and _target(one, module) in needed:
+    for node in walk(statement):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            if isinstance(node.ctx, ast.Store) and _target(node, module) in needed:
                 return True
-        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
-            grows = one.func.attr in _GROWING
-            if grows and _target(one.func.value, module) in needed:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            grows = node.func.attr in _GROWING
+            if grows and _target(node.func.value, module) in needed:
                 return True
     return False
 
@@ -214,11 +216,11 @@ def _target(node: ast.expr, module: Module) -> str:
 
 def _loads(node: ast.AST, module: Module) -> set[str]:
     found: set[str] = set()
-    for one in walk(node):
-        if isinstance(one, ast.Name) and one.id not in ("self", "cls"):
-            found.add(one.id)
-        elif isinstance(one, ast.Attribute):
-            found.add(module.text(one))
+    for part in walk(node):
+        if isinstance(part, ast.Name) and part.id not in ("self", "cls"):
+            found.add(part.id)
+        elif isinstance(part, ast.Attribute):
+            found.add(module.text(part))
     return found
 
 
@@ -229,39 +231,39 @@ def _computes(call: ast.Call) -> bool:
 
 
 def _joined(regions: list[Region]) -> list[Region]:
-    """Return regions with those of one block joined that nothing stands between."""
+    """Merge regions of one block that no statement that ends a region separates."""
     joined: list[Region] = []
-    for one in sorted(regions, key=lambda r: (r.block[0].lineno, r.first)):
-        before = next((r for r in joined if r.block is one.block), None)
+    for region in sorted(regions, key=lambda r: (r.block[0].lineno, r.first)):
+        before = next((r for r in joined if r.block is region.block), None)
         if before is not None:
-            between = one.block[before.last + 1 : one.first]
-            if one.first <= before.last or not any(map(ends_region, between)):
+            between = region.block[before.last + 1 : region.first]
+            if region.first <= before.last or not any(map(ends_region, between)):
                 joined.remove(before)
-                last = max(before.last, one.last)
-                one = Region(one.module, one.block, before.first, last, before.site)
-        joined.append(one)
-    return [one for one in joined if not any(_within(one, other) for other in joined)]
+                last = max(before.last, region.last)
+                region = Region(region.module, region.block, before.first, last, before.site)
+        joined.append(region)
+    return [region for region in joined if not any(_within(region, other) for other in joined)]
 
 
-def _within(one: Region, other: Region) -> bool:
+def _within(inner: Region, other: Region) -> bool:
     """Whether a region stands in a statement of another one."""
-    if one is other or one.block is other.block:
+    if inner is other or inner.block is other.block:
         return False
     first, last = other.statements[0], other.statements[-1]
-    return first.lineno <= one.statements[0].lineno <= (last.end_lineno or last.lineno)
+    return first.lineno <= inner.statements[0].lineno <= (last.end_lineno or last.lineno)
 
 
 def _check(region: Region, stops: Stops) -> None:
     module, statements = region.module, region.statements
     first, last = statements[0], statements[-1]
-    if any(ends_region(one) for one in statements):
+    if any(ends_region(statement) for statement in statements):
         stops.add(
             module,
             first,
             "a backward pass or a step stands between the forward pass and the loss",
             "put the forward passes into autocast by hand, the backward passes outside of it",
         )
-    elif not all(is_alone(module, one) for one in statements):
+    elif not all(is_alone(module, statement) for statement in statements):
         message = "several statements share a line that has to be indented"
         stops.add(module, first, message, "put each on a line of its own")
     elif has_long_text(module, first.lineno, last.end_lineno or last.lineno):

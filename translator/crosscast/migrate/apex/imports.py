@@ -21,7 +21,7 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
         stops: what keeps the name in use.
     """
     module = draft.module
-    statements = [one for one in module.nodes if isinstance(one, ast.Import | ast.ImportFrom)]
+    statements = [node for node in module.nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     for statement in statements:
         taken = [alias for alias in statement.names if _is_amp(statement, alias)]
         if not taken:
@@ -41,28 +41,30 @@ def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
 
     Those that are tried or that depend on something stay, and those of modules that hand on names.
     """
-    named = {one.id for one in module.every(ast.Name)}
+    named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
         return []
     return [
-        one
-        for one in module.tree.body
-        if isinstance(one, ast.Import | ast.ImportFrom)
-        and is_alone(module, one)
-        and all(_is_amp(one, a) and (a.asname or a.name) not in named for a in one.names)
-        and not any(alias.name == "*" for alias in one.names)
-        and not ("apex" in named and isinstance(one, ast.Import))
-        and not is_handed_on(module, one)
+        statement
+        for statement in module.tree.body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        and is_alone(module, statement)
+        and all(
+            _is_amp(statement, a) and (a.asname or a.name) not in named for a in statement.names
+        )
+        and not any(alias.name == "*" for alias in statement.names)
+        and not ("apex" in named and isinstance(statement, ast.Import))
+        and not is_reexported(module, statement)
     ]
 
 
-def is_handed_on(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
-    """Whether another module takes a name from this one."""
+def is_reexported(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
+    """Whether another module of the program may import one of these names from this module."""
     names = {alias.asname or alias.name for alias in statement.names}
     return any(
         alias.name in names and not (other.module or "").startswith("apex")
-        for one in (module.program.modules if module.program is not None else ())
-        for other in one.every(ast.ImportFrom)
+        for importer in (module.program.modules if module.program is not None else ())
+        for other in importer.every(ast.ImportFrom)
         for alias in other.names
     )
 
@@ -118,7 +120,7 @@ def _others(
 
 def _nothing(module: Module, node: ast.Name) -> ast.stmt | None:
     """Return `amp = None`."""
-    statement = module.statement_of(node)
+    statement = module.otherof(node)
     match statement:
         case ast.Assign(targets=[ast.Name()], value=ast.Constant(value=None)):
             return None if _in_handler(module, node) else statement
@@ -130,13 +132,13 @@ def _in_handler(module: Module, node: ast.AST) -> bool:
     handler = module.enclosing(node, ast.ExceptHandler)
     around = module.parent(handler) if handler is not None else None
     return isinstance(around, ast.Try) and any(
-        isinstance(one, ast.Import | ast.ImportFrom) for one in around.body
+        isinstance(statement, ast.Import | ast.ImportFrom) for statement in around.body
     )
 
 
 def _availability(module: Module, node: ast.Name) -> ast.stmt | None:
     """Return the statement that only makes sure that apex is there."""
-    statement = module.statement_of(node)
+    statement = module.otherof(node)
     match statement:
         case ast.Assert(test=test) if _says(test, node, ast.IsNot):
             return statement
@@ -144,7 +146,7 @@ def _availability(module: Module, node: ast.Name) -> ast.stmt | None:
             parts = test.values if isinstance(test, ast.BoolOp) else [test]
             if isinstance(test, ast.BoolOp) and not isinstance(test.op, ast.And):
                 return None
-            return statement if any(_says(one, node, ast.Is) for one in parts) else None
+            return statement if any(_says(part, node, ast.Is) for part in parts) else None
     return None
 
 
@@ -183,9 +185,9 @@ def _take(
     around = module.parent(statement)
     tried = isinstance(around, ast.Try) and statement in around.body
     others = [
-        one
-        for one in (around.body if isinstance(around, ast.Try) and tried else ())
-        if one is not statement and one not in draft.gone
+        other
+        for other in (around.body if isinstance(around, ast.Try) and tried else ())
+        if other is not statement and other not in draft.gone
     ]
     if not tried or not isinstance(around, ast.Try) or not all(map(_is_flag, others)):
         if is_alone(module, statement):
@@ -194,11 +196,11 @@ def _take(
             message = "the import of apex shares its line with something else"
             stops.add(module, statement, message, "put it on a line of its own")
         return
-    if around.finalbody or not all(_is_flag(one) for one in around.orelse):
+    if around.finalbody or not all(_is_flag(other) for other in around.orelse):
         message = "what follows from the import of apex is more than a flag"
         stops.add(module, around, message, "take the import out by hand")
         return
-    flags = [module.text(one) for one in (*others, *around.orelse)]
+    flags = [module.text(other) for other in (*others, *around.orelse)]
     if flags:
         draft.replace(around, f"\n{_indent(module, around)}".join(flags))
     else:

@@ -72,10 +72,10 @@ def torch_in(draft: Draft) -> str:
                 if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
                     return alias.asname or "torch"
     first = next(
-        one
-        for one in module.tree.body
-        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-        and not (isinstance(one, ast.ImportFrom) and one.module == "__future__")
+        statement
+        for statement in module.tree.body
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
     )
     draft.before(first, "import torch")
     return "torch"
@@ -111,14 +111,14 @@ def _made(loop: Loop, start: Start) -> None:
 def _nothing(loop: Loop, draft: Draft) -> None:
     """Make the scaler's name known where it is handed on without being made."""
     start, module = loop.start, loop.start.module
-    handed = [one.node for one in loop.paths.handed if one.module is module]
+    handed = [place.node for place in loop.paths.handed if place.module is module]
     if not loop.paths.handed:
         return
     outermost: ast.If | None = None
     here = module.parent(start.statement)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(here, ast.If):
-            if any(one is node for node in handed for one in walk(here)):
+            if any(inner is node for node in handed for inner in walk(here)):
                 break
             outermost = here
         here = module.parent(here)
@@ -165,7 +165,7 @@ def _atom(test: Test) -> str:
 def _backward(loop: Loop, site: Site) -> None:
     module = site.module
     loss = module.text(site.loss)
-    given = ", ".join(module.text(one) for one in site.backward.keywords)
+    given = ", ".join(module.text(keyword) for keyword in site.backward.keywords)
     if loop.start.off:
         atom = isinstance(site.loss, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
         scaled = loss if atom else f"({loss})"

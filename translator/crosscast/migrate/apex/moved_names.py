@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.edits.edit import Edit
 from crosscast.edits.layout import Draft, block_of, is_alone
 from crosscast.edits.node_edits import column_at, insert
-from crosscast.migrate.apex.imports import is_handed_on
+from crosscast.migrate.apex.imports import is_reexported
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -32,20 +32,22 @@ class Name:
         """Return the calls of it."""
         found = [self.module.parent(use) for use in self.uses]
         return [
-            one
-            for one, use in zip(found, self.uses, strict=True)
-            if isinstance(one, ast.Call) and one.func is use
+            call
+            for call, use in zip(found, self.uses, strict=True)
+            if isinstance(call, ast.Call) and call.func is use
         ]
 
     def handed_on(self) -> ast.ImportFrom | None:
         """Return the import of which another module of the program takes the name."""
-        found = (one for one, _ in self.imports if is_handed_on(self.module, one))
+        found = (
+            statement for statement, _ in self.imports if is_reexported(self.module, statement)
+        )
         return next(found, None)
 
     def others(self) -> list[ast.Name | ast.Attribute]:
         """Return the places that use it as a value."""
-        called = {id(one.func) for one in self.calls()}
-        return [one for one in self.uses if id(one) not in called]
+        called = {id(call.func) for call in self.calls()}
+        return [use for use in self.uses if id(use) not in called]
 
 
 def names_of(module: Module, family: str) -> list[Name]:
@@ -63,10 +65,10 @@ def names_of(module: Module, family: str) -> list[Name]:
             if alias.name == "*" or _is_chosen(module, statement, local):
                 continue
             key = (alias.name, local)
-            one = found.setdefault(key, Name(module, family, alias.name))
-            one.imports.append((statement, alias))
-            if not one.uses:
-                one.uses = [
+            entry = found.setdefault(key, Name(module, family, alias.name))
+            entry.imports.append((statement, alias))
+            if not entry.uses:
+                entry.uses = [
                     node
                     for node in module.every(ast.Name)
                     if node.id == local and isinstance(node.ctx, ast.Load)
@@ -76,7 +78,7 @@ def names_of(module: Module, family: str) -> list[Name]:
         home, _, last = _dotted(node).rpartition(".")
         if home == f"apex.{family}" and module.imports.get("apex", "") == "apex":
             dotted.setdefault(last, Name(module, family, last)).uses.append(node)
-    return [one for one in (*found.values(), *dotted.values()) if one.uses]
+    return [entry for entry in (*found.values(), *dotted.values()) if entry.uses]
 
 
 def _dotted(node: ast.expr) -> str:
@@ -94,7 +96,7 @@ def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
     if (
         isinstance(around, ast.Try)
         and tried
-        and not all(_gives_up(one.body) for one in around.handlers)
+        and not all(_gives_up(handler.body) for handler in around.handlers)
     ):
         return True
     for other in module.nodes:
@@ -140,12 +142,15 @@ def remove_names(draft: Draft, names: list[Name]) -> None:
         if (
             isinstance(around, ast.Try)
             and alone
-            and all(isinstance(one, ast.ImportFrom) and one in statements for one in around.body)
             and all(
-                alias in statements[one] or not _is_used(draft.module, alias)
-                for one in around.body
-                if isinstance(one, ast.ImportFrom)
-                for alias in one.names
+                isinstance(statement, ast.ImportFrom) and statement in statements
+                for statement in around.body
+            )
+            and all(
+                alias in statements[statement] or not _is_used(draft.module, alias)
+                for statement in around.body
+                if isinstance(statement, ast.ImportFrom)
+                for alias in statement.names
             )
             and not (around.orelse or around.finalbody)
         ):
@@ -156,12 +161,12 @@ def remove_names(draft: Draft, names: list[Name]) -> None:
 
 def _is_used(module: Module, alias: ast.alias) -> bool:
     local = alias.asname or alias.name
-    return alias.name == "*" or any(one.id == local for one in module.every(ast.Name))
+    return alias.name == "*" or any(node.id == local for node in module.every(ast.Name))
 
 
 def removable(names: list[Name]) -> bool:
     """Whether every import of names has its lines for itself."""
-    return all(is_alone(one.module, statement) for one in names for statement, _ in one.imports)
+    return all(is_alone(name.module, statement) for name in names for statement, _ in name.imports)
 
 
 def change_arguments(draft: Draft, call: ast.Call, drop: Iterable[str], add: str = "") -> None:
@@ -169,7 +174,7 @@ def change_arguments(draft: Draft, call: ast.Call, drop: Iterable[str], add: str
 
     What is added stands where something was dropped, if anything was.
     """
-    dropped = [one for one in call.keywords if one.arg in set(drop)]
+    dropped = [keyword for keyword in call.keywords if keyword.arg in set(drop)]
     for keyword in dropped:
         if add:
             draft.edits.append(_edit(draft.module, keyword, keyword, add))
@@ -202,9 +207,11 @@ def _without(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
             end_column=1,
             text=f"{before}{comment}\n" if comment else "",
         )
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
     place = (keyword.lineno, keyword.col_offset)
-    nearest = max((one for one in given if (one.lineno, one.col_offset) < place), key=_end)
+    nearest = max(
+        (argument for argument in given if (argument.lineno, argument.col_offset) < place), key=_end
+    )
     edge = _edit(module, nearest, nearest, "")
     return Edit(
         file=whole.file,
@@ -235,7 +242,7 @@ def keywords_of(call: ast.Call) -> dict[str, ast.expr] | None:
     """Return the arguments given by name, or None if some are not written in the call."""
     if any(keyword.arg is None for keyword in call.keywords):
         return None
-    if any(isinstance(one, ast.Starred) for one in call.args):
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
     return {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
 

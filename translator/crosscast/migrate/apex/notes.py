@@ -22,7 +22,7 @@ def _notes_import(uses: Uses) -> bool:
     """Whether a module tries the import of apex and notes if it worked."""
     return any(
         isinstance(around := module.parent(statement), ast.Try)
-        and any(isinstance(one, ast.Assign) for one in (*around.body, *around.orelse))
+        and any(isinstance(member, ast.Assign) for member in (*around.body, *around.orelse))
         for module in uses.modules()
         for statement in module.every(ast.ImportFrom)
         if statement.module == "apex"

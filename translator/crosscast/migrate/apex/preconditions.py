@@ -62,13 +62,13 @@ def check_calls(
 
 def _of_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
     module, home = site.module, site.function or site.module.tree
-    for one in walk(home):
-        if isinstance(one, ast.Call):
-            names = module.call(one).names
+    for node in walk(home):
+        if isinstance(node, ast.Call):
+            names = module.call(node).names
             if names and names[0].startswith(_NATIVE):
                 stops.add(
                     module,
-                    one,
+                    node,
                     "this function knows torch.amp besides apex",
                     "keep the branch of torch.amp and take the one of apex out",
                 )
@@ -90,13 +90,13 @@ def _of_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
 def _changes(site: Site) -> bool:
     """Whether the condition reads a name that the loop assigns."""
     assert site.test is not None
-    read = {one.id for one in walk(site.test.node.test) if isinstance(one, ast.Name)}
+    read = {node.id for node in walk(site.test.node.test) if isinstance(node, ast.Name)}
     loop = loop_of(site.module, site.node)
     inner = loop.body if isinstance(loop, ast.For | ast.While) else []
     return any(
-        isinstance(one, ast.Name) and one.id in read and isinstance(one.ctx, ast.Store)
+        isinstance(node, ast.Name) and node.id in read and isinstance(node.ctx, ast.Store)
         for statement in inner
-        for one in walk(statement)
+        for node in walk(statement)
     )
 
 
@@ -110,7 +110,9 @@ def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> Non
     own = [site for site in uses.sites if site.module is module]
     if any(branch_of(module, call.node, site.test) is False for site in own):
         return
-    if any(one.span.line == module.span(statement or call.node).line for one in stops.refusals):
+    if any(
+        refusal.span.line == module.span(statement or call.node).line for refusal in stops.refusals
+    ):
         return  # said already
     stops.add(
         module,
@@ -124,7 +126,7 @@ def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> Non
 def _state(call: Call, uses: Uses, start: Start, stops: Stops) -> None:
     """A state that is saved or loaded needs the scaler, which a condition may keep from being."""
     module = call.module
-    around = {module.text(one.test) for one in ifs_around(module, call.node)}
+    around = {module.text(branch.test) for branch in ifs_around(module, call.node)}
     if start.off or (starting_ifs(uses) and not around):
         stops.add(
             module,

@@ -109,21 +109,21 @@ def _of_home(module: Module, home: ast.AST, sites: Sequence[Site], stops: Stops)
 
 
 def _step_calls(module: Module, home: ast.AST, name: str) -> Iterator[ast.Call]:
-    for one in walk(home):
+    for node in walk(home):
         if (
-            isinstance(one, ast.Call)
-            and isinstance(one.func, ast.Attribute)
-            and one.func.attr == "step"
-            and module.text(one.func.value) == name
-            and (module.function_of(one) or module.tree) is home
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "step"
+            and module.text(node.func.value) == name
+            and (module.function_of(node) or module.tree) is home
         ):
-            yield one
+            yield node
 
 
 def _follows(module: Module, statement: ast.stmt, site: Site) -> bool:
     """Whether a step comes behind a scaled loss of the same round."""
     loop = loop_of(module, statement)
-    return statement.lineno > site.node.lineno and any(one is site.node for one in walk(loop))
+    return statement.lineno > site.node.lineno and any(node is site.node for node in walk(loop))
 
 
 def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
@@ -131,11 +131,11 @@ def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
 
     Where an optimizer steps before the loss of the next one is scaled, each step may have its own.
     """
-    steps.sort(key=lambda one: one.node.lineno)
-    if len({one.optimizer for one in steps}) < 2:
+    steps.sort(key=lambda step: step.node.lineno)
+    if len({step.optimizer for step in steps}) < 2:
         return
-    homes = {id(block_of(one.module, one.node)) for one in steps}
-    names = [one.optimizer for one in steps]
+    homes = {id(block_of(step.module, step.node)) for step in steps}
+    names = [step.optimizer for step in steps]
     if len(homes) > 1 or len(set(names)) != len(names):
         if _in_turn(steps, sites):
             return
@@ -145,23 +145,23 @@ def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
             "several optimizers share one loss scale, and do not all step once in one place",
             "give each a GradScaler of its own, or let one scaler.update() end every round",
         )
-    for one in steps[:-1]:
-        one.last = False
+    for step in steps[:-1]:
+        step.last = False
 
 
 def _in_turn(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
     """Whether no gradient of another optimizer waits, scaled, when an optimizer steps."""
-    rows: list[Step | Site] = sorted((*steps, *sites), key=lambda one: one.node.lineno)
-    if len({id(loop_of(one.module, one.node)) for one in rows}) > 1:
+    rows: list[Step | Site] = sorted((*steps, *sites), key=lambda row: row.node.lineno)
+    if len({id(loop_of(row.module, row.node)) for row in rows}) > 1:
         return False
     waiting: set[str] = set()
-    for one in rows:
-        if isinstance(one, Step):
-            if waiting != {one.optimizer}:
+    for row in rows:
+        if isinstance(row, Step):
+            if waiting != {row.optimizer}:
                 return False
             waiting.clear()
         else:
-            waiting |= set(one.optimizers)
+            waiting |= set(row.optimizers)
     return not waiting
 
 
@@ -189,7 +189,7 @@ def _reads(
             continue
         if branch_of(module, statement, test) is False or _other_way(module, statement, step):
             continue
-        if any(statement in walk(one) for one in block[:place]):
+        if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
         else:
             stops.add(
@@ -233,7 +233,7 @@ def _other_way(module: Module, statement: ast.stmt, step: Step) -> bool:
                 if here in parent.body
                 else (parent.orelse, parent.body)
             )
-            if here in mine and any(step.node in walk(one) for one in other):
+            if here in mine and any(step.node in walk(statement) for statement in other):
                 return True
         here = parent
     return False
@@ -241,12 +241,12 @@ def _other_way(module: Module, statement: ast.stmt, step: Step) -> bool:
 
 def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
     """Yield the statements of a function that read gradients, or call what may."""
-    for one in walk(home):
-        if isinstance(one, ast.Attribute) and one.attr == "grad":
-            if isinstance(one.ctx, ast.Store) or _is_torch(one) or _is_cleared(module, one):
+    for node in walk(home):
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            if isinstance(node.ctx, ast.Store) or _is_torch(node) or _is_cleared(module, node):
                 continue
-        elif isinstance(one, ast.Call):
-            name = one.func.attr if isinstance(one.func, ast.Attribute) else _id(one.func)
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
             if name in ("zero_grad", "no_grad", "enable_grad", "set_grad_enabled"):
                 continue
             if name in ("parameters", "named_parameters", "master_params"):
@@ -255,8 +255,8 @@ def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
                 continue
         else:
             continue
-        statement = module.statement_of(one)
-        if statement is not None and (module.function_of(one) or module.tree) is home:
+        statement = module.statement_of(node)
+        if statement is not None and (module.function_of(node) or module.tree) is home:
             yield statement
 
 
@@ -283,7 +283,9 @@ def _places(
     inside: bool,
 ) -> list[tuple[ast.stmt, bool]]:
     """Return the first statements before which the scale is taken out, one a branch."""
-    children = [one for one in block if any(reader in walk(one) for reader in readers)]
+    children = [
+        candidate for candidate in block if any(reader in walk(candidate) for reader in readers)
+    ]
     if not children:
         return []
     first = children[0]

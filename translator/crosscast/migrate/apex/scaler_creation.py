@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.migrate.apex.uses import Stops, Uses, ifs_around, parted
+from crosscast.migrate.apex.uses import Stops, Uses, ifs_around, separating_if
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
@@ -68,7 +68,7 @@ class Start:
     @property
     def models(self) -> list[str]:
         """What the models are called where apex is started, those of other branches too."""
-        given = [(one.module, one.call.bound().get("models")) for one in self.places]
+        given = [(place.module, place.call.bound().get("models")) for place in self.places]
         return [
             module.text(node)
             for module, whole in given
@@ -120,7 +120,10 @@ def start_of(uses: Uses, stops: Stops) -> Start | None:
         return None
     starts = [_one(call, stops) for call in calls]
     if len(starts) > 1 and not all(
-        parted(one, other) is not None for one in calls for other in calls if one is not other
+        separating_if(call, other) is not None
+        for call in calls
+        for other in calls
+        if call is not other
     ):
         stops.add(
             calls[1].module,
@@ -129,16 +132,16 @@ def start_of(uses: Uses, stops: Stops) -> Start | None:
             "leave one call, with arguments that do not depend on a branch",
         )
         return None
-    found = [one for one in starts if one is not None]
+    found = [found for found in starts if found is not None]
     if len(found) < len(starts):
         return None
     start = found[0]
     start.others = found[1:]
-    for one in start.others:
-        if one.arguments != start.arguments:
+    for other in start.others:
+        if other.arguments != start.arguments:
             stops.add(
-                one.module,
-                one.call.node,
+                other.module,
+                other.call.node,
                 "amp.initialize is given other arguments in another branch",
                 "leave one call, with arguments that do not depend on a branch",
             )
@@ -182,14 +185,14 @@ def _assigned(start: Start, stops: Stops) -> None:
             "write `model, optimizer = amp.initialize(model, optimizer, ...)`",
         )
         return
-    for one, value in zip(target.elts, given, strict=True):
-        if _shape(one, module) != _shape(value, module):
-            start.kept.append(f"{module.text(one)} = {module.text(value)}")
+    for element, value in zip(target.elts, given, strict=True):
+        if _shape(element, module) != _shape(value, module):
+            start.kept.append(f"{module.text(element)} = {module.text(value)}")
 
 
 def _shape(node: ast.expr, module: Module) -> object:
     if isinstance(node, ast.Tuple | ast.List):
-        return tuple(_shape(one, module) for one in node.elts)
+        return tuple(_shape(element, module) for element in node.elts)
     return module.text(node)
 
 
@@ -267,8 +270,8 @@ def _level(start: Start, node: ast.expr | None, stops: Stops) -> None:
 
 def _switch(node: ast.IfExp, module: Module) -> tuple[str, str] | None:
     """Return level and condition of `"O1" if half else "O0"`; None if it is anything else."""
-    arms = [one.value if isinstance(one, ast.Constant) else "" for one in (node.body, node.orelse)]
-    if not all(one in _LEVELS for one in arms) or not is_plain(node.test):
+    arms = [arm.value if isinstance(arm, ast.Constant) else "" for arm in (node.body, node.orelse)]
+    if not all(arm in _LEVELS for arm in arms) or not is_plain(node.test):
         return None
     first, second = arms
     if second == "O0" and first != "O0":
@@ -309,7 +312,7 @@ def _may_be_nothing(node: ast.expr, module: Module) -> bool:
     value = evaluate(node, module)
     known = value.value if isinstance(value, Known) else None
     defaults = [known, flag.default.value if flag and isinstance(flag.default, Known) else None]
-    return any(isinstance(one, int | float) and one <= 0 for one in defaults)
+    return any(isinstance(default, int | float) and default <= 0 for default in defaults)
 
 
 def _enabled(start: Start, node: ast.expr | None) -> None:
@@ -318,8 +321,8 @@ def _enabled(start: Start, node: ast.expr | None) -> None:
     if node is not None and not (isinstance(node, ast.Constant) and node.value is True):
         parts.append(as_bool(node, module))
     if start.by_flag and not any(
-        module.text(one.test).replace('"', "'") == f"{start.level} != 'O0'"
-        for one in ifs_around(module, start.call.node)
+        module.text(branch.test).replace('"', "'") == f"{start.level} != 'O0'"
+        for branch in ifs_around(module, start.call.node)
     ):
         parts.append(f'{start.level} != "O0"')
     start.enabled = " and ".join(parts)
@@ -328,8 +331,8 @@ def _enabled(start: Start, node: ast.expr | None) -> None:
 def is_plain(node: ast.expr) -> bool:
     """Whether an expression only names something: `args.level`, `config["level"]`."""
     return all(
-        isinstance(one, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
-        for one in walk(node)
+        isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
+        for part in walk(node)
     ) and not isinstance(node, ast.Constant)
 
 

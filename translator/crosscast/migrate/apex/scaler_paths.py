@@ -65,20 +65,20 @@ class ScalerPaths:
         if function is None or depth > _DEPTH or self._known.get(function):
             return self._known.get(function, False)
         sites = [
-            one
-            for one in self.program.call_sites(module, function)
-            if one.module.function_of(one.node) is not function
+            site
+            for site in self.program.call_sites(module, function)
+            if site.module.function_of(site.node) is not function
         ]
         if not sites or not self._only_called(module, function, sites):
             return False
         edits = [_parameter(module, function, self.name)]
-        for one in sites:
-            around = one.module.function_of(one.node)
-            if not self._bring(one.module, around, depth + 1):
+        for site in sites:
+            around = site.module.function_of(site.node)
+            if not self._bring(site.module, around, depth + 1):
                 return False
             if self.method and not self._always_there():
                 return False
-            edits.append(_argument(one, self.name, self.name_in(one.module, around)))
+            edits.append(_argument(site, self.name, self.name_in(site.module, around)))
         made = [edit for edit in edits if edit is not None]
         if len(made) < len(edits):
             return False
@@ -114,7 +114,7 @@ class ScalerPaths:
 
     def _only_called(self, module: Module, function: Function, sites: list[Call]) -> bool:
         """Whether a function is nowhere handed on as a value."""
-        called = {id(one.node.func) for one in sites}
+        called = {id(site.node.func) for site in sites}
         for other in self.program.modules:
             for node in other.nodes:
                 named = (isinstance(node, ast.Name) and node.id == function.name) or (
@@ -161,11 +161,11 @@ def scaler_paths(
 def _names(name: str) -> Callable[[Module], bool]:
     def within(module: Module) -> bool:
         return any(
-            (isinstance(one, ast.Name) and one.id == name)
-            or (isinstance(one, ast.Attribute) and one.attr == name)
-            or (isinstance(one, ast.arg) and one.arg == name)
-            or (isinstance(one, ast.alias) and name in (one.name, one.asname))
-            for one in module.nodes
+            (isinstance(node, ast.Name) and node.id == name)
+            or (isinstance(node, ast.Attribute) and node.attr == name)
+            or (isinstance(node, ast.arg) and node.arg == name)
+            or (isinstance(node, ast.alias) and name in (node.name, node.asname))
+            for node in module.nodes
         )
 
     return within
@@ -207,7 +207,7 @@ def _argument(call: Call, name: str, value: str) -> Edit | None:
     end = (node.end_lineno, column_at(module, node.end_lineno, node.end_col_offset))
     if not given:
         return insert(module, end[0], end[1] - 1, f"{name}={value}")
-    last = max(given, key=lambda one: (one.end_lineno or 0, one.end_col_offset or 0))
+    last = max(given, key=lambda argument: (argument.end_lineno or 0, argument.end_col_offset or 0))
     if isinstance(last, ast.GeneratorExp):
         return None
     assert last.end_lineno is not None

@@ -46,9 +46,9 @@ class Stops:
 
     def add(self, module: Module, node: ast.AST, message: str, hint: str) -> None:
         """Say what is in the way."""
-        one = Refusal(span=module.span(node), message=message, hint=hint)
-        if one not in self.refusals:
-            self.refusals.append(one)
+        refusal = Refusal(span=module.span(node), message=message, hint=hint)
+        if refusal not in self.refusals:
+            self.refusals.append(refusal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +167,7 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         stops.add(module, call.node, "amp.scale_loss is not used in the usual form", hint)
         return
     assert isinstance(node, ast.With)
-    if odd := [one for one in bound if one not in _WITH]:
+    if odd := [name for name in bound if name not in _WITH]:
         message = f"amp.scale_loss is given {', '.join(odd)}, which GradScaler does not know"
         stops.add(module, call.node, message, "decide what becomes of it")
         return
@@ -182,7 +182,7 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         )
         return
     loss = bound["loss"]
-    if any(isinstance(one, ast.Call) and not _is_light(one) for one in walk(loss)):
+    if any(isinstance(node, ast.Call) and not _is_light(node) for node in walk(loss)):
         message = "the loss is computed in the call of amp.scale_loss"
         stops.add(module, call.node, message, "assign it to a name before")
         return
@@ -215,16 +215,16 @@ def _is_light(call: ast.Call) -> bool:
 def _parts(module: Module, node: ast.expr) -> tuple[str, ...]:
     """Return the optimizers of an argument as texts; none if they cannot be told apart."""
     found = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
-    plain = all(isinstance(one, ast.Name | ast.Attribute | ast.Subscript) for one in found)
-    return tuple(module.text(one) for one in found) if plain else ()
+    plain = all(isinstance(node, ast.Name | ast.Attribute | ast.Subscript) for node in found)
+    return tuple(module.text(node) for node in found) if plain else ()
 
 
 def _named_elsewhere(module: Module, node: ast.With, name: str) -> bool:
     """Whether the scaled loss is read outside of blocks that make it."""
     home = module.function_of(node) or module.tree
-    for one in walk(home):
-        if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load):
-            here = module.enclosing(one, ast.With)
+    for use in walk(home):
+        if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load):
+            here = module.enclosing(use, ast.With)
             while here is not None and not _makes(here, name):
                 here = module.enclosing(here, ast.With)
             if here is None:
@@ -241,7 +241,7 @@ def _makes(node: ast.With, name: str) -> bool:
 
 def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
     """Return the condition that chooses between a scaled and a plain backward pass."""
-    started = {one_module.text(one.test) for one_module, one in starting_ifs(uses)}
+    started = {starting.text(branch.test) for starting, branch in starting_ifs(uses)}
     child: ast.AST = node
     here = module.parent(node)
     while here is not None and not isinstance(
@@ -251,11 +251,11 @@ def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
             holds = child in here.body
             other = here.orelse if holds else here.body
             plain = any(
-                isinstance(one, ast.Attribute)
-                and one.attr == "backward"
-                and not _is_scaled(module, one)
+                isinstance(node, ast.Attribute)
+                and node.attr == "backward"
+                and not _is_scaled(module, node)
                 for statement in other
-                for one in walk(statement)
+                for node in walk(statement)
             )
             text = module.text(here.test)
             if plain or text in started:
@@ -267,37 +267,40 @@ def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
 def _is_scaled(module: Module, node: ast.Attribute) -> bool:
     around = module.enclosing(node, ast.With)
     return around is not None and any(
-        isinstance(one, ast.Attribute | ast.Name) and "scale_loss" in module.text(one)
+        isinstance(node, ast.Attribute | ast.Name) and "scale_loss" in module.text(node)
         for item in around.items
-        for one in walk(item.context_expr)
+        for node in walk(item.context_expr)
     )
 
 
 def starting_ifs(uses: Uses) -> list[tuple[Module, ast.If]]:
-    """Return the conditions that apex is started under; not those that only choose how."""
+    """Return the conditions under which apex is initialized, except a choice between two calls."""
     calls = uses.of("initialize")
     choosing = {
-        id(found) for one in calls for other in calls if (found := parted(one, other)) is not None
+        id(found)
+        for call in calls
+        for other in calls
+        if (found := separating_if(call, other)) is not None
     }
     return [
-        (call.module, one)
+        (call.module, branch)
         for call in calls
-        for one in ifs_around(call.module, call.node)
-        if id(one) not in choosing
+        for branch in ifs_around(call.module, call.node)
+        if id(branch) not in choosing
     ]
 
 
-def parted(one: Call, other: Call) -> ast.If | None:
-    """Return the condition of which one call stands in one branch and the other in the other."""
-    for test in ifs_around(one.module, one.node):
-        mine, theirs = (
+def separating_if(first: Call, second: Call) -> ast.If | None:
+    """Return the `if` statement that has one call in its body and the other in its `else`."""
+    for test in ifs_around(first.module, first.node):
+        body, orelse = (
             [
                 any(node is call.node for part in branch for node in walk(part))
-                for call in (one, other)
+                for call in (first, second)
             ]
             for branch in (test.body, test.orelse)
         )
-        if mine[0] != mine[1] and theirs[0] != theirs[1] and mine != theirs:
+        if body[0] != body[1] and orelse[0] != orelse[1] and body != orelse:
             return test
     return None
 

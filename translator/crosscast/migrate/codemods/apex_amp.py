@@ -43,7 +43,7 @@ def run(subject: Subject) -> Iterable[Outcome]:
     check_calls(program, uses, start, steps, stops)
     calls = [site.call for site in uses.sites if not start.off]
     calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
-    needs = [(one.module, one.module.function_of(one.node), one.node) for one in calls]
+    needs = [(call.module, call.module.function_of(call.node), call.node) for call in calls]
     paths = scaler_paths(program, start, needs, stops)
     if stops.refusals:
         return stops.refusals

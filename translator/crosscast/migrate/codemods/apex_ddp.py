@@ -64,9 +64,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
             done.append(name)
         if done:
             remove_names(draft, done)
-            parallel = any(one.what == "DistributedDataParallel" for one in done)
+            parallel = any(name.what == "DistributedDataParallel" for name in done)
             said = ", ".join(
-                f"apex.parallel.{one.what} becomes torch{_NEW[one.what]}" for one in done
+                f"apex.parallel.{name.what} becomes torch{_NEW[name.what]}" for name in done
             )
             yield Change(
                 span=module.span(done[0].uses[0]),
@@ -101,7 +101,7 @@ def _wrong(name: Name) -> Refusal | None:
             return Refusal(span=module.span(call), message=message, hint=hint)
         for word, value in given.items():
             dropped = name.what == "DistributedDataParallel" and any(
-                is_constant(value, one) for one in _DROPPED.get(word, ())
+                is_constant(value, dropped) for dropped in _DROPPED.get(word, ())
             )
             if word in _KEPT[name.what] or dropped:
                 continue
@@ -126,15 +126,15 @@ def _turn(name: Name, draft: Draft) -> None:
 
 
 def _device(module: Module, call: ast.Call) -> str:
-    """Return the device that `torch.cuda.set_device` was told in the same function."""
-    for one in module.calls:
-        if one.name != "torch.cuda.set_device" or len(one.node.args) != 1:
+    """Return the argument of an earlier `torch.cuda.set_device` in the same function."""
+    for setter in module.calls:
+        if setter.name != "torch.cuda.set_device" or len(setter.node.args) != 1:
             continue
-        given = one.node.args[0]
-        same = module.function_of(one.node) is module.function_of(call)
-        index = not isinstance(given, ast.Name) or "device" not in given.id
-        if same and is_plain(given) and index and one.node.lineno < call.lineno:
-            return module.text(given)
+        device = setter.node.args[0]
+        same = module.function_of(setter.node) is module.function_of(call)
+        index = not isinstance(device, ast.Name) or "device" not in device.id
+        if same and is_plain(device) and index and setter.node.lineno < call.lineno:
+            return module.text(device)
     return ""
 
 

@@ -70,8 +70,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if done:
             remove_names(draft, done)
             first = done[0].uses[0]
-            said = ", ".join(dict.fromkeys(f"{one.what} becomes {_new(one)}" for one in done))
-            optimizers = any(one.family == "optimizers" for one in done)
+            said = ", ".join(dict.fromkeys(f"{name.what} becomes {_new(name)}" for name in done))
+            optimizers = any(name.family == "optimizers" for name in done)
             yield Change(
                 span=module.span(first),
                 message=said,
@@ -82,7 +82,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 def _new(name: Name) -> str:
     if name.what == "FusedAdam":
-        coupled = any(_is_coupled(one) for one in name.calls())
+        coupled = any(_is_coupled(call) for call in name.calls())
         return "torch.optim.Adam" if coupled else "torch.optim.AdamW"
     return "torch.optim.SGD" if name.what == "FusedSGD" else "torch.nn.LayerNorm"
 
@@ -112,7 +112,7 @@ def _turn(name: Name, draft: Draft) -> Refusal | None:
         message = f"another file imports {name.what} from this one"
         return _refuse(name, handed, message, "import it from torch there first")
     found = [_wrong(name, call) for call in name.calls()]
-    if wrong := next((one for one in found if one is not None), None):
+    if wrong := next((reason for reason in found if reason is not None), None):
         return wrong
     if name.what == "FusedAdam" and len({_is_coupled(call) for call in name.calls()}) > 1:
         message = "adam_w_mode differs between the calls of FusedAdam"
@@ -136,7 +136,7 @@ def _wrong(name: Name, call: ast.Call) -> Refusal | None:
     allowed = _KEPT[name.what]
     usual = _USUAL[name.what]
     for word, value in given.items():
-        if word in allowed or any(is_constant(value, one) for one in usual.get(word, ())):
+        if word in allowed or any(is_constant(value, default) for default in usual.get(word, ())):
             continue
         message = f"{name.what} with {word}={name.module.text(value)} has no exact form in torch"
         return _refuse(

@@ -36,7 +36,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     loops = loops_of(program)
     edits: list[Edit] = []
     refusals: list[Refusal] = []
-    looped = {id(one.node) for loop in loops for one in loop.makers} if loops else None
+    looped = {id(maker.node) for loop in loops for maker in loop.makers} if loops else None
     for call in scaler_calls(program):
         made = constructor(call, program, looped)
         if isinstance(made, Refusal):
@@ -52,7 +52,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if refusals:
         yield from dict.fromkeys(refusals)
         return
-    first = min(edits, key=lambda one: (one.file, one.line, one.column))
+    first = min(edits, key=lambda edit: (edit.file, edit.line, edit.column))
     found = program.module_named(first.file)
     row = found.lines[first.line - 1] if found is not None else ""
     span = Span(first.file, first.line, first.column, None, row)
@@ -72,7 +72,7 @@ def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
     if not loop.clips:
         return []
     made: list[Edit] = []
-    limits = {(one.argument, one.limit) for one in loop.clips}
+    limits = {(clip.argument, clip.limit) for clip in loop.clips}
     inner = _inner(loop)
     if len(limits) == len(loop.clips) == 1 and inner is not None:
         argument, limit = limits.pop()
@@ -81,21 +81,21 @@ def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
             call is not None
             and is_keras_optimizer(call)
             and not open_call(call.node)
-            and not any(one.arg in ARGUMENTS for one in call.node.keywords)
+            and not any(keyword.arg in ARGUMENTS for keyword in call.node.keywords)
         ):
             made += without_arguments(call.module, call.node, [], (f"{argument}={limit}",))
-        gone = [remove(loop.module, one.statement) for one in loop.clips]
+        gone = [remove(loop.module, clip.statement) for clip in loop.clips]
         if made and all(gone) and len(loop.applied) == 1:
-            edits += [*made, *(one for one in gone if one is not None)]
+            edits += [*made, *(edit for edit in gone if edit is not None)]
             return []
     return [
         Refusal(
-            span=loop.module.span(one.statement),
+            span=loop.module.span(clip.statement),
             message="gradients are clipped between unscaling and applying; Keras 3 unscales within "
             "apply_gradients, and to which optimizer the limit belongs is not certain",
-            hint=f"give the inner optimizer {one.argument}={one.limit}",
+            hint=f"give the inner optimizer {clip.argument}={clip.limit}",
         )
-        for one in loop.clips
+        for clip in loop.clips
     ]
 
 
@@ -104,7 +104,7 @@ def _inner(loop: Loop) -> tuple[ast.expr, Module] | None:
     if len(loop.makers) != 1:
         return None
     node = loop.makers[0].node
-    named = [one.value for one in node.keywords if one.arg == "inner_optimizer"]
+    named = [keyword.value for keyword in node.keywords if keyword.arg == "inner_optimizer"]
     inner = node.args[:1] or named
     return (inner[0], loop.makers[0].module) if inner else None
 

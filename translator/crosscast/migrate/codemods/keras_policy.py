@@ -58,7 +58,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     edits = tuple(dict.fromkeys([*out.edits, *layers]))
     if not edits:
         return
-    first = next((one for one in named if one.first is not None), None)
+    first = next((policy for policy in named if policy.first is not None), None)
     module = first.module if first is not None else program.modules[0]
     where = first.first if first is not None else None
     yield Change(

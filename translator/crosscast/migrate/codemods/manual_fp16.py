@@ -95,7 +95,7 @@ def _regions(found: Masters, subject: Subject, stops: Stops) -> list[Region]:
 
 
 def _is_taken(module: Module) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == "scaler" for one in module.nodes)
+    return any(isinstance(node, ast.Name) and node.id == "scaler" for node in module.nodes)
 
 
 def _write(found: Masters, regions: list[Region]) -> Draft:
@@ -127,7 +127,7 @@ def _write(found: Masters, regions: list[Region]) -> Draft:
         head = f'with {torch}.amp.autocast("cuda", dtype={torch}.float16):'
         draft.enclose(region.statements[0], region.statements[-1], head)
     draft.remove(*found.scaled[:-1])
-    given = ", ".join(module.text(one) for one in found.backward.keywords)
+    given = ", ".join(module.text(keyword) for keyword in found.backward.keywords)
     loss = module.text(found.loss)
     draft.replace(found.scaled[-1], f"scaler.scale({loss}).backward({given})")
     for number, clip in enumerate(found.clips):

@@ -34,7 +34,7 @@ def _outcome(call: Call) -> Iterator[Outcome]:
     if isinstance(first, ast.Constant) and first.value in _TYPES:
         return  # dtype: it was written for the present signature
     certain = isinstance(first, ast.Constant) and first.value in (True, False, None)
-    starred = any(isinstance(one, ast.Starred) for one in call.node.args)
+    starred = any(isinstance(argument, ast.Starred) for argument in call.node.args)
     if not certain or starred or len(places) > len(_OLD):
         yield Refusal(
             span=module.span(first),
@@ -46,7 +46,8 @@ def _outcome(call: Call) -> Iterator[Outcome]:
         span=module.span(call.node),
         message=f"{' and '.join(_OLD[: len(places)])} by name: since Paddle 2.5 dtype stands there",
         edits=tuple(
-            insert_before(module, one, f"{name}=") for one, name in zip(places, _OLD, strict=False)
+            insert_before(module, argument, f"{name}=")
+            for argument, name in zip(places, _OLD, strict=False)
         ),
     )
 

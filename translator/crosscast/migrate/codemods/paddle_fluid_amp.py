@@ -83,8 +83,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
 def _what(call: Call) -> str:
     """Return which of the old names a call means for certain; empty: none of them."""
     found = {m["what"] for name in call.names if (m := _OLD.fullmatch(name))}
-    one = found.pop() if len(found) == 1 and len(call.names) == 1 else ""
-    return one if one in _NEW else ""
+    name = found.pop() if len(found) == 1 and len(call.names) == 1 else ""
+    return name if name in _NEW else ""
 
 
 def _changed(module: Module, calls: list[tuple[Call, str]], program: Program) -> Iterator[Outcome]:
@@ -111,14 +111,14 @@ def _arguments(call: Call, what: str, program: Program) -> list[Edit]:
     """Return the edits of the arguments of a call."""
     node = call.node
     known = _SCALER if what == "AmpScaler" else _GUARD
-    starred = any(isinstance(one, ast.Starred) for one in node.args)
-    if starred or any(one.arg is None for one in node.keywords):
+    starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+    if starred or any(keyword.arg is None for keyword in node.keywords):
         raise CannotError(node, f"what {what} is given cannot be seen")
     if what == "amp_decorate":
         raise CannotError(
             node, "at level O2, newer releases choose half-precision weights differently"
         )
-    given = {one.arg: one.value for one in node.keywords}
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
     if len(node.args) > len(known) or not set(given) <= set(known):
         raise CannotError(node, f"{what} has an argument that no release had")
     given |= dict(zip(known, node.args, strict=False))
@@ -158,9 +158,9 @@ def _only_called(module: Module, called: set[int]) -> None:
 
 def _first_import(module: Module) -> ast.AST:
     return next(
-        one
-        for one in module.every(ast.ImportFrom)
-        if any(f"{one.module}.{alias.name}" in _IMPORTED for alias in one.names)
+        statement
+        for statement in module.every(ast.ImportFrom)
+        if any(f"{statement.module}.{alias.name}" in _IMPORTED for alias in statement.names)
     )
 
 

@@ -57,7 +57,7 @@ _SCRIPT = "let `crosscast migrate SOURCE --to paddle -o DIR` make a new script w
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change each decorated optimizer with its program, or say what stands against it."""
     program = subject.program
-    if program is None or any("FLAGS_enable_pir_api" in one.text for one in subject.sources):
+    if program is None or any("FLAGS_enable_pir_api" in source.text for source in subject.sources):
         return  # who chooses the representation of programs knows what works in it
     decorated = [call for call in _calls(program) if _is_old(call, program)]
     for call in decorated:
@@ -86,7 +86,7 @@ def _is_old(call: Call, program: Program) -> bool:
     if call.name not in _NAMES or len(call.names) != 1 or guarded(call.module, [_FLUID]):
         return False
     return call.name != DECORATE or not any(
-        one.name == "paddle.amp.GradScaler.minimize" for one in _calls(program)
+        call.name == "paddle.amp.GradScaler.minimize" for call in _calls(program)
     )
 
 

@@ -57,27 +57,27 @@ def run(subject: Subject) -> Iterator[Outcome]:
     """Change everything that asks for the rewrite, or nothing."""
     program = subject.program
     if program is None:
-        yield from (one for one in by_shell(subject, None) if isinstance(one, Refusal))
+        yield from (request for request in by_shell(subject, None) if isinstance(request, Refusal))
         return
     found: list[Asked | Refusal] = [*by_variable(program), *by_option(program)]
     found += by_session(program)
     found += _by_call(program)
-    if all(isinstance(one, Asked) for one in found):
+    if all(isinstance(request, Asked) for request in found):
         found += by_shell(subject, program)
     if not found:
         return
-    refusals = [one for one in found if isinstance(one, Refusal)]
-    asked = [one for one in found if isinstance(one, Asked)]
+    refusals = [request for request in found if isinstance(request, Refusal)]
+    asked = [request for request in found if isinstance(request, Asked)]
     if asked:
         refusals += _obstacles(subject, program, asked)
     edits: list[Edit] = []
     if not refusals:
-        for one in asked:
-            place = policy_edit(one.request, program)
+        for request in asked:
+            place = policy_edit(request.request, program)
             if isinstance(place, Refusal):
                 refusals.append(place)
             else:
-                edits += [*one.edits, place]
+                edits += [*request.edits, place]
     if refusals:
         yield from dict.fromkeys(refusals)
         return
@@ -89,7 +89,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         message="a Keras policy, set before the model is built, under which compile scales the "
         "loss",
         edits=tuple(dict.fromkeys(edits)),
-        note=" ".join(dict.fromkeys(_NOTES[one.by] for one in asked)),
+        note=" ".join(dict.fromkeys(_NOTES[request.by] for request in asked)),
     )
 
 
@@ -101,10 +101,10 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
         return
     yield from obstacles(subject, program)
     request = asked[0].request
-    for one in policy_sites(program):
+    for site in policy_sites(program):
         yield refuse(
-            one.module,
-            one.node,
+            site.module,
+            site.node,
             "the program sets a policy by itself, beside the graph rewrite",
             "leave one of them out: the policy",
         )
@@ -144,7 +144,7 @@ def _by_call(program: Program) -> Iterator[Asked | Refusal]:
 def _wrapped(call: Call, program: Program) -> Asked | Refusal:
     module, node = call.module, call.node
     given = dict(zip(("opt", "loss_scale"), node.args, strict=False))
-    given |= {one.arg: one.value for one in node.keywords if one.arg}
+    given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     inner = given.get("opt")
     scale = scale_of(given.get("loss_scale"), module)
     if open_call(node) or inner is None or scale is None or scale.kind == "none":
@@ -190,7 +190,7 @@ def _unwrapped(call: Call, inner: ast.expr, scale: Scale, program: Program) -> l
     """Return the edits that make a wrapped optimizer plain, or a LossScaleOptimizer."""
     module, node = call.module, call.node
     arguments: list[str] = []
-    loops = any(SCALED in one.source.text for one in program.modules)
+    loops = any(SCALED in module.source.text for module in program.modules)
     if scale.kind == "fixed" and loops:
         arguments = ["dynamic=False", f"initial_scale={scale.initial}"]
     elif scale.kind == "dynamic":

@@ -41,7 +41,7 @@ def unscaled(program: Program, *, only: ast.Call | None = None) -> list[Edit] | 
             continue  # it scales as it says, whatever the policy is
         if open_call(call.node) or (maker is None and only is not None):
             return _not_seen(call.node, call.module)
-        if not any(one.arg == _SCALING[1] for one in call.node.keywords):
+        if not any(keyword.arg == _SCALING[1] for keyword in call.node.keywords):
             edits += without_arguments(call.module, call.node, [], (f"{_SCALING[1]}=False",))
     return edits
 
@@ -79,7 +79,7 @@ def fixed_scale(
 
 def factor_edits(maker: Call, scale: str) -> list[Edit] | None:
     """Return the edits that give an optimizer a fixed scale; None if it has one."""
-    if any(one.arg == _SCALING[0] for one in maker.node.keywords):
+    if any(keyword.arg == _SCALING[0] for keyword in maker.node.keywords):
         return None
     return without_arguments(maker.module, maker.node, [], (f"{_SCALING[0]}={scale}",))
 

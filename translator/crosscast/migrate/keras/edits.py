@@ -72,7 +72,7 @@ def remove(module: Module, statement: ast.stmt) -> Edit | None:
         return None
     row = module.lines[statement.lineno - 1]
     indent = row[: len(row) - len(row.lstrip())]
-    kept = "".join(f"{indent}{one}\n" for one in comments(module, statement))
+    kept = "".join(f"{indent}{comment}\n" for comment in comments(module, statement))
     return Edit(
         file=module.source.name,
         line=statement.lineno,
@@ -97,9 +97,9 @@ def _goes_too(module: Module, parent: ast.AST | None, block: list[ast.stmt]) -> 
 def _harmless(test: ast.expr) -> bool:
     """Whether a condition does nothing but ask."""
     return all(
-        not isinstance(one, ast.Call | ast.NamedExpr | ast.Await)
-        or (isinstance(one, ast.Call) and ast.unparse(one.func) in ("isinstance", "hasattr"))
-        for one in ast.walk(test)
+        not isinstance(node, ast.Call | ast.NamedExpr | ast.Await)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "hasattr"))
+        for node in ast.walk(test)
     )
 
 
@@ -120,8 +120,8 @@ def without_arguments(
         added: texts of arguments.
     """
     given = _arguments(call)
-    kept = [one for one in given if one[0] not in dropped]
-    edits = [_cut(module, call, one, given) for one in given if one[0] in dropped]
+    kept = [argument for argument in given if argument[0] not in dropped]
+    edits = [_cut(module, call, argument, given) for argument in given if argument[0] in dropped]
     if added:
         last = kept[-1][0] if kept else None
         text = ", ".join(added)
@@ -139,9 +139,9 @@ Argument = tuple[ast.expr, ast.expr | ast.keyword]
 
 def _arguments(call: ast.Call) -> list[Argument]:
     """Return the values of arguments and what they stand in, in the order of the text."""
-    given: list[Argument] = [(one, one) for one in call.args]
-    given += [(one.value, one) for one in call.keywords]
-    return sorted(given, key=lambda one: (one[1].lineno, one[1].col_offset))
+    given: list[Argument] = [(argument, argument) for argument in call.args]
+    given += [(keyword.value, keyword) for keyword in call.keywords]
+    return sorted(given, key=lambda argument: (argument[1].lineno, argument[1].col_offset))
 
 
 def _cut(module: Module, call: ast.Call, argument: Argument, given: list[Argument]) -> Edit:

@@ -45,11 +45,11 @@ class Names:
 
     def used(self, name: str) -> list[ast.Call]:
         """Return the calls of an old name."""
-        calls = (self.module.parent(one) for one in self.places.get(name, ()))
+        calls = (self.module.parent(node) for node in self.places.get(name, ()))
         return [
             call
-            for call, one in zip(calls, self.places.get(name, ()), strict=True)
-            if isinstance(call, ast.Call) and call.func is one
+            for call, node in zip(calls, self.places.get(name, ()), strict=True)
+            if isinstance(call, ast.Call) and call.func is node
         ]
 
 
@@ -90,7 +90,7 @@ def _import(statement: ast.Import | ast.ImportFrom, found: Names) -> None:
     if isinstance(statement, ast.ImportFrom) and (statement.level or not statement.module):
         return
     full = [prefix + alias.name for alias in statement.names]
-    if any(_PRIVATE.match(one) for one in full):
+    if any(_PRIVATE.match(name) for name in full):
         found.refusals.append(
             Refusal(
                 span=module.span(statement),
@@ -99,7 +99,7 @@ def _import(statement: ast.Import | ast.ImportFrom, found: Names) -> None:
             )
         )
         return
-    old = [one for one in full if _is_old(one)]
+    old = [name for name in full if _is_old(name)]
     if not old or own_choice(module, statement, "set_global_policy"):
         return
     _note(found, statement)
@@ -114,7 +114,7 @@ def _import(statement: ast.Import | ast.ImportFrom, found: Names) -> None:
 
 def _import_from(statement: ast.ImportFrom, full: list[str], old: list[str], found: Names) -> None:
     module = found.module
-    lasts = [one.rpartition(".")[2] for one in full]
+    lasts = [name.rpartition(".")[2] for name in full]
     if len(old) < len(full) or (len(full) > 1 and "experimental" in lasts):
         return _refuse(found, statement, "the names stand in one import with others")
     if full[0].endswith(".experimental"):
@@ -126,7 +126,7 @@ def _import_from(statement: ast.ImportFrom, full: list[str], old: list[str], fou
         text += f" as {local}" if local != _PACKAGE else ""
         found.edits.append(replace_node(module, statement, text))
         return
-    if not all(one in NEW for one in lasts):
+    if not all(name in NEW for name in lasts):
         return _refuse(found, statement, "not every name that is imported has a new one")
     names = ", ".join(
         NEW[alias.name] + (f" as {alias.asname}" if alias.asname else "")

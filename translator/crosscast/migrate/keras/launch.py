@@ -33,7 +33,7 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refu
         subject: with the commands.
         program: that they start; None if it is not among the files.
     """
-    scripts = {one.name: one for one in subject.sources if kind_of(one) == "shell"}
+    scripts = {source.name: source for source in subject.sources if kind_of(source) == "shell"}
     places: dict[tuple[str, int], Span] = {}
     with_it = 0
     for command in subject.commands:
@@ -73,7 +73,7 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refu
         )
         return
     main = program.modules[0]
-    yield Asked(PolicyRequest(main, main.tree), [one for one in edits if one is not None])
+    yield Asked(PolicyRequest(main, main.tree), [edit for edit in edits if edit is not None])
 
 
 def _without(script: Source, span: Span) -> Edit | None:

@@ -30,14 +30,16 @@ def known_owner(loop: Loop, program: Program) -> bool:
         if canonical(base) in ("keras.Model", "keras.models.Model", "keras.Sequential"):
             return True
     calls = [*loop.scaled, *loop.unscaled]
-    if all(any(_asks_class(loop, t) for t in texts_around(one.node, loop.module)) for one in calls):
+    if all(
+        any(_asks_class(loop, t) for t in texts_around(call.node, loop.module)) for call in calls
+    ):
         return True
     makers = makers_of(node, loop.module)
     if makers is None:
         return False
-    loop.makers = [one for one in makers if all(is_scaler(canonical(n)) for n in one.names)]
-    rest = [one for one in makers if one not in loop.makers]
-    return bool(loop.makers) and all(is_keras_optimizer(one) for one in rest)
+    loop.makers = [maker for maker in makers if all(is_scaler(canonical(n)) for n in maker.names)]
+    rest = [maker for maker in makers if maker not in loop.makers]
+    return bool(loop.makers) and all(is_keras_optimizer(maker) for maker in rest)
 
 
 def _asks_class(loop: Loop, text: str) -> bool:
@@ -54,9 +56,9 @@ def makers_of(node: ast.expr, module: Module) -> list[Call] | None:
     for value in _last_values(node, module):
         found += meanings_of(value, module)
     calls = [
-        (one.module or module).call(one.call)
-        for one in found
-        if one.kind == "instance" and one.call is not None
+        (meaning.module or module).call(meaning.call)
+        for meaning in found
+        if meaning.kind == "instance" and meaning.call is not None
     ]
     return calls if calls and len(calls) == len(found) else None
 
@@ -68,14 +70,18 @@ def _last_values(node: ast.expr, module: Module) -> list[ast.expr]:
     bindings = list(bindings_of(node.id, node, module))
     final = [
         place
-        for place, one in enumerate(bindings)
-        if one.kind == "assign" and module.parent(one.node) is one.scope.node and not one.path
+        for place, binding in enumerate(bindings)
+        if binding.kind == "assign"
+        and module.parent(binding.node) is binding.scope.node
+        and not binding.path
     ]
-    outside = all(module.function_of(one.node) is not module.function_of(node) for one in bindings)
+    outside = all(
+        module.function_of(binding.node) is not module.function_of(node) for binding in bindings
+    )
     if not final or not outside or final[-1] == 0:
         return [node]
-    values = [one.value for one in bindings[final[-1] :]]
-    return [one for one in values if one is not None] if all(values) else [node]
+    values = [binding.value for binding in bindings[final[-1] :]]
+    return [value for value in values if value is not None] if all(values) else [node]
 
 
 def check_conditions(loop: Loop) -> None:
@@ -84,9 +90,9 @@ def check_conditions(loop: Loop) -> None:
     always = set(texts_around(loop.applied[0].node, module))
     for call in loop.applied[1:]:
         always &= set(texts_around(call.node, module))
-    extra = [sorted(set(texts_around(one.node, module)) - always) for one in loop.scaled]
-    extra += [sorted(set(texts_around(one.node, module)) - always) for one in loop.unscaled]
-    if any(one != extra[0] for one in extra):
+    extra = [sorted(set(texts_around(call.node, module)) - always) for call in loop.scaled]
+    extra += [sorted(set(texts_around(call.node, module)) - always) for call in loop.unscaled]
+    if any(conditions != extra[0] for conditions in extra):
         return loop.refuse(
             loop.scaled[0].node,
             "the loss is scaled under other conditions than the gradients are unscaled",
@@ -95,8 +101,8 @@ def check_conditions(loop: Loop) -> None:
     for text in extra[0]:
         if _asks_class(loop, text):
             continue
-        wraps = [texts_around(one.node, one.module) for one in loop.makers]
-        if not wraps or not all(text in one for one in wraps):
+        wraps = [texts_around(maker.node, maker.module) for maker in loop.makers]
+        if not wraps or not all(text in conditions for conditions in wraps):
             loop.refuse(
                 loop.scaled[0].node,
                 f"the loss is scaled if {text}, and the optimizer is not wrapped under the same "

@@ -40,7 +40,7 @@ def loops_of(program: Program) -> list[Loop]:
         for call in module.calls:
             if call.receiver is None or call.method not in (SCALED, UNSCALED, APPLIED):
                 continue
-            if any(one.startswith("tf_keras.") for one in call.names):
+            if any(name.startswith("tf_keras.") for name in call.names):
                 continue
             function = module.function_of(call.node)
             owner = module.text(call.receiver)
@@ -49,7 +49,7 @@ def loops_of(program: Program) -> list[Loop]:
             )
             kinds = {SCALED: loop.scaled, UNSCALED: loop.unscaled, APPLIED: loop.applied}
             kinds[call.method].append(call)
-    loops = [one for one in found.values() if one.scaled or one.unscaled]
+    loops = [loop for loop in found.values() if loop.scaled or loop.unscaled]
     for loop in loops:
         _settle(loop, program)
     return loops

@@ -65,7 +65,7 @@ def _of_object(call: Call) -> Scale | None:
         return None
     if not all(map(is_literal, given.values())):
         return None
-    texts = {name: call.module.text(one) for name, one in given.items()}
+    texts = {name: call.module.text(argument) for name, argument in given.items()}
     if "Fixed" in call.name.rpartition(".")[2]:
         return Scale("fixed", texts.get("loss_scale_value", "")) if texts else None
     if set(texts) - {"initial_loss_scale", "increment_period", "multiplier"}:
@@ -79,6 +79,6 @@ def _of_object(call: Call) -> Scale | None:
 def is_literal(node: ast.expr) -> bool:
     """Whether an expression is made of constants alone."""
     return all(
-        isinstance(one, ast.Constant | ast.BinOp | ast.operator | ast.UnaryOp | ast.unaryop)
-        for one in ast.walk(node)
+        isinstance(part, ast.Constant | ast.BinOp | ast.operator | ast.UnaryOp | ast.unaryop)
+        for part in ast.walk(node)
     )

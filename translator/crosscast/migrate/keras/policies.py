@@ -164,7 +164,9 @@ def _not_held(call: ast.Call, module: Module, named: list[Names], program: Progr
     setter = setter_of(call, module, named)
     if setter is None:
         return "is not certainly the one that is set for all layers"
-    return unless(setter, next(one.module for one in named if setter in one.module.nodes), program)
+    return unless(
+        setter, next(policy.module for policy in named if setter in policy.module.nodes), program
+    )
 
 
 def _has_tape(program: Program) -> bool:

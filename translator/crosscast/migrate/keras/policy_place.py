@@ -182,7 +182,7 @@ def _calls(block: Block) -> Iterator[Call]:
 
 def _makes(call: Call, program: Program, depth: int, seen: frozenset[int] = frozenset()) -> bool:
     """Whether a call certainly makes layers, itself or in functions of the program."""
-    if any(_MAKES.fullmatch(canonical(one)) for one in call.names):
+    if any(_MAKES.fullmatch(canonical(name)) for name in call.names):
         return True
     if depth >= _DEPTH:
         return False
@@ -195,9 +195,9 @@ def _makes(call: Call, program: Program, depth: int, seen: frozenset[int] = froz
         return False
     module, function = found
     return any(
-        _makes(module.call(one), program, depth + 1, seen | {id(function)})
-        for one in walk(function)
-        if isinstance(one, ast.Call)
+        _makes(module.call(node), program, depth + 1, seen | {id(function)})
+        for node in walk(function)
+        if isinstance(node, ast.Call)
     )
 
 
@@ -221,7 +221,7 @@ def _may_make(statement: ast.stmt, module: Module, program: Program) -> bool:
 def _is_harmless(call: Call) -> bool:
     """Whether a call is one of a library that makes no layers, or a method of something made."""
     if call.names:
-        return all(_is_known(one) for one in call.names)
+        return all(_is_known(name) for name in call.names)
     root: ast.expr = call.node.func
     while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
         root = root.func if isinstance(root, ast.Call) else root.value
@@ -246,7 +246,7 @@ def _same_block(request: PolicyRequest, block: Block) -> bool:
 def _place(block: Block, request: PolicyRequest, program: Program) -> ast.stmt | None:
     """Return the statement before which the policy is set; None if there is no such place."""
     body = block.body
-    making = [_may_make(one, block.module, program) for one in body]
+    making = [_may_make(statement, block.module, program) for statement in body]
     last = making.index(True) if True in making else len(body)
     first = min(_behind_imports(body), last)
     if not request.condition:
@@ -257,7 +257,7 @@ def _place(block: Block, request: PolicyRequest, program: Program) -> ast.stmt |
     bound = _globals(block) | set(dir(builtins))
     for statement in body[:last]:
         bound |= set(_binds(statement))
-    later = {name for one in body[last:] for name in _binds(one)}
+    later = {name for statement in body[last:] for name in _binds(statement)}
     if (
         not set(request.names) <= bound
         or later & set(request.names)
@@ -289,8 +289,8 @@ def _globals(block: Block) -> set[str]:
         return set()
     arguments = block.function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return {one.arg for one in every} | {
-        name for one in block.module.tree.body for name in _binds(one)
+    return {argument.arg for argument in every} | {
+        name for statement in block.module.tree.body for name in _binds(statement)
     }
 
 

@@ -47,7 +47,7 @@ def setter_of(policy: ast.Call, module: Module, named: list[Names]) -> ast.Call 
     if len(calls) != 1:
         return None
     home, call = calls[0]
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
     made = maker_of(given[0], home) if len(given) == 1 else None
     return call if made is not None and made.node is policy and made.module is module else None
 
@@ -62,7 +62,7 @@ def unless(setter: ast.Call, module: Module, program: Program) -> str:
         if _is_optional(level):
             return "is only set under a condition"
         around = conditions(level.node, level.module, callers=False)
-        left += [depth] if any(one.left is not None for one in around) else []
+        left += [depth] if any(branch.left is not None for branch in around) else []
     for call in compiles(program):
         ways = _paths(call.node, call.module, program, 0)
         if ways is None and len(path) == 1:
@@ -87,11 +87,11 @@ def unless(setter: ast.Call, module: Module, program: Program) -> str:
 def _shared(path: list[_Level], way: list[_Level]) -> int:
     """Return the depth at which two paths part; -1 if they begin in different modules."""
     depth = -1
-    for one, other in zip(path, way, strict=False):
-        if one.home is not other.home:
+    for step, other in zip(path, way, strict=False):
+        if step.home is not other.home:
             break
         depth += 1
-        if one.node is not other.node:
+        if step.node is not other.node:
             break
     return depth
 

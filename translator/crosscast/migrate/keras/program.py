@@ -96,7 +96,7 @@ def own_choice(module: Module, node: ast.AST, new: str) -> bool:
             return True
         if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
             others = here.orelse if child in _list(here.body) else here.body
-            text = " ".join(module.text(one) for one in _list(others))
+            text = " ".join(module.text(element) for element in _list(others))
             if new in text or _OTHER.search(module.text(here.test)):
                 return True
         child, here = here, module.parent(here)
@@ -128,8 +128,8 @@ def imported_as(node: ast.expr, module: Module) -> tuple[str, list[str]] | None:
     while isinstance(root, ast.Attribute):
         root = root.value
     bindings = list(bindings_of(parts[0], root, module))
-    targets = {one.target for one in bindings}
-    if not bindings or len(targets) != 1 or any(one.kind != "import" for one in bindings):
+    targets = {binding.target for binding in bindings}
+    if not bindings or len(targets) != 1 or any(binding.kind != "import" for binding in bindings):
         return None
     return targets.pop(), parts[1:]
 
@@ -146,18 +146,18 @@ def maker_of(node: ast.expr, module: Module) -> Call | None:
 
 def is_keras_optimizer(call: Call) -> bool:
     """Whether a call certainly makes an optimizer that Keras 3 has too."""
-    names = [canonical(one) for one in call.names]
+    names = [canonical(name) for name in call.names]
     return bool(names) and all(
-        OPTIMIZER.fullmatch(one)
-        and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", one)
-        and not one.endswith("LossScaleOptimizer")
-        for one in names
+        OPTIMIZER.fullmatch(name)
+        and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", name)
+        and not name.endswith("LossScaleOptimizer")
+        for name in names
     )
 
 
 def compiles(program: Program) -> list[Call]:
     """Return the calls of `compile` of models of Keras, and those that may be one."""
-    return list({id(one.node): one for one in compiled(program)}.values())
+    return list({id(model.node): model for model in compiled(program)}.values())
 
 
 def optimizer_of(call: Call) -> ast.expr | None:
@@ -170,6 +170,6 @@ def optimizer_of(call: Call) -> ast.expr | None:
 
 def open_call(node: ast.Call) -> bool:
     """Whether there are starred arguments, which may be anything."""
-    return any(isinstance(one, ast.Starred) for one in node.args) or any(
-        one.arg is None for one in node.keywords
+    return any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+        keyword.arg is None for keyword in node.keywords
     )

@@ -132,7 +132,7 @@ def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[Asked | R
 
 def _is_switch(value: ast.IfExp) -> bool:
     parts = [value.body, value.orelse]
-    texts = [str(one.value) for one in parts if isinstance(one, ast.Constant)]
+    texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
     return len(texts) == 2 and texts[0] not in _OFF and texts[1] in _OFF
 
 
@@ -153,12 +153,12 @@ def _with_other_branch(statement: ast.stmt, module: Module) -> ast.stmt:
     if not isinstance(parent, ast.If) or parent.body != [statement] or not parent.orelse:
         return statement
     off = all(
-        isinstance(one, ast.Assign)
-        and isinstance(one.targets[0], ast.Subscript)
-        and _named(one.targets[0].slice)
-        and isinstance(one.value, ast.Constant)
-        and str(one.value.value) in _OFF
-        for one in parent.orelse
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Subscript)
+        and _named(statement.targets[0].slice)
+        and isinstance(statement.value, ast.Constant)
+        and str(statement.value.value) in _OFF
+        for statement in parent.orelse
     )
     return parent if off else statement
 
@@ -173,7 +173,7 @@ def by_option(program: Program) -> Iterator[Asked | Refusal]:
             if _OPTION in module.source.text:
                 yield _option_refused(module, call.node)
             continue
-        keys = [one.value if isinstance(one, ast.Constant) else None for one in given.keys]
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in given.keys]
         if _OPTION not in keys:
             continue
         value = given.values[keys.index(_OPTION)]
@@ -218,7 +218,7 @@ def by_session(program: Program) -> Iterator[Refusal]:
                 yield _session(module, node)
         for call in module.calls:
             options = "RewriterConfig" in (last(call.name), call.method)
-            if options and any(one.arg == _OPTION for one in call.node.keywords):
+            if options and any(keyword.arg == _OPTION for keyword in call.node.keywords):
                 yield _session(module, call.node)
 
 
@@ -249,7 +249,7 @@ _V1 = re.compile(
 
 def of_graphs(call: Call | None) -> str:
     """Return the name of an optimizer of TensorFlow 1; empty: it is not certainly one."""
-    names = [canonical(one) for one in call.names] if call is not None else []
+    names = [canonical(name) for name in call.names] if call is not None else []
     return names[0] if names and all(map(_OPTIMIZER.fullmatch, names)) else ""
 
 

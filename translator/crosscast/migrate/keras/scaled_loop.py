@@ -43,4 +43,4 @@ class Loop:
 
 def texts_around(node: ast.AST, module: Module) -> list[str]:
     """Return the conditions around a node within its function, as texts."""
-    return [one.text for one in branches(node, module, callers=False)]
+    return [branch.text for branch in branches(node, module, callers=False)]

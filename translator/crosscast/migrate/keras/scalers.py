@@ -56,9 +56,9 @@ def scaler_calls(program: Program) -> list[Call]:
         if (
             names
             and all(
-                (is_scaler(canonical(one)) or canonical(one) == f"{_LEFT}LossScaleOptimizer")
-                and not one.startswith("tf_keras.")
-                for one in names
+                (is_scaler(canonical(name)) or canonical(name) == f"{_LEFT}LossScaleOptimizer")
+                and not name.startswith("tf_keras.")
+                for name in names
             )
             and not own_choice(call.module, call.node, "LossScaleOptimizer")
         ):
@@ -76,7 +76,7 @@ def constructor(call: Call, program: Program, looped: Collection[int] | None) ->
             program has no such loops, so that it may be written for Keras 3.
     """
     module = call.module
-    if any(canonical(one).startswith(_LEFT) for one in call.names):
+    if any(canonical(name).startswith(_LEFT) for name in call.names):
         return _refuse(call, "the experimental name must become the stable one first", "see CM201")
     given = _given(call, old=looped is not None)
     if given is None:
@@ -114,7 +114,9 @@ def _given(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
     node = call.node
     if open_call(node):
         return None
-    found: dict[str, ast.expr] = {one.arg: one.value for one in node.keywords if one.arg}
+    found: dict[str, ast.expr] = {
+        keyword.arg: keyword.value for keyword in node.keywords if keyword.arg
+    }
     if "loss_scale" in found:
         return None
     if len(node.args) > 1:
@@ -126,17 +128,17 @@ def _given(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
         if not isinstance(value.value, bool):
             # Written for Keras 3, where the scale comes second.
             return None if old else {"inner_optimizer": node.args[0]} | found
-    for name, one in zip(_OLD_ORDER, node.args, strict=False):
+    for name, argument in zip(_OLD_ORDER, node.args, strict=False):
         if name in found:
             return None
-        found[name] = one
+        found[name] = argument
     return found if len(node.args) <= len(_OLD_ORDER) else None
 
 
 def _foreign(inner: ast.expr, module: Module) -> str:
     """Return what an inner optimizer is, if that is nothing that Keras 3 can wrap."""
-    for one in meanings_of(inner, module):
-        name = canonical(one.name)
+    for meaning in meanings_of(inner, module):
+        name = canonical(meaning.name)
         if name.startswith(_FOREIGN) or ".legacy." in name:
             return name
     return ""
@@ -146,18 +148,20 @@ def _dynamic(call: Call, given: dict[str, ast.expr]) -> list[Edit]:
     """Drop `dynamic` and what is None; give the rest by name."""
     node, module = call.node, call.module
     dropped = [
-        one
-        for name, one in given.items()
+        argument
+        for name, argument in given.items()
         if name == "dynamic"
-        or (name in _OLD_ORDER[2:] and isinstance(one, ast.Constant) and one.value is None)
+        or (
+            name in _OLD_ORDER[2:] and isinstance(argument, ast.Constant) and argument.value is None
+        )
     ]
     moved: list[str] = []
     if given.get("dynamic") in node.args:
         for name in _OLD_ORDER[2:]:
-            one = given.get(name)
-            if one is not None and one in node.args and one not in dropped:
-                moved.append(f"{name}={raw(module, one)}")
-                dropped.append(one)
+            argument = given.get(name)
+            if argument is not None and argument in node.args and argument not in dropped:
+                moved.append(f"{name}={raw(module, argument)}")
+                dropped.append(argument)
     return without_arguments(module, node, dropped, tuple(moved)) if dropped else []
 
 
@@ -229,8 +233,8 @@ def _is_compiled(wrapper: Call, program: Program) -> bool:
 def _only_wrapped(maker: Call, inner: ast.expr, call: Call) -> bool:
     """Whether an optimizer is made under the conditions under which it is wrapped."""
     module = call.module
-    made = {one.text for one in branches(maker.node, module, callers=False)}
-    wrapped = {one.text for one in branches(call.node, module, callers=False)}
+    made = {branch.text for branch in branches(maker.node, module, callers=False)}
+    wrapped = {branch.text for branch in branches(call.node, module, callers=False)}
     return maker.node is inner or (
         isinstance(inner, ast.Name)
         and made == wrapped

@@ -71,7 +71,7 @@ def masters_in(module: Module) -> Iterator[Masters]:
                 weights = module.text(only.iter)
                 if only.ifs:
                     target = module.text(only.target)
-                    tests = "".join(f" if {module.text(one)}" for one in only.ifs)
+                    tests = "".join(f" if {module.text(condition)}" for condition in only.ifs)
                     weights = f"[{target} for {target} in {weights}{tests}]"
                 yield Masters(module, home, statement, name, module.text(model), weights)
 
@@ -106,9 +106,9 @@ def _copied(made: ast.ListComp) -> ast.expr | None:
 
 def _words(nodes: list[ast.expr]) -> Iterator[str]:
     for node in nodes:
-        for one in walk(node):
-            if isinstance(one, ast.Attribute):
-                yield one.attr
+        for part in walk(node):
+            if isinstance(part, ast.Attribute):
+                yield part.attr
 
 
 def understand(found: Masters, stops: Stops) -> None:
@@ -146,19 +146,23 @@ def _is_there(found: Masters) -> bool:
         binding.scope.node is found.home
         and binding.kind != "parameter"
         and getattr(binding.node, "lineno", 0) > line
-        for one in walk(found.scale)
-        if isinstance(one, ast.Name)
-        for binding in bindings_of(one.id, one, module)
+        for node in walk(found.scale)
+        if isinstance(node, ast.Name)
+        for binding in bindings_of(node.id, node, module)
     )
 
 
 def _is_cleared(found: Masters) -> bool:
     """Whether the gradients of the half weights are cleared; otherwise all batches add up."""
     module = found.module
-    for one in walk(found.home):
-        if isinstance(one, ast.Call) and module.text(one.func) == f"{found.model}.zero_grad":
+    for node in walk(found.home):
+        if isinstance(node, ast.Call) and module.text(node.func) == f"{found.model}.zero_grad":
             return True
-        if isinstance(one, ast.For) and _is_over(one, found) and _CLEARS.search(module.text(one)):
+        if (
+            isinstance(node, ast.For)
+            and _is_over(node, found)
+            and _CLEARS.search(module.text(node))
+        ):
             return True
     return False
 
@@ -192,11 +196,11 @@ def _backward(found: Masters, stops: Stops) -> None:
     """Find `(loss * scale).backward()`, or `scaled = loss * scale` and `scaled.backward()`."""
     module = found.module
     calls = [
-        one
-        for one in walk(found.home)
-        if isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr == "backward"
+        node
+        for node in walk(found.home)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "backward"
     ]
     if len(calls) != 1:
         _stop(found, stops, found.statement, "not exactly one backward pass stands here")
@@ -207,11 +211,11 @@ def _backward(found: Masters, stops: Stops) -> None:
     product: ast.expr = call.func.value
     if isinstance(product, ast.Name) and statement is not None:
         made = [
-            one
-            for one in walk(found.home)
-            if isinstance(one, ast.Assign) and module.text(one.targets[0]) == product.id
+            node
+            for node in walk(found.home)
+            if isinstance(node, ast.Assign) and module.text(node.targets[0]) == product.id
         ]
-        uses = [one for one in module.every(ast.Name) if one.id == product.id]
+        uses = [node for node in module.every(ast.Name) if node.id == product.id]
         if len(made) == 1 and len(uses) == 2:
             found.scaled.append(made[0])
             product = made[0].value
@@ -236,8 +240,8 @@ def _is_scale(found: Masters, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         text = module.text(node)
         return "scale" in node.attr.lower() and not any(
-            isinstance(one.ctx, ast.Store) and module.text(one) == text
-            for one in module.every(ast.Attribute)
+            isinstance(node.ctx, ast.Store) and module.text(node) == text
+            for node in module.every(ast.Attribute)
         )
     return isinstance(node, ast.Name) and _is_set_once(node, module)
 
@@ -249,7 +253,7 @@ def _is_set_once(node: ast.Name, module: Module) -> bool:
     if len(bindings) != 1 or bindings[0].kind != "assign":
         return False
     value = bindings[0].value
-    if bindings[0].path and any(isinstance(one, ast.Starred) for one in walk(bindings[0].node)):
+    if bindings[0].path and any(isinstance(node, ast.Starred) for node in walk(bindings[0].node)):
         return False  # how many a star takes depends on all the others
     for place in bindings[0].path:
         if not isinstance(value, ast.Tuple | ast.List) or place >= len(value.elts):
@@ -265,7 +269,7 @@ def _is_set_once(node: ast.Name, module: Module) -> bool:
 def _use(found: Masters, node: ast.Name, stops: Stops) -> None:
     module, parent = found.module, found.module.parent(node)
     loop = module.enclosing(node, ast.For)
-    if loop is not None and any(one is node for one in walk(loop.iter)):
+    if loop is not None and any(part is node for part in walk(loop.iter)):
         if _carries(found, loop):
             found.gone.append(loop)
             return
@@ -285,20 +289,20 @@ def _use(found: Masters, node: ast.Name, stops: Stops) -> None:
 
 def _carries(found: Masters, loop: ast.For) -> bool:
     """Whether a loop only prepares the copies, or carries gradients or weights."""
-    names = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
+    names = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
     names |= {found.name, found.model.partition(".")[0], "torch", "zip", "self"}
     if isinstance(found.scale, ast.Name | ast.Attribute):
-        names |= {one.id for one in walk(found.scale) if isinstance(one, ast.Name)}
-    for one in walk(loop):
-        if isinstance(one, ast.Name) and one.id not in names:
+        names |= {node.id for node in walk(found.scale) if isinstance(node, ast.Name)}
+    for node in walk(loop):
+        if isinstance(node, ast.Name) and node.id not in names:
             return False
-        if isinstance(one, ast.Call):
-            word = one.func.attr if isinstance(one.func, ast.Attribute) else ""
-            word = word or getattr(one.func, "id", "")
+        if isinstance(node, ast.Call):
+            word = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            word = word or getattr(node.func, "id", "")
             if word not in _MOVES and word != "requires_grad_":
                 return False
-        leaves = isinstance(one, ast.Break | ast.Continue | ast.Return | ast.AugAssign | ast.For)
-        if leaves and one is not loop:
+        leaves = isinstance(node, ast.Break | ast.Continue | ast.Return | ast.AugAssign | ast.For)
+        if leaves and node is not loop:
             return False
     return not loop.orelse
 
@@ -306,11 +310,11 @@ def _carries(found: Masters, loop: ast.For) -> bool:
 def _step(found: Masters, stops: Stops) -> None:
     module = found.module
     steps = [
-        one
-        for one in walk(found.home)
-        if isinstance(one, ast.Expr)
-        and isinstance(one.value, ast.Call)
-        and module.text(one.value) == f"{found.optimizer_name}.step()"
+        node
+        for node in walk(found.home)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and module.text(node.value) == f"{found.optimizer_name}.step()"
     ]
     if len(steps) != 1:
         _stop(found, stops, found.statement, "not exactly one step of the optimizer stands here")
@@ -323,21 +327,23 @@ def _carried(found: Masters, stops: Stops) -> None:
     assert found.scale is not None
     assert found.step is not None
     module, scale = found.module, found.module.text(found.scale)
-    before = [one for one in found.gone if one.lineno < found.step.lineno]
-    grads = [one for one in before if ".grad" in module.text(one)]
+    before = [statement for statement in found.gone if statement.lineno < found.step.lineno]
+    grads = [statement for statement in before if ".grad" in module.text(statement)]
     back = [
-        one for one in found.gone if one.lineno > found.step.lineno and "copy_" in module.text(one)
+        statement
+        for statement in found.gone
+        if statement.lineno > found.step.lineno and "copy_" in module.text(statement)
     ]
     divided = sum(
         module.text(node) == scale
-        for one in grads
-        for node in walk(one)
+        for statement in grads
+        for node in walk(statement)
         if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
     )
     numbers = [
         node
-        for one in grads
-        for node in walk(one)
+        for statement in grads
+        for node in walk(statement)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, int | float)
         and not isinstance(node.value, bool)
