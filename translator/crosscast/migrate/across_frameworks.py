@@ -1,4 +1,4 @@
-"""From sources to scripts of another framework: lift, correct or keep mistakes, compile, pair."""
+"""Migration to another framework: lift, correct or keep mistakes, compile, pair lines."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from crosscast.recipe.yaml_source import parse
 from crosscast.targets.backend import find_target
 
 OWN = ("model.", "data.")
-"""Sections that are always the user's where the source's model is not the shipped one."""
+"""Sections that the user must fill in unless the source uses the shipped model."""
 _KINDS = ("model.kind", "data.source", "optimizer.name", "clipping.kind", "loss_scaling.mode")
-"""Fields that choose what other fields their section has."""
+"""Fields that determine which other fields their section has."""
 _SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrived:
-    """What a target was given."""
+    """The compiled recipe of one target."""
 
     recipe: Recipe
     compiled: Compiled
@@ -53,17 +53,17 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Across:
-    """One migration. Nothing has been written."""
+    """Result of a migration. No file has been written yet."""
 
     sources: tuple[Source, ...]
     lifted: Lifted
     fields: Mapping[str, Filled]
-    """Fields of the recipe that is compiled: those of the source, mistakes corrected or kept."""
+    """Fields of the compiled recipe, after mistakes were corrected or kept."""
     recipe: Recipe
     weights: str
-    """Name of published weights that the source begins with; empty for none."""
+    """Name of the pretrained weights that the source loads; empty for none."""
     text: str
-    """The recipe as YAML, with the place of every field."""
+    """The recipe as YAML; comments give the location of every field."""
     findings: tuple[Result, ...]
     fates: tuple[Fate, ...]
     arrived: tuple[Arrived, ...]
@@ -72,7 +72,7 @@ class Across:
 
     @property
     def fill_in(self) -> tuple[str, ...]:
-        """Fields that no source says and that the user must."""
+        """Fields that no source defines and the user must fill in."""
         return tuple(path for path, filled in self.fields.items() if filled.how == "stand_in")
 
 
@@ -84,14 +84,14 @@ def migrate_across(
     keep_bugs: bool = False,
     settings: Mapping[str, object] | None = None,
 ) -> Across:
-    """Return the scripts of targets that train as sources do.
+    """Return scripts for `targets` that train as `sources` do.
 
     Args:
-        sources: of one run, its program first.
+        sources: files of one run, its program first.
         targets: see `crosscast.targets.backend.find_target`.
-        versions: package to version, instead of what the sources say.
-        keep_bugs: keep mistakes of the source where a recipe can say them.
-        settings: fields of the recipe that the user says, over everything else.
+        versions: package to version; overrides the versions found in the sources.
+        keep_bugs: keep mistakes of the source that a recipe can express.
+        settings: recipe fields set by the user; they override everything else.
 
     Raises:
         DiagnosticError: CC915 and others if there is no recipe in the sources; CC970 for settings
@@ -100,12 +100,12 @@ def migrate_across(
     """
     lifted = lift(analyse(sources, versions))
     if not lifted.fields:
-        hint = "give the program with its launch script and settings"
+        hint = "pass the program together with its launch script and settings"
         if lifted.recipe is not None:
-            hint = "it is a recipe already: `crosscast compile` it"
+            hint = "this is already a recipe: run `crosscast compile`"
         raise DiagnosticError(
             *lifted.diagnostics,
-            Diagnostic(code="CC971", message="there is no training to migrate", hint=hint),
+            Diagnostic(code="CC971", message="found no training to migrate", hint=hint),
         )
     encoder = encoder_of(lifted.analysis.subject.program)
     findings = [finding for finding in lint_sources(sources) if finding.is_finding]
@@ -145,7 +145,7 @@ def migrate_across(
 
 
 def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[str, Filled]:
-    """Return the fields with the encoder that the source makes, unless a file says another."""
+    """Return the fields with the encoder that the source creates, unless a file defines another."""
     if encoder is None or fields["model.kind"].how != "stand_in":
         return dict(fields)
     rest = {path: filled for path, filled in fields.items() if not path.startswith("model.")}
@@ -153,7 +153,7 @@ def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[s
 
 
 def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[str, Filled]:
-    """Return fields with what the user says; a field that chooses a kind empties its section."""
+    """Return fields with the user's settings; a new kind discards the rest of its section."""
     result = dict(fields)
     for path in _KINDS:
         if path in settings and path in result and result[path].value != settings[path]:
@@ -164,7 +164,7 @@ def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[
         for other in said:
             short, long = sorted((path, other), key=len)
             if long.startswith(f"{short}."):
-                message = f"--set {path}: {short} cannot have both a value and the field {long}"
+                message = f"--set {path}: {short} cannot have both a value and a field {long}"
                 raise DiagnosticError(Diagnostic(code="CC970", message=message))
     return {
         p: replace(filled, how="source") if p in settings else filled for p, filled in said.items()
@@ -172,7 +172,7 @@ def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[
 
 
 def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[str, Filled]:
-    """Return fields with a factory for every target where the model is the user's own."""
+    """Return fields with a model factory for every target if the user must write the model."""
     found = [find_target(name) for name in targets]
     names = dict.fromkeys(target.backend.name for target in found if target.runs)
     if fields["model.kind"].value != "custom" or not names:
@@ -189,30 +189,30 @@ def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[s
 
 
 def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
-    """Return a diagnostic for every field that nobody says; one for the model, one for the data."""
+    """Return a diagnostic for every missing field; one each for the model and the data."""
     unsaid = {path: filled for path, filled in fields.items() if filled.how == "stand_in"}
     found = []
     if any(filled.value == FACTORY for filled in unsaid.values()):
-        message = f"the model is yours: write build_model() in {FILE}, beside every train.py"
+        message = f"the model is not migrated: write build_model() in {FILE} next to each train.py"
         found.append(
             _unsaid(
                 "model",
                 message,
-                "or, if it is a BERT: --set model.kind=bert --set model.preset=base",
+                "for a BERT model: --set model.kind=bert --set model.preset=base",
             )
         )
     elif any(path.startswith("model.") for path in unsaid):
         names = ", ".join(path for path in unsaid if path.startswith("model."))
-        found.append(_unsaid("model", f"the source does not say {names}", "say it with --set"))
+        found.append(_unsaid("model", f"the source does not define {names}", "set it with --set"))
     if any(path.startswith("data.") for path in unsaid):
-        message = "the rows are yours: write them with `crosscast data`"
-        found.append(_unsaid("data", message, "or name them: --set data.train=FILE"))
+        message = "the data is not migrated: write it with `crosscast data`"
+        found.append(_unsaid("data", message, "or set the file: --set data.train=FILE"))
     for path, filled in unsaid.items():
         if not path.startswith(OWN):
             why = f" ({filled.note})" if filled.note else ""
-            message = f"the source does not say it; {scalar(filled.value)} is only a start{why}"
+            message = f"not defined by the source; {scalar(filled.value)} is a placeholder{why}"
             place = filled.places[0] if filled.places else None
-            found.append(_unsaid(path, message, f"say it: --set {path}=VALUE", place))
+            found.append(_unsaid(path, message, f"set it: --set {path}=VALUE", place))
     return found
 
 
@@ -228,7 +228,7 @@ def _unsaid(path: str, message: str, hint: str, span: Span | None = None) -> Dia
 
 
 def _calls(lifted: Lifted, sources: Sequence[Source]) -> list[tuple[str, str]]:
-    """Return places and texts at which the source calls its model."""
+    """Return the locations and texts of the source's calls of its model."""
     texts = {source.name: source.text.splitlines() for source in sources}
     places = dict.fromkeys(
         (event.span.file, event.span.line)

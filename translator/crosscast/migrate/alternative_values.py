@@ -1,4 +1,4 @@
-"""What else a recipe could say in one field: every variation that is a recipe itself."""
+"""Other values for one field of a recipe, as valid recipes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STRATEGY = {"none": "data_parallel", "data_parallel": "none"}
 
 
 def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
-    """Yield valid recipes with another value in a field, and with what must follow from it."""
+    """Yield valid recipes with another value in a field, and the changes that it requires."""
     known = [name for name in paths_of(recipe) if name == path or name.startswith(f"{path}.")]
     for leaf in known:
         yield from (variation.recipe for variation in variations(recipe, leaf))
@@ -27,7 +27,7 @@ def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
 
 
 def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[str, Any]]:
-    """Yield what may have to follow from a value, nothing first."""
+    """Yield changes of other fields that a value may require; the first one is empty."""
     yield {}
     micro, steps = data["batch"]["micro_batch_size"], data["accumulation"]["steps"]
     nodes = data["distributed"]["nodes"]

@@ -1,4 +1,4 @@
-"""A migration in place is looked at from both sides: recipes and training steps, read not run."""
+"""Compares recipes and training steps before and after a migration in place, without execution."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from crosscast.sources.grouping import group
 
 Verdict = Literal["same", "changed on purpose", "different", "not comparable"]
 _SEEN = ("backward", "clip", "step", "zero")
-"""Operations that a program with a loop of its own makes itself."""
-NOT_RUN = "nothing was executed: the sources were read before and after"
+"""Operations that are visible in a program with its own training loop."""
+NOT_RUN = "nothing was executed: only the source texts before and after were compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,20 +28,20 @@ class Compared:
     """One field of the recipe, or one operation of the training step, before and after."""
 
     name: str
-    """Of the run: its first source."""
+    """Name of the run: its first source."""
     field: str
     verdict: Verdict
     why: str
     evidence: Literal["read", "executed"] = "read"
-    """Whether the sources were read, or a run showed it."""
+    """Whether this follows from the source texts or from a run."""
 
 
 def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[Compared]:
-    """Return every field and every operation of the runs that a migration touches.
+    """Compare every field and operation of the runs that a migration changes.
 
     Args:
         sources: before the migration.
-        texts: file to new text, of those that change.
+        texts: changed file to new text.
     """
     found: list[Compared] = []
     for members in group(sources):
@@ -62,12 +62,12 @@ def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
     other = {difference.path: difference for difference in differences(left, right)}
     for path in dict.fromkeys((*left.values, *right.values)):
         if path in ("version", "name") or path.startswith("launch."):
-            continue  # how a run is called and started is no part of the training
+            continue  # name and launch of a run do not affect the training
         difference = other.get(path)
         if difference is None:
             yield Compared(name=name, field=path, verdict="same", why=_value(left.values, path))
         elif difference.state == "unknown":
-            why = "one side or both do not say it"
+            why = "not defined on one side or both"
             yield Compared(name=name, field=path, verdict="not comparable", why=why)
         else:
             why = f"{scalar(difference.left)} became {scalar(difference.right)}"
@@ -75,15 +75,15 @@ def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
 
 
 def _value(values: Mapping[str, object], path: str) -> str:
-    return scalar(values[path]) if path in values else "not there on one side, without an effect"
+    return scalar(values[path]) if path in values else "absent on one side, without effect"
 
 
 def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
-    """Yield what the steps do for every operation of the neutral step."""
+    """Yield the comparison of every operation of the neutral training step."""
     old, new = _done(before), _done(after)
     if old is None or new is None:
         if before.analysis.subject.steps or after.analysis.subject.steps:
-            why = "one side has no training loop that can be read"
+            why = "one side has no readable training loop"
             yield Compared(name=name, field="step", verdict="not comparable", why=why)
         return
     for operation in dict.fromkeys((*old, *new)):
@@ -94,14 +94,14 @@ def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
 
 
 def _judged(operation: str, left: str, right: str) -> Verdict:
-    """Return whether an operation is still done; what a library does unseen is not comparable."""
+    """Return whether an operation is still done; hidden work of a library is not comparable."""
     if left == right or right not in ("-", OWN):
         return "same" if (left == "-") == (right == "-") else "different"
     return "different" if right == "-" or operation in _SEEN else "not comparable"
 
 
 def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> Iterator[Compared]:
-    """Yield the mistakes that only one side has."""
+    """Yield the mistakes that are on one side only."""
     left, right = _mistakes(before), _mistakes(after)
     for code in sorted({*left, *right}):
         if code in right and code not in left:
@@ -113,7 +113,7 @@ def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> I
 
 
 def _mistakes(sources: Sequence[Source]) -> dict[str, str]:
-    """Return code to message of what lint finds, but for notes."""
+    """Return code to message of lint's findings, without notes."""
     found = [finding for finding in lint_sources(sources) if finding.is_finding]
     return {
         finding.code: finding.message for finding in found if finding.severity is not Severity.NOTE
@@ -121,7 +121,7 @@ def _mistakes(sources: Sequence[Source]) -> dict[str, str]:
 
 
 def _done(lifted: Lifted) -> dict[str, str] | None:
-    """Return operation to what the first training step does for it."""
+    """Return operation to the corresponding events of the first training step."""
     steps = lifted.analysis.subject.steps
     if not steps or lifted.recipe is None:
         return None

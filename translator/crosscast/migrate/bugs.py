@@ -1,4 +1,4 @@
-"""Mistakes of a source on the way to another framework: corrected, or kept where a recipe can."""
+"""Mistakes of a source in a migration: corrected, or kept if a recipe can express them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 
 Became = Literal["changed on purpose", "kept", "cannot be kept", "as it runs", "of no recipe"]
-"""Corrected; kept as asked; corrected although it should be kept; only the user can say what was
-meant, so the recipe holds what runs; about no field of a recipe."""
+"""Corrected; kept on request; corrected although it should have been kept; ambiguous, so the recipe
+describes what runs; unrelated to recipe fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """What became of one finding."""
+    """The treatment of one finding."""
 
     rule: str
     name: str
@@ -37,14 +37,14 @@ class Fate:
 def fates_of(
     fields: Mapping[str, Filled], findings: Sequence[Result], *, keep: bool
 ) -> tuple[dict[str, Filled], tuple[Fate, ...]]:
-    """Return the fields after all findings were corrected or kept, and what became of each.
+    """Return the fields after all findings were corrected or kept, and the fate of each finding.
 
-    A note of lint is a way to train and no mistake: what a recipe says of it stays.
+    A note of lint is not a mistake, so the values of the recipe stay.
 
     Args:
-        fields: how the recipe came by its values.
-        findings: of lint, about the same sources.
-        keep: whether mistakes are kept where a recipe can say them.
+        fields: values of the recipe with their origins.
+        findings: lint's findings in the same sources.
+        keep: whether mistakes are kept if a recipe can express them.
     """
     current = dict(fields)
     fates = []
@@ -57,7 +57,7 @@ def fates_of(
         instead = bug.instead
         if became == "kept":
             said = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())
-            instead = f"the recipe says it ({said})" if said else "the recipe says what runs"
+            instead = f"the recipe keeps it ({said})" if said else "the recipe describes what runs"
         fates.append(
             Fate(
                 rule=finding.code,
@@ -91,7 +91,7 @@ def _decide(
 
 
 def _says(fields: Mapping[str, Filled], bug: Bug) -> bool:
-    """Whether the recipe of the source says the mistake, or nobody says what it needs."""
+    """Whether the source's recipe expresses the mistake, or lacks a value for the correction."""
     open_ = fields[bug.path].how == "stand_in" if bug.path in fields else False
     return open_ or all(_value(fields, path) == want for path, want in bug.keep.items())
 
@@ -109,9 +109,9 @@ def _value(fields: Mapping[str, Filled], path: str) -> Any:
 
 
 def _sum(fields: Mapping[str, Filled], power: int) -> Values:
-    """Return the rate that turns a mean into the sum that was made; empty if no rate does.
+    """Return the rate at which a mean acts like the source's sum; empty if there is none.
 
-    Only where the update is linear in the gradient: SGD without decay and without clipping.
+    There is one only if the update is linear in the gradient: SGD without decay and clipping.
     """
     steps, rate = _value(fields, "accumulation.steps"), _value(fields, "optimizer.learning_rate")
     linear = (
@@ -153,7 +153,7 @@ def scalar_of(value: Any) -> str:
 
 
 def recipe_of(fields: Mapping[str, Filled]) -> Recipe | None:
-    """Return the recipe that fields make, None if they make none."""
+    """Return the recipe of fields, or None if they are no valid recipe."""
     try:
         return build_recipe(parse(recipe_yaml(fields, ()), "recipe.yaml"))
     except DiagnosticError:
@@ -165,7 +165,9 @@ def diagnostics_of(fates: Sequence[Fate]) -> list[Diagnostic]:
     found = []
     for fate in fates:
         if fate.became == "cannot be kept":
-            message = f"{fate.rule}: {fate.message}; no recipe says that, so now {fate.instead}"
+            message = (
+                f"{fate.rule}: {fate.message}; a recipe cannot express this, so now {fate.instead}"
+            )
             found.append(_said("CC974", Severity.WARNING, message, fate))
         elif fate.became == "as it runs":
             message = f"{fate.rule}: {fate.message}; {fate.instead}"

@@ -1,4 +1,4 @@
-"""Migrate programs in place: codemods, round after round, until there is nothing to change."""
+"""Migration in place: apply codemods repeatedly until none has anything to change."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from crosscast.sources.subject import Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migrated:
-    """What a migration in place comes to. Nothing has been written."""
+    """Result of a migration in place. No file has been written yet."""
 
     texts: dict[str, str]
-    """File to new text, of those that change."""
+    """Changed file to new text."""
     changes: tuple[Result, ...]
-    """What is written anew, in order of places of the texts before each round."""
+    """Applied changes, ordered by location in the texts before each round."""
     refusals: tuple[Result, ...]
-    """What stays old because a person must decide."""
+    """Old APIs that remain because a person must decide."""
     problems: tuple[Diagnostic, ...]
-    """What failed: parts of crosscast, edits that would have spoilt a file."""
+    """Failures: errors in crosscast, and edits that would have broken a file."""
 
 
 def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> Migrated:
@@ -36,7 +36,7 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
 
     Args:
         sources: programs with their modules, launch scripts and settings.
-        codemods: what to apply, see `crosscast.migrate.registry.codemods_to`.
+        codemods: the codemods to apply, see `crosscast.migrate.registry.codemods_to`.
     """
 
     spoilt: set[str] = set()
@@ -46,14 +46,14 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
         problems += fixed.problems
         if fixed.spoilt <= spoilt:
             break
-        # What belongs together is changed in all files or in none.
+        # Files that belong together are changed together or not at all.
         spoilt |= fixed.spoilt
-    ours = [result for result in fixed.results if result.code.startswith("CM")]
+    migrations = [result for result in fixed.results if result.code.startswith("CM")]
     others = [result.diagnostic() for result in fixed.results if not result.code.startswith("CM")]
     return Migrated(
         texts=fixed.texts,
         changes=tuple(fixed.made),
-        refusals=tuple(_left(result) if result.edits else result for result in ours),
+        refusals=tuple(_left(result) if result.edits else result for result in migrations),
         problems=(*problems, *others),
     )
 
@@ -65,20 +65,20 @@ def _look(codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Sourc
 
 
 def _left(result: Result) -> Result:
-    """Return a change that could not be made as a refusal."""
+    """Return the refusal for a change that could not be applied."""
     return replace(
         result,
         severity=Severity.WARNING,
         message=f"not changed: {result.message}",
-        hint="cells of a notebook stay as they are; export it as a script"
+        hint="cells of a notebook are not changed; export it as a script"
         if result.file.endswith(".ipynb")
-        else "this and another change are in each other's way; make it by hand",
+        else "it conflicts with another change; make it by hand",
         edits=(),
     )
 
 
 def outcomes(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Result]:
-    """Return what codemods find in sources that belong together; a failure loses no other."""
+    """Return the results of codemods for one group of sources; a failure affects only itself."""
     from crosscast.sources.subject_builder import subject_of
 
     subject, failures = subject_of(sources)
@@ -96,7 +96,7 @@ def _concerns(codemods: Sequence[Codemod], sources: Sequence[Source]) -> bool:
 def _ask(codemod: Codemod, subject: Subject) -> list[Result]:
     try:
         return [_result(codemod, outcome) for outcome in codemod.run(subject)]
-    except Exception as error:  # a fault of the codemod, not of the user's files
+    except Exception as error:  # a bug in the codemod, not in the user's files
         from crosscast.sources.subject_builder import failure
 
         main = subject.sources[0].name if subject.sources else ""

@@ -1,4 +1,4 @@
-"""The report of a migration as Markdown: what a person reads first."""
+"""The report of a migration as Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def page(data: Mapping[str, Any]) -> str:
     """Return the text of report.md.
 
     Args:
-        data: what `crosscast.migrate.report.report` returns.
+        data: result of `crosscast.migrate.report.report`.
     """
     parts = [
         _head(data),
@@ -57,13 +57,13 @@ def _fill_in(data: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "## To fill in"
     yield ""
-    yield "No source says these; what stands in the recipe is only a start."
+    yield "The sources do not define these fields; the values in the recipe are placeholders."
     yield ""
     rows = [
         (_code(entry["field"]), _code(entry["value"]), entry["note"] or "-")
         for entry in data["fill_in"]
     ]
-    yield from _table(("field", "a start", "why"), rows)
+    yield from _table(("field", "placeholder", "reason"), rows)
 
 
 def _left(data: Mapping[str, Any]) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _defaults(data: Mapping[str, Any]) -> Iterator[str]:
             yield from _table(("field", "value", "whose", "emitted", "verdict"), rows)
         if unsaid:
             names = ", ".join(f"{_code(f['field'])} {_code(f['value'])}" for f in unsaid)
-            yield f"Of no library's defaults, but the recipe's own: {names}."
+            yield f"Defaults of the recipe format, not of a library: {names}."
             yield ""
 
 
@@ -139,7 +139,7 @@ def _verified(data: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     found = data["verification"]
     if found is None:
-        yield "Nothing was run: `crosscast migrate ... --verify` does."
+        yield "Nothing was run. To run the scripts, use `crosscast migrate ... --verify`."
         return
     for target in found["targets"]:
         stages = [(f["stage"], f["outcome"], f["wording"]) for f in target["stages"]]
@@ -166,12 +166,12 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
 
 
 def _cell(text: str) -> str:
-    """Return a text of a source that cannot end its cell."""
+    """Return source text escaped for a table cell."""
     return "".join(c if c.isprintable() else " " for c in text).replace("|", "\\|") or " "
 
 
 def _code(value: Any) -> str:
-    """Return a value as code, whatever marks it holds."""
+    """Return a value as inline code, with backquotes replaced."""
     text = value if isinstance(value, str) else _shown(value)
     text = text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
     return f"`{text.replace('`', chr(39))}`"

@@ -1,4 +1,4 @@
-"""The proof at the end of a migration across frameworks: the harness runs what was emitted."""
+"""The proof of a migration to another framework: the harness runs the emitted scripts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FOLDER = "verification"
 
 
 def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> dict[str, Any]:
-    """Run the scripts of all targets and return what `report.json` has as `verification`.
+    """Run the scripts of all targets and return the `verification` of `report.json`.
 
     Args:
         across: the migration.
-        root: its folder; the comparisons go below it.
+        root: folder of the migration; comparisons are written below it.
         on_progress: called whenever a run begins or ends.
 
     Raises:
@@ -57,7 +57,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
 def _nothing_to_run(target: str) -> Proof:
     from crosscast_parity.compare.migration_proof import Proof
 
-    words = "what is written starts a program that is not part of it"
+    words = "the written files launch a program that is not part of them"
     return Proof(target=target, outcome="cannot be verified here", wording=words)
 
 
@@ -68,7 +68,7 @@ def _plain(proof: Proof) -> dict[str, Any]:
 
 
 def _corrected(across: Across) -> Mapping[str, str]:
-    """Return the fields that are others on purpose, with the mistake of the source."""
+    """Return the intentionally changed fields, with the mistake of the source."""
     return {
         fate.path: f"{fate.rule}: {fate.message}; {fate.instead}"
         for fate in across.fates
@@ -77,13 +77,13 @@ def _corrected(across: Across) -> Mapping[str, str]:
 
 
 def diagnostics_of(verification: Mapping[str, Any]) -> list[Diagnostic]:
-    """Return what a user must know of a proof: that there is none, or that it failed."""
+    """Return a diagnostic for every target without a proof or with a failed one."""
     found = []
     for target in verification["targets"]:
         if target["outcome"] == "cannot be verified here":
             message = f"{target['target']} cannot be verified here: {target['wording']}"
             found.append(Diagnostic(code="CC976", severity=Severity.WARNING, message=message))
         elif target["outcome"] == "different":
-            message = f"{target['target']} does not do what the recipe says: {target['wording']}"
+            message = f"{target['target']} differs from the recipe: {target['wording']}"
             found.append(Diagnostic(code="CC977", message=message))
     return found

@@ -1,4 +1,4 @@
-"""The report of a migration: every line of the source beside what became of it, as plain data."""
+"""The report of a migration as plain data: each line of the source with its counterpart."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from crosscast.targets.capability import Judgement
 
 SCHEMA = 1
 _SHAPE = 3
-"""A field with more lines than these decides about operations: their lines say more."""
+"""A field with more lines affects whole operations, whose lines are more informative."""
 _UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904", "CC911", "CC918", "CC920", "CC921"})
-"""Diagnostics about what was not read or what a recipe cannot say."""
+"""Diagnostics about code that was not read or that a recipe cannot express."""
 
 
 def report(across: Across, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a migration as `schema/migrate-v1.json` describes it."""
+    """Return a migration in the format of `schema/migrate-v1.json`."""
     return {
         "version": SCHEMA,
         "crosscast": __version__,
@@ -81,7 +81,7 @@ def _field(across: Across, arrived: Arrived, judged: Judgement) -> dict[str, Any
 
 
 def became(across: Across, path: str) -> str:
-    """Return in words what became of a field on its way."""
+    """Return the fate of a field, as in `schema/migrate-v1.json`."""
     for fate in across.fates:
         if path in _paths(fate) and fate.became in ("changed on purpose", "kept"):
             return fate.became
@@ -101,7 +101,7 @@ def became(across: Across, path: str) -> str:
 
 
 def _paths(fate: Fate) -> Iterator[str]:
-    """Yield the fields that a mistake is about."""
+    """Yield the fields that a mistake affects."""
     yield fate.path
     for path, part in fate.changes.items():
         yield path
@@ -110,7 +110,7 @@ def _paths(fate: Fate) -> Iterator[str]:
 
 
 def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
-    """Return the lines that carry a field; of one that decides about operations, their first."""
+    """Return the lines that carry a field, or the first line of each operation it affects."""
     found = arrived.carriers.get(path, ())
     section = f"{path.partition('.')[0]}."
     of = {kind: field for kind, field in FIELDS_OF_OPERATIONS.items() if kind in arrived.operations}
@@ -123,7 +123,7 @@ def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
 
 
 def _telling(operation: Sequence[Line]) -> Line:
-    """Return the first line of an operation that is no comment, if there is one."""
+    """Return the first line of an operation, preferably not a comment."""
     return next((line for line in operation if not _is_comment(line)), operation[0])
 
 
@@ -132,7 +132,7 @@ def _is_comment(line: Line) -> bool:
 
 
 def lines(across: Across) -> list[dict[str, Any]]:
-    """Return every line of the sources that says something, and what carries it."""
+    """Return every relevant line of the sources with the lines that carry it."""
     said: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     events = list(_events(across))
     told = {(file, line) for operation, _, file, line in events if operation}
@@ -165,7 +165,7 @@ def lines(across: Across) -> list[dict[str, Any]]:
 
 
 def _events(across: Across) -> Iterator[tuple[str, str, str, int]]:
-    """Yield operation, event, file and line of what the training loops of the source do."""
+    """Yield operation, event, file and line of the events of the source's training loops."""
     for step in across.lifted.analysis.subject.steps:
         for _, operation, event, at, _ in beside(step, across.arrived[0].compiled.plan):
             file, _, line = at.rpartition(":")
@@ -192,7 +192,7 @@ def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judged(arrived: Arrived, path: str) -> Judgement | None:
-    """Return the judgement of a field, or of the tuple or mapping that it is a part of."""
+    """Return the judgement of a field, or of the tuple or mapping that contains it."""
     for judgement in arrived.compiled.judgements:
         if path and (judgement.path == path or path.startswith(f"{judgement.path}.")):
             return judgement
@@ -201,7 +201,7 @@ def _judged(arrived: Arrived, path: str) -> Judgement | None:
 
 
 def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
-    """Yield facts without a field, what is said of the source's own parts, what was not read."""
+    """Yield facts without a field, parts left to the user, and code that was not read."""
     subject = across.lifted.analysis.subject
     for fact in subject.profile:
         if not field_of(fact, _known(across)) or (not fact.known and _is_open(across, fact)):
@@ -209,10 +209,10 @@ def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
             yield {"what": printed_name(fact.field), "places": where, "why": reason_for(fact)}
     yield from _lost_flags(across)
     if across.recipe.model.kind == "custom":
-        why = "the model stays yours; the emitted loss is the cross-entropy of its logits"
+        why = "the model is not migrated; the emitted loss is the cross-entropy of its logits"
         yield {"what": "model and loss", "places": [], "why": why}
     if across.weights:
-        why = "give them as safetensors: train.py --weights FILE"
+        why = "pass them as safetensors: train.py --weights FILE"
         yield {"what": f"weights of {across.weights}", "places": [], "why": why}
     for diagnostic in across.lifted.diagnostics:
         if diagnostic.code in _UNREAD:
@@ -224,7 +224,7 @@ def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
 
 
 def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
-    """Yield the flags of a launch that only a program which was not given could explain."""
+    """Yield the launch flags whose meaning is defined by a program that was not given."""
     subject = across.lifted.analysis.subject
     if subject.program is not None:
         return
@@ -233,7 +233,7 @@ def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
         for flag in command.flags:
             places = [p for p in flag.places if (p.file, p.line, p.column) not in used]
             if places and len(places) == len(flag.places):
-                why = f"what it means stands in {command.program}, which was not given"
+                why = f"its meaning is defined in {command.program}, which was not given"
                 where = [_place(across, span) for span in places]
                 yield {"what": flag.expression, "places": where, "why": why}
 
@@ -244,7 +244,7 @@ def _is_open(across: Across, fact: Fact) -> bool:
 
 
 def _known(across: Across) -> set[str]:
-    """Return the fields that the recipe has, said or not."""
+    """Return the fields of the recipe, including defaults."""
     judged = across.arrived[0].compiled.judgements if across.arrived else ()
     return {*across.fields, *(judgement.path for judgement in judged)}
 

@@ -20,7 +20,7 @@ def migrate_schema() -> dict[str, Any]:
     """Return the schema, version 1."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What crosscast migrate -o tells of a migration, version 1",
+        "title": "Report of crosscast migrate -o, version 1",
         **_object(
             version={"const": 1},
             crosscast=_TEXT,
@@ -125,5 +125,5 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the schema as the file holds it."""
+    """Return the schema as the text of its file."""
     return json.dumps(migrate_schema(), indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""Which statements belong into autocast: the forward pass and the loss, never the backward pass."""
+"""Find the statements to run under autocast: forward pass and loss, never the backward pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIGHT = frozenset(
         *("debug", "time", "split", "pop", "tolist", "numpy", "pin_memory", "sum", "mean"),
     }
 )
-"""Calls that move or name data."""
+"""Calls that only move or rearrange data."""
 _DEPTH = 3
 _GROWING = frozenset({"append", "extend", "update", "insert", "add_", "add"})
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
@@ -51,7 +51,7 @@ class Region:
 
 @dataclass(slots=True)
 class _Found:
-    """What of one block the loss depends on."""
+    """Statements of one block that the loss depends on."""
 
     block: list[ast.stmt]
     places: list[int]
@@ -62,13 +62,13 @@ class _Found:
 def regions_of(
     sites: Iterable[Site], steps: Iterable[TrainingStep], models: Iterable[str], stops: Stops
 ) -> list[Region]:
-    """Return what has to run under autocast for the losses of sites, regions of a block joined.
+    """Return the statements to run under autocast; regions of one block are merged.
 
     Args:
         sites: the scaled losses.
-        steps: the training steps that were found, with their forward passes.
-        models: what the program calls its models: `self.net`.
-        stops: what is in the way.
+        steps: the training steps of the program, with their forward passes.
+        models: expressions of the models in the program, such as `self.net`.
+        stops: receives the reasons why the loop cannot be migrated.
     """
     forwards = {id(event.node) for step in steps for event in step.of("forward")}
     names = {name.rpartition(".")[2] for name in models}
@@ -79,9 +79,9 @@ def regions_of(
             stops.add(
                 site.module,
                 site.call.node,
-                f"the forward pass that gives {site.module.text(site.loss)} is not in this "
-                "function, so it cannot be put into autocast",
-                "compute the loss where amp.scale_loss is, or put the call of the model into "
+                f"the forward pass that computes {site.module.text(site.loss)} is not in this "
+                "function, so it cannot be wrapped in autocast",
+                "compute the loss next to amp.scale_loss, or wrap the call of the model in "
                 'torch.amp.autocast("cuda", dtype=torch.float16) by hand',
             )
         found += own
@@ -92,7 +92,7 @@ def regions_of(
 
 
 def _goes_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
-    """Whether the model runs in a region: there, in what is called there, or as an argument."""
+    """Whether the model runs in a region, directly, in a callee, or as an argument of a call."""
     return any(
         _runs(region.module.call(node), forwards, models, 0)
         for statement in region.statements
@@ -157,7 +157,7 @@ def _least(first: int | None, other: int | None) -> int | None:
 def _look(
     block: list[ast.stmt], end: int, needed: set[str], forwards: set[int], module: Module
 ) -> _Found:
-    """Follow what is needed upwards through a block; `needed` grows."""
+    """Search a block backwards for statements that define names in `needed`, which is extended."""
     found = _Found(block, [], None, None)
     for place in range(end - 1, -1, -1):
         statement = block[place]
@@ -182,7 +182,7 @@ def _look(
 
 
 def ends_region(statement: ast.stmt) -> bool:
-    """Whether a statement must not run under autocast: it goes backwards, or moves weights."""
+    """Whether a statement must not run under autocast: a backward pass or an optimizer step."""
     return any(
         (isinstance(node, ast.Attribute) and node.attr in ("backward", "scale_loss"))
         or (
@@ -196,7 +196,7 @@ def ends_region(statement: ast.stmt) -> bool:
 
 
 def _gives(statement: ast.stmt, needed: set[str], module: Module) -> bool:
-    """Whether a statement gives anything that is needed its value."""
+    """Whether a statement assigns one of the needed names."""
     for node in walk(statement):
         if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             if isinstance(node.ctx, ast.Store) and _target(node, module) in needed:
@@ -246,7 +246,7 @@ def _joined(regions: list[Region]) -> list[Region]:
 
 
 def _within(inner: Region, other: Region) -> bool:
-    """Whether a region stands in a statement of another one."""
+    """Whether a region is inside a statement of another one."""
     if inner is other or inner.block is other.block:
         return False
     first, last = other.statements[0], other.statements[-1]
@@ -260,12 +260,12 @@ def _check(region: Region, stops: Stops) -> None:
         stops.add(
             module,
             first,
-            "a backward pass or a step stands between the forward pass and the loss",
-            "put the forward passes into autocast by hand, the backward passes outside of it",
+            "there is a backward pass or a step between the forward pass and the loss",
+            "wrap the forward passes in autocast by hand and keep the backward passes outside",
         )
     elif not all(is_alone(module, statement) for statement in statements):
-        message = "several statements share a line that has to be indented"
-        stops.add(module, first, message, "put each on a line of its own")
+        message = "several statements share a line that must be indented"
+        stops.add(module, first, message, "put each statement on its own line")
     elif has_long_text(module, first.lineno, last.end_lineno or last.lineno):
-        message = "a text over several lines stands between the forward pass and the loss"
-        stops.add(module, first, message, "move it out of the loop: indenting would change it")
+        message = "there is a multi-line string between the forward pass and the loss"
+        stops.add(module, first, message, "move it out of the loop: indentation would change it")

@@ -1,4 +1,4 @@
-"""Takes out the imports of apex.amp, once nothing uses them any more."""
+"""Removal of imports of apex.amp that are no longer used."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
-    """Take out of a module what imports apex.amp, and the tests whether it is there.
+    """Remove imports of apex.amp from a module, and the tests of its availability.
 
     Args:
         draft: of the module.
-        consumed: ids of the expressions that are called and written anew.
-        stops: what keeps the name in use.
+        consumed: ids of the called expressions that are replaced.
+        stops: receives the remaining uses.
     """
     module = draft.module
     statements = [node for node in module.nodes if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -37,9 +37,9 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
 
 
 def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
-    """Return imports of apex, or of its amp, that nothing needs: they fail where apex is gone.
+    """Return unused imports of apex or apex.amp; without apex they would fail.
 
-    Those that are tried or that depend on something stay, and those of modules that hand on names.
+    Imports in `try` or under a condition, and names imported by other modules, are excluded.
     """
     named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
@@ -87,7 +87,7 @@ def _others(
     draft: Draft,
     stops: Stops,
 ) -> None:
-    """Take out the tests of a name; stop where it is used for anything else."""
+    """Remove the tests of a name; report every other use."""
     plain = isinstance(statement, ast.Import) and not alias.asname
     local = alias.asname or alias.name.partition(".")[0]
     if alias.name == "*":
@@ -99,7 +99,7 @@ def _others(
         if plain:
             used = module.parent(node)
             if not isinstance(used, ast.Attribute) or used.attr != "amp":
-                continue  # something else of apex
+                continue  # another part of apex
         here = used
         if id(here) in consumed or id(module.parent(here) if here else None) in consumed:
             continue
@@ -114,7 +114,7 @@ def _others(
                 module,
                 node,
                 f"`{module.text(used) if used else local}` is used here as a value",
-                "write this place for torch.amp by hand",
+                "migrate this use to torch.amp by hand",
             )
 
 
@@ -137,7 +137,7 @@ def _in_handler(module: Module, node: ast.AST) -> bool:
 
 
 def _availability(module: Module, node: ast.Name) -> ast.stmt | None:
-    """Return the statement that only makes sure that apex is there."""
+    """Return the statement that only checks that apex is installed."""
     statement = module.otherof(node)
     match statement:
         case ast.Assert(test=test) if _says(test, node, ast.IsNot):
@@ -193,12 +193,12 @@ def _take(
         if is_alone(module, statement):
             draft.remove(statement)
         else:
-            message = "the import of apex shares its line with something else"
-            stops.add(module, statement, message, "put it on a line of its own")
+            message = "the import of apex shares its line with another statement"
+            stops.add(module, statement, message, "put it on its own line")
         return
     if around.finalbody or not all(_is_flag(other) for other in around.orelse):
-        message = "what follows from the import of apex is more than a flag"
-        stops.add(module, around, message, "take the import out by hand")
+        message = "the import of apex sets more than a flag"
+        stops.add(module, around, message, "remove the import by hand")
         return
     flags = [module.text(other) for other in (*others, *around.orelse)]
     if flags:
@@ -212,7 +212,7 @@ def _indent(module: Module, statement: ast.stmt) -> str:
 
 
 def _is_flag(statement: ast.stmt) -> bool:
-    """Whether a statement only notes that an import was possible."""
+    """Whether a statement only records that an import succeeded."""
     match statement:
         case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
             return True

@@ -1,4 +1,4 @@
-"""Writes one apex loop anew for torch.amp: all its edits in all files."""
+"""Rewrites one apex loop for torch.amp: all its edits in all files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Loop:
-    """A loop with apex, completely understood."""
+    """A completely analyzed loop that uses apex."""
 
     uses: Uses
     start: Start
@@ -38,7 +38,7 @@ class Loop:
         return self.drafts.setdefault(module, Draft(module))
 
     def scaler(self, module: Module, node: ast.AST) -> str:
-        """Return what the scaler is called at a place."""
+        """Return the expression of the scaler at a node."""
         return self.paths.name_in(module, module.function_of(node))
 
 
@@ -64,7 +64,7 @@ def write(loop: Loop) -> dict[Module, Draft]:
 
 
 def torch_in(draft: Draft) -> str:
-    """Return what torch is called in a module; imports it if it is not there."""
+    """Return the name of torch in a module, which is imported if necessary."""
     module = draft.module
     for statement in module.tree.body:
         if isinstance(statement, ast.Import):
@@ -90,7 +90,7 @@ def _start(loop: Loop) -> None:
 
 
 def _made(loop: Loop, start: Start) -> None:
-    """Write one branch that starts apex."""
+    """Rewrite one branch that initializes apex."""
     draft = loop.draft(start.module)
     lines = list(start.kept)
     if not start.off:
@@ -109,7 +109,7 @@ def _made(loop: Loop, start: Start) -> None:
 
 
 def _nothing(loop: Loop, draft: Draft) -> None:
-    """Make the scaler's name known where it is handed on without being made."""
+    """Define the scaler as None where it is passed on without having been created."""
     start, module = loop.start, loop.start.module
     handed = [place.node for place in loop.paths.handed if place.module is module]
     if not loop.paths.handed:
@@ -203,7 +203,7 @@ def _step(loop: Loop, step: Step) -> None:
 
 
 def _bounds(start: Start, scaler: str, unit: str) -> Iterator[str]:
-    """Yield the lines that keep the scale within the bounds that apex was given."""
+    """Yield the lines that keep the scale within the limits passed to apex."""
     for sign, value in (("<", start.lowest), (">", start.highest)):
         if value is not None:
             yield f"if {scaler}.get_scale() {sign} {value!r}:"

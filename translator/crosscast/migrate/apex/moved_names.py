@@ -1,4 +1,4 @@
-"""Names of apex that are imported, every place that uses them, and their imports taken out."""
+"""Imported names of apex, their uses, and the removal of their imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Name:
-    """One name of apex in one module."""
+    """A name of apex in one module."""
 
     module: Module
     family: str
@@ -29,7 +29,7 @@ class Name:
     imports: list[tuple[ast.ImportFrom, ast.alias]] = field(default_factory=list)
 
     def calls(self) -> list[ast.Call]:
-        """Return the calls of it."""
+        """Return its calls."""
         found = [self.module.parent(use) for use in self.uses]
         return [
             call
@@ -38,22 +38,22 @@ class Name:
         ]
 
     def handed_on(self) -> ast.ImportFrom | None:
-        """Return the import of which another module of the program takes the name."""
+        """Return the import whose name another module of the program imports from here."""
         found = (
             statement for statement, _ in self.imports if is_reexported(self.module, statement)
         )
         return next(found, None)
 
     def others(self) -> list[ast.Name | ast.Attribute]:
-        """Return the places that use it as a value."""
+        """Return its uses as a value."""
         called = {id(call.func) for call in self.calls()}
         return [use for use in self.uses if id(use) not in called]
 
 
 def names_of(module: Module, family: str) -> list[Name]:
-    """Return the names of a package of apex that a module imports for certain.
+    """Return the names of a package of apex that a module certainly imports.
 
-    Those that have a replacement where apex is missing, or another import, are left out.
+    Names with a fallback for a missing apex, or with a second import, are excluded.
     """
     found: dict[tuple[str, str], Name] = {}
     for statement in module.every(ast.ImportFrom):
@@ -90,7 +90,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
-    """Whether a name may also be something else, as the program finds apex or not."""
+    """Whether a name has another meaning if apex is not installed."""
     around = module.parent(statement)
     tried = isinstance(around, ast.Try) and statement in around.body
     if (
@@ -126,7 +126,7 @@ def _gives_up(block: list[ast.stmt]) -> bool:
 
 
 def remove_names(draft: Draft, names: list[Name]) -> None:
-    """Take the imports of names out of a module."""
+    """Remove the imports of names from a module."""
     statements: dict[ast.ImportFrom, list[ast.alias]] = {}
     for name in names:
         for statement, alias in name.imports:
@@ -165,14 +165,14 @@ def _is_used(module: Module, alias: ast.alias) -> bool:
 
 
 def removable(names: list[Name]) -> bool:
-    """Whether every import of names has its lines for itself."""
+    """Whether no import of the names shares its lines with other statements."""
     return all(is_alone(name.module, statement) for name in names for statement, _ in name.imports)
 
 
 def change_arguments(draft: Draft, call: ast.Call, drop: Iterable[str], add: str = "") -> None:
-    """Take arguments that are given by name out of a call, and add another one.
+    """Remove keyword arguments from a call and add another one.
 
-    What is added stands where something was dropped, if anything was.
+    The new argument replaces a removed one, if there is any.
     """
     dropped = [keyword for keyword in call.keywords if keyword.arg in set(drop)]
     for keyword in dropped:
@@ -193,7 +193,7 @@ def _end(node: ast.expr) -> tuple[int, int]:
 
 
 def _without(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
-    """Return the edit that takes an argument out, with its line or the comma before it."""
+    """Return the edit that removes an argument with its line or the comma before it."""
     whole = _edit(module, keyword, keyword, "")
     row, last = module.lines[whole.line - 1], module.lines[whole.end_line - 1]
     before, after = row[: whole.column - 1], last[whole.end_column - 1 :].strip()
@@ -239,7 +239,7 @@ def _edit(
 
 
 def keywords_of(call: ast.Call) -> dict[str, ast.expr] | None:
-    """Return the arguments given by name, or None if some are not written in the call."""
+    """Return the keyword arguments, or None if the call has other arguments."""
     if any(keyword.arg is None for keyword in call.keywords):
         return None
     if any(isinstance(argument, ast.Starred) for argument in call.args):
@@ -248,7 +248,7 @@ def keywords_of(call: ast.Call) -> dict[str, ast.expr] | None:
 
 
 def is_constant(node: ast.expr | None, value: object) -> bool:
-    """Whether an expression is a literal of one value."""
+    """Whether an expression is a literal with the given value."""
     return (
         isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
     )

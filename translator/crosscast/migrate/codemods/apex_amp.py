@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(subject: Subject) -> Iterable[Outcome]:
-    """Turn everything that a program does with apex.amp, or say what is in the way."""
+    """Migrate all uses of apex.amp in a program, or report why that is not possible."""
     program = subject.program
     if program is None:
         return []
@@ -61,27 +61,27 @@ def run(subject: Subject) -> Iterable[Outcome]:
 
 
 def _without(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
-    """Return the change that takes out imports that nothing needs."""
+    """Return the change that removes unused imports."""
     draft = Draft(module)
     draft.remove(*imports)
     return Change(
         span=module.span(imports[0]),
-        message="nothing needs this import of apex: taken out",
+        message="this import of apex is unused: removed",
         edits=tuple(draft.finish()),
     )
 
 
 def _message(off: bool) -> str:
     if off:
-        return "apex.amp at level O0 does nothing: taken out"
-    return "apex.amp becomes torch.amp: autocast around forward pass and loss, GradScaler"
+        return "apex.amp at level O0 has no effect: removed"
+    return "apex.amp becomes torch.amp: autocast around forward pass and loss, and a GradScaler"
 
 
 CODEMOD = Codemod(
     code="CM102",
     name="apex-amp",
     api="torch.amp",
-    title="apex.amp becomes torch.amp: autocast around forward pass and loss, a GradScaler",
+    title="apex.amp becomes torch.amp: autocast around forward pass and loss, and a GradScaler",
     hints=("apex",),
     examples=AMP,
     run=run,

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _NOTE = (
-    "the LossScaleOptimizer of Keras 3 has no smallest scale (Keras 2: 1), becomes inf if it grows "
+    "the loss scale of Keras 3 has no minimum (Keras 2: 1), becomes inf if it grows "
     "beyond float32, and does not count a skipped step in optimizer.iterations, nor in the schedule"
 )
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change the optimizers and loops of a program together, or none of them."""
+    """Change all optimizers and loops of a program together, or none."""
     program = subject.program
     if program is None:
         return
@@ -60,15 +60,15 @@ def run(subject: Subject) -> Iterator[Outcome]:
         span = loops[0].module.span((loops[0].scaled or loops[0].unscaled)[0].node)
     yield Change(
         span=span,
-        message="the loss scaling of Keras 3: scale_loss, and apply_gradients unscales, looks for "
-        "overflow and skips",
+        message="the loss scaling of Keras 3: scale_loss scales; apply_gradients unscales, checks "
+        "for overflow and skips",
         edits=tuple(dict.fromkeys(edits)),
         note=_NOTE,
     )
 
 
 def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
-    """Give limits of clippings by hand to the inner optimizer; return why that cannot be."""
+    """Move limits of manual clipping to the inner optimizer, or return why that is not possible."""
     if not loop.clips:
         return []
     made: list[Edit] = []
@@ -91,16 +91,16 @@ def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
     return [
         Refusal(
             span=loop.module.span(clip.statement),
-            message="gradients are clipped between unscaling and applying; Keras 3 unscales within "
-            "apply_gradients, and to which optimizer the limit belongs is not certain",
-            hint=f"give the inner optimizer {clip.argument}={clip.limit}",
+            message="gradients are clipped between unscaling and applying; Keras 3 unscales in "
+            "apply_gradients, and it is not certain which optimizer needs the limit",
+            hint=f"pass {clip.argument}={clip.limit} to the inner optimizer",
         )
         for clip in loop.clips
     ]
 
 
 def _inner(loop: Loop) -> tuple[ast.expr, Module] | None:
-    """Return the optimizer that the one LossScaleOptimizer of a loop wraps."""
+    """Return the inner optimizer of a loop's only LossScaleOptimizer."""
     if len(loop.makers) != 1:
         return None
     node = loop.makers[0].node

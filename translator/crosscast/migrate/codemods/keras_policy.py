@@ -1,4 +1,4 @@
-"""CM201: the experimental policies of Keras to the stable names, which Keras 3 has."""
+"""CM201: the experimental policies of Keras to the stable names, which exist in Keras 3."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PLAIN = ("float32", "float64", "bfloat16", "mixed_bfloat16", "float16")
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change all of a program, or nothing."""
+    """Change the whole program or nothing."""
     program = subject.program
     if program is None:
         return
@@ -46,9 +46,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
         out.refuse(
             module,
             node,
-            "policies of Keras 3 have no loss scale that could be read",
-            "read optimizer.dynamic_scale of the LossScaleOptimizer once it is built, or leave "
-            "this out",
+            "policies of Keras 3 have no loss scale to read",
+            "read optimizer.dynamic_scale of the LossScaleOptimizer once it is built, or remove "
+            "this",
         )
     if not all(_unscaled(names) for names in named):
         out.refusals += obstacles(subject, program)
@@ -70,7 +70,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 
 def _unscaled(names: Names) -> bool:
-    """Whether the policies of a module are certainly none that scales the loss."""
+    """Whether certainly no policy of a module scales the loss."""
     kinds = [
         text_value(value_of(policy_argument(call, 0, word), names.module))
         for name, word in (("Policy", "name"), ("set_policy", "policy"))
@@ -82,7 +82,7 @@ def _unscaled(names: Names) -> bool:
 
 
 def _scalers(names: Names, out: Outcomes) -> None:
-    """Write the arguments of experimental LossScaleOptimizers in the stable form."""
+    """Convert the arguments of experimental LossScaleOptimizers to the stable interface."""
     module = names.module
     for call in names.used("LossScaleOptimizer"):
         given = policy_argument(call, 1, "loss_scale")
@@ -93,7 +93,7 @@ def _scalers(names: Names, out: Outcomes) -> None:
             out.refuse(
                 module,
                 call,
-                "which loss scale this optimizer gets is not certain",
+                "the loss scale of this optimizer is not certain",
                 "LossScaleOptimizer(optimizer, initial_scale=..., dynamic_growth_steps=...) "
                 "scales dynamically; a fixed scale is loss_scale_factor of the optimizer itself",
             )

@@ -43,18 +43,18 @@ from crosscast.sources.subject import Subject
 _CALL = "enable_mixed_precision_graph_rewrite"
 _POLICY = 'keras.mixed_precision.set_global_policy("mixed_float16")'
 _NOTES = {
-    "call": "the rewrite chose types by operation, the policy by layer: give the last layer, and "
-    'a softmax, dtype="float32"',
+    "call": "the rewrite selected dtypes by operation, the policy by layer: set "
+    'dtype="float32" for the last layer and for a softmax',
     "variable": "published builds of TensorFlow never read the variable: this program trained in "
-    "float32 there and trains in mixed float16 with a scaled loss now; give the last layer, and a "
-    'softmax, dtype="float32"',
-    "option": "the option cast but did not scale the loss, compile does both now; give the last "
-    'layer, and a softmax, dtype="float32"',
+    "float32 with them and now trains in mixed float16 with a scaled loss; set "
+    'dtype="float32" for the last layer and for a softmax',
+    "option": "the option cast but did not scale the loss, compile now does both; set "
+    'dtype="float32" for the last layer and for a softmax',
 }
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change everything that asks for the rewrite, or nothing."""
+    """Change all requests for the rewrite, or none."""
     program = subject.program
     if program is None:
         yield from (request for request in by_shell(subject, None) if isinstance(request, Refusal))
@@ -94,7 +94,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 
 def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterator[Refusal]:
-    """Yield why the whole program cannot have a policy instead."""
+    """Yield why the program cannot use a policy instead."""
     graph = graph_program(program)
     if graph is not None:
         yield graph
@@ -105,8 +105,8 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
         yield refuse(
             site.module,
             site.node,
-            "the program sets a policy by itself, beside the graph rewrite",
-            "leave one of them out: the policy",
+            "the program sets a policy in addition to the graph rewrite",
+            "remove one of them: the policy",
         )
         return
     loops = any(last(name) in ("GradientTape", "gradients") for name, _ in calls_of(program))
@@ -115,22 +115,22 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
         yield refuse(
             request.module,
             request.node,
-            "the loop of the program does not scale its loss, and under a Keras policy nobody "
-            "else does",
+            "the training loop does not scale its loss, and a Keras policy does not scale it "
+            "either",
             f"write {_POLICY} before the model is built, wrap the optimizer in "
-            "LossScaleOptimizer and scale the loss by scale_loss",
+            "LossScaleOptimizer and scale the loss with scale_loss",
         )
     elif not loops and not compiles(program):
         yield refuse(
             request.module,
             request.node,
-            "how the model is trained is not to be seen in the files given",
+            "the given files do not show how the model is trained",
             f"write {_POLICY} before the model is built",
         )
 
 
 def _by_call(program: Program) -> Iterator[Asked | Refusal]:
-    """Yield where a call wraps an optimizer."""
+    """Yield the calls that wrap an optimizer."""
     done: set[int] = set()
     for name, call in calls_of(program):
         if last(name) != _CALL or id(call.node) in done:
@@ -151,16 +151,16 @@ def _wrapped(call: Call, program: Program) -> Asked | Refusal:
         return refuse(
             module,
             node,
-            "which loss scale the graph rewrite gets is not certain",
-            f"write {_POLICY} before the model is built; compile scales dynamically, a fixed "
-            "scale is loss_scale_factor of the optimizer",
+            "the loss scale of the graph rewrite is not certain",
+            f"write {_POLICY} before the model is built; compile scales dynamically, and "
+            "loss_scale_factor of the optimizer is a fixed scale",
         )
     maker = maker_of(inner, module)
     if old := of_graphs(maker):
         return refuse(
             module,
             node,
-            f"{module.text(inner)} is a {old}: neither Keras 3 nor its policies know the graphs of "
+            f"{module.text(inner)} is a {old}: neither Keras 3 nor its policies support graphs of "
             "TensorFlow 1",
             GRAPHS,
         )
@@ -177,7 +177,7 @@ def _wrapped(call: Call, program: Program) -> Asked | Refusal:
         return refuse(
             module,
             node,
-            "under which conditions the graph is rewritten is not certain",
+            "the conditions of the graph rewrite are not certain",
             f"write {_POLICY} under the same conditions before the model is built",
         )
     edits = _unwrapped(call, inner, scale, program)
@@ -199,7 +199,7 @@ def _unwrapped(call: Call, inner: ast.expr, scale: Scale, program: Program) -> l
     if loops or arguments:
         root = ast.unparse(node.func).partition(".")[0]
         if module.imports.get(root) != "tensorflow":
-            return refuse(module, node, "how Keras is imported is not certain", "wrap it by hand")
+            return refuse(module, node, "the import of Keras is not certain", "wrap it by hand")
         text = ", ".join([raw(module, inner), *arguments])
         new = f"{root}.keras.mixed_precision.LossScaleOptimizer({text})"
         return [replace_node(module, node, new)]
@@ -268,7 +268,7 @@ CODEMOD = Codemod(
     name="tf-graph-rewrite",
     api="keras3",
     title="The graph rewrite for mixed precision (call, environment variable, option) becomes a "
-    "Keras policy that is set before the model is built",
+    "Keras policy set before the model is built",
     hints=(_CALL, "TF_ENABLE_AUTO_MIXED_PRECISION", "auto_mixed_precision"),
     examples=(
         Example(before=_REWRITE, after=_REWRITTEN),

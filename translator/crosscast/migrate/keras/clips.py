@@ -1,4 +1,4 @@
-"""Clippings by hand between unscaling and applying, which only the optimizer can do in Keras 3."""
+"""Manual clipping between unscaling and applying, which Keras 3 leaves to the optimizer."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ARGUMENTS = ("clipnorm", "clipvalue", "global_clipnorm")
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """One clipping that an argument of the optimizer does in the same way."""
+    """A clipping that equals an argument of the optimizer."""
 
     statement: ast.Assign
     target: str
-    """The gradients, clipped."""
+    """The clipped gradients."""
     argument: str
     """global_clipnorm, clipnorm or clipvalue."""
     limit: str
-    """As written; made of constants."""
+    """The limit as source text, consisting of constants."""
 
 
 def clip_of(gradients: ast.Name, module: Module) -> Clip | None:
-    """Return the clipping that a name of gradients is clipped by; None: none that can move."""
+    """Return the clipping of named gradients; None if there is none that can be moved."""
     statement = module.statement_of(gradients)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
@@ -59,7 +59,7 @@ def _read(name: str, module: Module) -> bool:
 
 
 def _limit(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return a limit that is made of constants."""
+    """Return a limit that consists of constants."""
     found = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
     if found is None and len(call.args) > place:
         found = call.args[place]
@@ -73,7 +73,7 @@ def _each(
     gradients: ast.Name,
     module: Module,
 ) -> Clip | None:
-    """Read `[tf.clip_by_norm(g, 1.0) for g in gradients]` and its like by value."""
+    """Read `[tf.clip_by_norm(g, 1.0) for g in gradients]` and the equivalent clipping by value."""
     loop = made.generators[0]
     call = made.elt
     plain = (

@@ -1,4 +1,4 @@
-"""What the optimizer of a loop is, and whether it scales whenever the loop does."""
+"""The optimizer of a loop, and whether it scales under the same conditions as the loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def known_owner(loop: Loop, program: Program) -> bool:
-    """Whether the optimizer is certainly one of Keras, and one that can be a LossScaleOptimizer."""
+    """Whether the optimizer is certainly a Keras optimizer that can be a LossScaleOptimizer."""
     node = loop.scaled[0].receiver
     assert node is not None
     if loop.owner == "self.optimizer":
@@ -43,14 +43,14 @@ def known_owner(loop: Loop, program: Program) -> bool:
 
 
 def _asks_class(loop: Loop, text: str) -> bool:
-    """Whether a condition is that the optimizer is a LossScaleOptimizer."""
+    """Whether a condition tests if the optimizer is a LossScaleOptimizer."""
     return text.startswith(f"isinstance({loop.owner},") and "LossScaleOptimizer" in text
 
 
 def makers_of(node: ast.expr, module: Module) -> list[Call] | None:
-    """Return the calls that can have made an object; None if not all of them are to be seen.
+    """Return the calls that may have created an object; None if not all of them are visible.
 
-    What a name was before it was assigned for good does not count where a nested function reads it.
+    For a name read by a nested function, only its last values count.
     """
     found: list[Meaning] = []
     for value in _last_values(node, module):
@@ -64,7 +64,7 @@ def makers_of(node: ast.expr, module: Module) -> list[Call] | None:
 
 
 def _last_values(node: ast.expr, module: Module) -> list[ast.expr]:
-    """Return what a name of an outer function was last assigned; else the node itself."""
+    """Return the last values assigned to a name of an outer function; otherwise the node itself."""
     if not isinstance(node, ast.Name):
         return [node]
     bindings = list(bindings_of(node.id, node, module))
@@ -85,7 +85,7 @@ def _last_values(node: ast.expr, module: Module) -> list[ast.expr]:
 
 
 def check_conditions(loop: Loop) -> None:
-    """Refuse a loss that is scaled under other conditions than those the optimizer scales under."""
+    """Refuse a loss that is scaled under other conditions than the optimizer."""
     module = loop.module
     always = set(texts_around(loop.applied[0].node, module))
     for call in loop.applied[1:]:
@@ -95,8 +95,8 @@ def check_conditions(loop: Loop) -> None:
     if any(conditions != extra[0] for conditions in extra):
         return loop.refuse(
             loop.scaled[0].node,
-            "the loss is scaled under other conditions than the gradients are unscaled",
-            "decide when the loss is to be scaled; Keras 3 unscales in every apply_gradients",
+            "the loss is scaled and the gradients are unscaled under different conditions",
+            "decide when to scale the loss; Keras 3 unscales in every apply_gradients",
         )
     for text in extra[0]:
         if _asks_class(loop, text):
@@ -105,7 +105,7 @@ def check_conditions(loop: Loop) -> None:
         if not wraps or not all(text in conditions for conditions in wraps):
             loop.refuse(
                 loop.scaled[0].node,
-                f"the loss is scaled if {text}, and the optimizer is not wrapped under the same "
+                f"the loss is scaled if {text}, but the optimizer is not wrapped under the same "
                 "condition",
-                "scale_loss changes nothing where an optimizer is not wrapped: call it always",
+                "call scale_loss always: it has no effect if the optimizer is not wrapped",
             )

@@ -1,4 +1,4 @@
-"""Take get_unscaled_gradients out of a loop: apply_gradients of Keras 3 unscales by itself."""
+"""Removes get_unscaled_gradients from a loop: apply_gradients of Keras 3 unscales."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 def unscale(loop: Loop, call: Call) -> None:
-    """Take one get_unscaled_gradients out."""
+    """Remove one get_unscaled_gradients."""
     module = loop.module
     if len(call.node.args) != 1 or call.node.keywords:
-        return loop.refuse(call.node, "get_unscaled_gradients gets unusual arguments", "see above")
+        return loop.refuse(
+            call.node, "get_unscaled_gradients has unusual arguments", "migrate it by hand"
+        )
     scaled = call.node.args[0]
     parent = module.parent(call.node)
     if _is_applied(call.node, loop):
@@ -35,9 +37,9 @@ def unscale(loop: Loop, call: Call) -> None:
     ):
         return loop.refuse(
             call.node,
-            "what becomes of the unscaled gradients is not certain, and Keras 3 has none to show: "
-            "it unscales within apply_gradients",
-            "hand the scaled gradients to apply_gradients",
+            "the use of the unscaled gradients is not certain, and Keras 3 provides none: it "
+            "unscales in apply_gradients",
+            "pass the scaled gradients to apply_gradients",
         )
     uses = list(_uses(loop, target.id, parent))
     clips = [clip for use in uses if (clip := clip_of(use, module)) is not None]
@@ -47,9 +49,9 @@ def unscale(loop: Loop, call: Call) -> None:
             loop.refuse(
                 use,
                 f"{target.id} is used as unscaled gradients before or after they are applied, and "
-                "in Keras 3 there are none outside of apply_gradients",
-                "gradients divided by optimizer.dynamic_scale are the unscaled ones; clip by "
-                "global_clipnorm=... of the inner optimizer; sum up scaled gradients",
+                "in Keras 3 they exist only in apply_gradients",
+                "divide gradients by optimizer.dynamic_scale to unscale them; clip with "
+                "global_clipnorm=... of the inner optimizer; accumulate scaled gradients",
             )
             return None
     for clip in clips:
@@ -57,7 +59,7 @@ def unscale(loop: Loop, call: Call) -> None:
             return loop.refuse(
                 clip.statement,
                 "the gradients are clipped under another name between unscaling and applying",
-                "give the limit to the inner optimizer: global_clipnorm=..., which clips unscaled",
+                "pass the limit to the inner optimizer, which clips unscaled: global_clipnorm=...",
             )
     loop.clips += clips
     _replace(loop, parent, target.id, scaled, uses, clips)
@@ -72,7 +74,7 @@ def _replace(
     uses: list[ast.Name],
     clips: list[Clip],
 ) -> None:
-    """Let what was unscaled be what it was made of."""
+    """Replace the unscaled gradients with the scaled ones."""
     module = loop.module
     same = isinstance(scaled, ast.Name) and scaled.id == name
     applied = [use for use in uses if not any(use in ast.walk(c.statement) for c in clips)]
@@ -85,7 +87,9 @@ def _replace(
             loop.edits += [replace_node(module, use, scaled.id) for use in applied]
         return
     if same:
-        return loop.refuse(statement, "this line holds several statements", "write them apart")
+        return loop.refuse(
+            statement, "this line has several statements", "put each on its own line"
+        )
     loop.edits.append(replace_node(module, statement.value, raw(module, scaled)))
     return None
 
@@ -110,7 +114,7 @@ def _stores(loop: Loop, name: str) -> list[ast.Name]:
 
 
 def _uses(loop: Loop, name: str, statement: ast.Assign) -> Iterator[ast.Name]:
-    """Yield where unscaled gradients are read: below their assignment, in nested functions too."""
+    """Yield the reads of unscaled gradients after their assignment, also in nested functions."""
     module = loop.module
     own = set(map(id, ast.walk(statement)))
     scaled = statement.value.args[0] if isinstance(statement.value, ast.Call) else None
@@ -129,7 +133,7 @@ def _uses(loop: Loop, name: str, statement: ast.Assign) -> Iterator[ast.Name]:
 
 
 def _excluded(node: ast.AST, statement: ast.stmt, module: Module) -> bool:
-    """Whether a node stands in the other branch of a condition around a statement."""
+    """Whether a node is in the other branch of a condition around a statement."""
     here: ast.AST | None = node
     while here is not None:
         parent = module.parent(here)
@@ -143,7 +147,7 @@ def _excluded(node: ast.AST, statement: ast.stmt, module: Module) -> bool:
 
 
 def _within(node: ast.AST, loop: Loop) -> bool:
-    """Whether a node stands in the function of a loop, or in one within it."""
+    """Whether a node is in the function of a loop or in a nested function."""
     if loop.function is None:
         return loop.module.function_of(node) is None
     here: ast.AST | None = node
@@ -186,11 +190,11 @@ def check_applied(loop: Loop) -> None:
             loop.refuse(
                 call.node,
                 "these gradients are applied unscaled, and Keras 3 divides them by the scale",
-                "scale every loss that the optimizer's gradients come from",
+                "scale every loss of this optimizer",
             )
 
 
 def _opposite(conditions: set[str], loop: Loop) -> bool:
-    """Whether conditions rule out that the optimizer is wrapped."""
+    """Whether the conditions exclude a wrapped optimizer."""
     wrapped = {text for maker in loop.makers for text in texts_around(maker.node, maker.module)}
     return any(f"not {text}" in conditions or f"not ({text})" in conditions for text in wrapped)
