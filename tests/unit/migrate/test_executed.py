@@ -225,7 +225,7 @@ def test_paddle_cannot_be_watched_yet(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("train.py").write_text(before)
     found = migrate("train.py", "--to", "paddle3", "--verify", "--run", "train.py")
     assert found.exit_code == 3
-    assert "brought to paddle3 cannot be watched yet" in found.stderr
+    assert "migrated to paddle3 cannot be observed yet" in found.stderr
     assert not proven.asked
 
 

@@ -62,4 +62,4 @@ def test_what_stays(text: str) -> None:
 def test_what_may_be_either_is_refused(given: str) -> None:
     found = migrated(f"paddle.amp.decorate(m, o, 'O2', {given})\n")
     assert not found.texts
-    assert "until Paddle 2.4" in found.refusals[0].message
+    assert "up to Paddle 2.4" in found.refusals[0].message

@@ -35,10 +35,10 @@ def migrate_to_targets(
     force: bool,
     json: bool,
 ) -> int:
-    """Write what sources become on other frameworks, with a report; return the exit code.
+    """Write the migrated scripts with a report; return the exit code.
 
     Raises:
-        DiagnosticError: the sources cannot be read or hold no training, a target cannot express
+        DiagnosticError: the sources cannot be read or contain no training, a target cannot express
             it, the folder cannot be written.
     """
     from crosscast.migrate.across_frameworks import migrate_across
@@ -76,12 +76,12 @@ def migrate_to_targets(
 
 
 def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnostic]]:
-    """Return the sources of the one run that paths name, and what could not be read.
+    """Return the sources of the run at the given paths, and diagnostics of unreadable files.
 
-    Files that a user names belong together; in a folder there must be one run.
+    Named files belong together; a folder must contain exactly one run.
 
     Raises:
-        DiagnosticError: CC971 if there are several runs, what reading raises if there is none.
+        DiagnosticError: CC971 for several runs, the errors of reading if there is none.
     """
     from crosscast.lift.analysis import analyse, together
     from crosscast.lift.batch import groups_of, read_sources
@@ -112,7 +112,7 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
 
 
 def _write(across: Across, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
-    """Write everything or nothing; a model that is there already is the user's and stays."""
+    """Write all files or none; an existing model file is the user's and is kept."""
     from crosscast.messages.output import OutputFile, write_files
     from crosscast.migrate.own_model import FILE
     from crosscast.migrate.page import page
@@ -139,14 +139,14 @@ def _verified(across: Across, root: Path) -> dict[str, Any]:
 
 
 def _is_open(data: Mapping[str, Any]) -> bool:
-    """Whether something of the training itself is left to the user."""
+    """Whether a part of the training is left to the user."""
     from crosscast.migrate.across_frameworks import OWN
 
     return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])
 
 
 def _tell(data: Mapping[str, Any], root: Path) -> None:
-    """Print where everything is and how much was carried."""
+    """Print the locations of the files and a summary."""
     for entry in data["targets"]:
         fields = entry["fields"]
         counts = dict.fromkeys(("exact", "adapted", "approximate"), 0)

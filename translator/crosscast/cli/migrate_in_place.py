@@ -41,15 +41,15 @@ def in_place(
 
     Args:
         paths: files and folders.
-        api: what to bring them to.
-        check: only say what would change.
-        write: change the files; not if a run shows that they train differently.
+        api: the API to migrate to.
+        check: only list the changes.
+        write: change the files, unless a run shows that they train differently.
         verify: compare both sides.
-        demand: what to execute for it, if anything.
+        demand: the script to execute, if any.
         json: print JSON.
 
     Raises:
-        DiagnosticError: the demand makes no sense, or what it needs is missing.
+        DiagnosticError: the demand is invalid, or a requirement is missing.
     """
     from crosscast.migrate.in_place import migrate_in_place
     from crosscast.migrate.registry import codemods_to
@@ -100,7 +100,7 @@ def in_place(
 
 
 def _on_run(name: str) -> None:
-    """Tell a terminal what is running."""
+    """Print the current run on a terminal."""
     if sys.stderr.isatty():
         print(f"running the {name}", file=sys.stderr)
 
@@ -117,7 +117,7 @@ def _plain_verification(
 
 
 def _tell_compared(compared: Sequence[Compared], execution: Execution | None) -> None:
-    """Print what is not the same before and after, how much is, and what was executed for it."""
+    """Print the differences, a summary, and the results of the execution."""
     from crosscast.migrate.before_after import NOT_RUN
 
     for comparison in compared:
@@ -149,7 +149,7 @@ def _print_diff(files: dict[str, Text], migrated: Migrated) -> None:
 
 
 def _tell(migrated: Migrated, *, listed: bool) -> None:
-    """Print the changes if they are asked for, then what stays, then how many of each."""
+    """Print the changes if `listed`, then the refusals, then a summary."""
     from crosscast.lint.formats.text import text
 
     if listed:

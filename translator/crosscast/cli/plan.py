@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 MOST_ANSWERS = 100
 _NOT_FOR_IT = ("CC305", "CC451")
-"""Targets without a factory for the model, or without a model of memory; nobody asked for them."""
+"""Codes of default targets to skip: no model factory, or no memory model."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The recipe, and what is wanted of it."""
+    """The recipe and the requested targets."""
 
     source: Source
     loaded: Loaded
     targets: list[str]
     chosen: bool
-    """Whether the targets were named."""
+    """Whether the user named the targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """What is to be written."""
+    """Options for the files to write."""
 
     folder: str | None
     plot: str | None
@@ -146,7 +146,7 @@ def _asked(recipe: str, to: Sequence[str] | None) -> _Asked:
 def _check_options(
     asked: _Asked, limit: str | None, output: str | None, plot: str | None, measured: str | None
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse invalid combinations of options."""
     message = ""
     if not limit and not measured:
         message = "no memory limit: pass --memory SIZE or --device GPU"
@@ -177,11 +177,11 @@ def _request(memory: str | None, device: str | None, precision: bool, most: int)
 
 
 def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: bool) -> Estimates:
-    """Return what estimates; it runs the user's model only if it was told to.
+    """Return the estimator, which runs the user's model only with `trace`.
 
     Raises:
-        DiagnosticError: CC463 for options that make no sense, CC401 without the harness, CC707 for
-            an interpreter of no target.
+        DiagnosticError: CC463 for invalid options, CC401 without the harness, CC707 for an
+            interpreter without a target.
     """
     from crosscast.fit.model_traces import Estimates
     from crosscast.recipe.document import BertModel
@@ -213,7 +213,7 @@ def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: b
 def _compare(
     asked: _Asked, told: Measured, estimates: Estimates, *, as_json: bool
 ) -> dict[str, Any]:
-    """Set a measured peak beside the estimate of the recipe as it is."""
+    """Compare a measured peak with the estimate of the unchanged recipe."""
     from crosscast.fit.measured_peak import measured_json, measured_rows
 
     try:
@@ -237,7 +237,7 @@ def _solve_all(
 ) -> dict[str, Any]:
     """Solve for every target, print and write the answers; problems go to `found`.
 
-    What one target cannot do keeps nothing from the others.
+    A problem of one target does not affect the others.
     """
     from crosscast.fit.explanations import cannot_fit, not_native
     from crosscast.fit.outcome_tables import remarks, to_json
@@ -296,7 +296,7 @@ def _solve(recipe: Recipe, target: str, request: Request, estimates: Estimates) 
 
 
 def _fits_otherwise(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> bool:
-    """Whether there is an answer if the precision may change."""
+    """Whether there is an answer with another precision."""
     try:
         return bool(
             _solve(recipe, target, replace(request, precision=True, most=1), estimates).answers
@@ -336,7 +336,7 @@ def _draw(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: bool) 
 def _write(
     asked: _Asked, outcomes: Sequence[Outcome], folder: Path, *, force: bool
 ) -> dict[str, list[str]]:
-    """Write every answer as a recipe, as an edit of the user's; return the names by target."""
+    """Write every answer as an edited copy of the user's recipe; return the names by target."""
     from crosscast.fit.candidates import changes
     from crosscast.fit.editing import edited
     from crosscast.messages.output import OutputFile, write_files

@@ -1,6 +1,6 @@
 """Data sets for emitted scripts: a synthetic task, readers for labeled pairs, WordPiece encoding.
 
-Needs NumPy, so nothing on the way of `crosscast compile` imports it.
+Requires NumPy, so `crosscast compile` must not import it.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Renaming:
         for node in self.module.every(ast.Name):
             if node.id in renamed and isinstance(node.ctx, ast.Load):
                 if id(node) not in ids:
-                    raise CannotError(node, f"{node.id} is not only called")
+                    raise CannotError(node, f"{node.id} is also used as a value")
                 if new := renamed[node.id]:
                     self.edits.append(replace_node(self.module, node, new))
         chains = [

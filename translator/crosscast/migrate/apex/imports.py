@@ -120,7 +120,7 @@ def _others(
 
 def _nothing(module: Module, node: ast.Name) -> ast.stmt | None:
     """Return `amp = None`."""
-    statement = module.otherof(node)
+    statement = module.statement_of(node)
     match statement:
         case ast.Assign(targets=[ast.Name()], value=ast.Constant(value=None)):
             return None if _in_handler(module, node) else statement
@@ -138,7 +138,7 @@ def _in_handler(module: Module, node: ast.AST) -> bool:
 
 def _availability(module: Module, node: ast.Name) -> ast.stmt | None:
     """Return the statement that only checks that apex is installed."""
-    statement = module.otherof(node)
+    statement = module.statement_of(node)
     match statement:
         case ast.Assert(test=test) if _says(test, node, ast.IsNot):
             return statement

@@ -153,7 +153,7 @@ def _only_called(module: Module, called: set[int]) -> None:
         if node.attr in _NEW and id(node) not in called and not module.is_dead(node):
             match = _OLD.fullmatch(module.resolve(node))
             if match and match["what"] in _NEW:
-                raise CannotError(node, f"{node.attr} is not only called")
+                raise CannotError(node, f"{node.attr} is also used as a value")
 
 
 def _first_import(module: Module) -> ast.AST:

@@ -43,8 +43,8 @@ _LISTS = (
 )
 _MASTERS = ("create_master_params_grads", "master_param_to_train_param")
 _STATE = (
-    "in Paddle 3 it alone neither casts nor scales",
-    f"it was removed, and {DECORATE} of Paddle 3 alone neither casts nor scales",
+    "in Paddle 3 it neither casts nor scales on its own",
+    f"it was removed, and {DECORATE} of Paddle 3 neither casts nor scales on its own",
 )
 _HINT = (
     "build the network under paddle.amp.auto_cast(...), keep decorate(optimizer), and call "

@@ -24,7 +24,7 @@ from crosscast.migrate.keras.program import (
 )
 from crosscast.migrate.keras.rewrite_requests import (
     GRAPHS,
-    Asked,
+    RewriteRequest,
     by_option,
     by_session,
     by_variable,
@@ -57,31 +57,31 @@ def run(subject: Subject) -> Iterator[Outcome]:
     """Change all requests for the rewrite, or none."""
     program = subject.program
     if program is None:
-        yield from (request for request in by_shell(subject, None) if isinstance(request, Refusal))
+        yield from (r for r in by_shell(subject, None) if isinstance(r, Refusal))
         return
-    found: list[Asked | Refusal] = [*by_variable(program), *by_option(program)]
+    found: list[RewriteRequest | Refusal] = [*by_variable(program), *by_option(program)]
     found += by_session(program)
     found += _by_call(program)
-    if all(isinstance(request, Asked) for request in found):
+    if all(isinstance(rewrite, RewriteRequest) for rewrite in found):
         found += by_shell(subject, program)
     if not found:
         return
-    refusals = [request for request in found if isinstance(request, Refusal)]
-    asked = [request for request in found if isinstance(request, Asked)]
-    if asked:
-        refusals += _obstacles(subject, program, asked)
+    refusals = [refusal for refusal in found if isinstance(refusal, Refusal)]
+    rewrites = [rewrite for rewrite in found if isinstance(rewrite, RewriteRequest)]
+    if rewrites:
+        refusals += _obstacles(subject, program, rewrites)
     edits: list[Edit] = []
     if not refusals:
-        for request in asked:
-            place = policy_edit(request.request, program)
+        for rewrite in rewrites:
+            place = policy_edit(rewrite.request, program)
             if isinstance(place, Refusal):
                 refusals.append(place)
             else:
-                edits += [*request.edits, place]
+                edits += [*rewrite.edits, place]
     if refusals:
         yield from dict.fromkeys(refusals)
         return
-    request = asked[0].request
+    request = rewrites[0].request
     yield Change(
         span=request.module.span(request.node)
         if getattr(request.node, "lineno", 0)
@@ -89,18 +89,20 @@ def run(subject: Subject) -> Iterator[Outcome]:
         message="a Keras policy, set before the model is built, under which compile scales the "
         "loss",
         edits=tuple(dict.fromkeys(edits)),
-        note=" ".join(dict.fromkeys(_NOTES[request.by] for request in asked)),
+        note=" ".join(dict.fromkeys(_NOTES[rewrite.by] for rewrite in rewrites)),
     )
 
 
-def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterator[Refusal]:
+def _obstacles(
+    subject: Subject, program: Program, rewrites: list[RewriteRequest]
+) -> Iterator[Refusal]:
     """Yield why the program cannot use a policy instead."""
     graph = graph_program(program)
     if graph is not None:
         yield graph
         return
     yield from obstacles(subject, program)
-    request = asked[0].request
+    request = rewrites[0].request
     for site in policy_sites(program):
         yield refuse(
             site.module,
@@ -129,7 +131,7 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
         )
 
 
-def _by_call(program: Program) -> Iterator[Asked | Refusal]:
+def _by_call(program: Program) -> Iterator[RewriteRequest | Refusal]:
     """Yield the calls that wrap an optimizer."""
     done: set[int] = set()
     for name, call in calls_of(program):
@@ -141,7 +143,7 @@ def _by_call(program: Program) -> Iterator[Asked | Refusal]:
         yield _wrapped(call, program)
 
 
-def _wrapped(call: Call, program: Program) -> Asked | Refusal:
+def _wrapped(call: Call, program: Program) -> RewriteRequest | Refusal:
     module, node = call.module, call.node
     given = dict(zip(("opt", "loss_scale"), node.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
@@ -183,7 +185,7 @@ def _wrapped(call: Call, program: Program) -> Asked | Refusal:
     edits = _unwrapped(call, inner, scale, program)
     if isinstance(edits, Refusal):
         return edits
-    return Asked(request, edits, "call")
+    return RewriteRequest(request, edits, "call")
 
 
 def _unwrapped(call: Call, inner: ast.expr, scale: Scale, program: Program) -> list[Edit] | Refusal:

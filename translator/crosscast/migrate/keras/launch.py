@@ -11,7 +11,7 @@ from crosscast.edits.text_edits import lines_of
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.policy_place import PolicyRequest
-from crosscast.migrate.keras.rewrite_requests import Asked
+from crosscast.migrate.keras.rewrite_requests import RewriteRequest
 from crosscast.readers.tensorflow.rewrite import VARIABLE
 from crosscast.sources.files import kind_of
 
@@ -26,7 +26,7 @@ _EXPORT = re.compile(rf"[ \t]*export[ \t]+{_NAME}=[\"']?\w+[\"']?[ \t]*(?P<comme
 _PREFIX = re.compile(rf"(?<![\w.$-]){_NAME}=[\"']?\w+[\"']?[ \t]+(?=[\w./$\"'-])")
 
 
-def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refusal]:
+def by_shell(subject: Subject, program: Program | None) -> Iterator[RewriteRequest | Refusal]:
     """Yield the requests for the rewrite in launch scripts.
 
     Args:
@@ -73,7 +73,9 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refu
         )
         return
     main = program.modules[0]
-    yield Asked(PolicyRequest(main, main.tree), [edit for edit in edits if edit is not None])
+    yield RewriteRequest(
+        PolicyRequest(main, main.tree), [edit for edit in edits if edit is not None]
+    )
 
 
 def _without(script: Source, span: Span) -> Edit | None:

@@ -26,7 +26,7 @@ _OPTION = "auto_mixed_precision"
 
 
 @dataclass(slots=True)
-class Asked:
+class RewriteRequest:
     """A request for the graph rewrite, and the edits that remove it."""
 
     request: PolicyRequest
@@ -68,13 +68,13 @@ def policy_request(
     return PolicyRequest(module, node, module.text(tests[0]), names)
 
 
-def by_variable(program: Program) -> Iterator[Asked | Refusal]:
+def by_variable(program: Program) -> Iterator[RewriteRequest | Refusal]:
     """Yield the requests by the environment variable in Python code."""
     for module in program.modules:
         if "TF_ENABLE_AUTO_MIXED_PRECISION" not in module.source.text:
             continue
         handled: set[int] = set()
-        found: list[Asked | Refusal] = []
+        found: list[RewriteRequest | Refusal] = []
         for node, target in assignments(module):
             if isinstance(target, ast.Subscript) and _named(target.slice):
                 handled.add(id(target.slice))
@@ -111,7 +111,7 @@ def _told(node: ast.AST, module: Module) -> bool:
     return isinstance(module.parent(node), ast.Expr)
 
 
-def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[Asked | Refusal]:
+def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[RewriteRequest | Refusal]:
     """Return the requests of an assignment to the variable; empty if it is turned off."""
     if isinstance(value, ast.Constant):
         if str(value.value) in _OFF:
@@ -127,7 +127,7 @@ def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[Asked | R
     gone = remove(module, _with_other_branch(statement, module))
     if gone is None:
         return [_unclear(module, statement, value)]
-    return [Asked(request, [gone])]
+    return [RewriteRequest(request, [gone])]
 
 
 def _is_switch(value: ast.IfExp) -> bool:
@@ -163,7 +163,7 @@ def _with_other_branch(statement: ast.stmt, module: Module) -> ast.stmt:
     return parent if off else statement
 
 
-def by_option(program: Program) -> Iterator[Asked | Refusal]:
+def by_option(program: Program) -> Iterator[RewriteRequest | Refusal]:
     """Yield the requests by an option of the graph optimizer."""
     for name, call in calls_of(program):
         if not name.endswith("config.optimizer.set_experimental_options"):
@@ -196,7 +196,7 @@ def by_option(program: Program) -> Iterator[Asked | Refusal]:
             )
             gone = replace_node(module, given, f"{{{text}}}")
         if gone is not None:
-            yield Asked(request, [gone], "option")
+            yield RewriteRequest(request, [gone], "option")
 
 
 def _option_refused(module: Module, node: ast.AST) -> Refusal:
