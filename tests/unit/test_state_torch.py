@@ -271,7 +271,7 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "gradients": (with_statistics(grads={"w": tensor([0.5])}), "CC968", "'grads'"),
     "two models": (top(state_dict={}), "CC961", "are both weights"),
     "two optimizers": (top(optimizer=[{}, {}]), "CC961", "2 states of optimizer"),
-    "object": (lambda t: t["model"].update(w=Foreign("Linear")), "CC961", "'w' is no tensor"),
+    "object": (lambda t: t["model"].update(w=Foreign("Linear")), "CC961", "'w' is not a tensor"),
     "one name twice": (
         lambda t: t["model"].update({"bert.embeddings.LayerNorm.gamma": tensor([1.0] * 4)}),
         "CC961",
@@ -280,7 +280,11 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "scaler of text": (top(scaler={"scale": "x"}), "CC961", "loss scale None"),
     "nan scale": (top(scaler=SCALER | {"scale": float("nan")}), "CC961", "loss scale None"),
     "zero scale": (top(scaler=SCALER | {"scale": 0.0}), "CC961", "loss scale 0.0"),
-    "two scalers": (top(amp={"loss_scaler0": {}, "loss_scaler1": {}}), "CC961", "no loss scaler"),
+    "two scalers": (
+        top(amp={"loss_scaler0": {}, "loss_scaler1": {}}),
+        "CC961",
+        "unknown loss scaler",
+    ),
     "scaler": (top(scaler=[1, 2]), "CC961", "2 states of loss scale"),
 }
 
