@@ -21,17 +21,17 @@ MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """What a baseline leaves."""
+    """Results after applying a baseline."""
 
     results: list[Result]
     known: int
-    """Findings that it holds and that are still there."""
+    """Number of known findings that still exist."""
     gone: int
-    """Findings that it holds of files that were looked at, and that are no longer there."""
+    """Number of known findings in checked files that no longer exist."""
 
 
 def fingerprints(results: Iterable[Result], folder: Path) -> list[str]:
-    """Return a name for every result that stays when lines move.
+    """Return a fingerprint of every result that does not depend on line numbers.
 
     It is made of the file (relative to the folder of the baseline), the code, the text of the line
     without its layout, and, among equal ones of a file, the number.
@@ -56,7 +56,7 @@ class Baseline:
     folder: Path
 
     def apply(self, results: Sequence[Result], files: Iterable[str]) -> Filtered:
-        """Return what is new among the results for some files."""
+        """Return the new results for some files."""
         ordered = sorted(results, key=order)
         names = fingerprints(ordered, self.folder)
         left = [
@@ -93,7 +93,7 @@ def load(path: str) -> Baseline:
 
 
 def text_of(results: Sequence[Result], path: str) -> str:
-    """Return the text of a baseline file that holds all findings."""
+    """Return the text of a baseline file with all findings."""
     found = sorted((result for result in results if result.is_finding), key=order)
     folder = Path(path).parent
     entries = [

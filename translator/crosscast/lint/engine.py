@@ -1,4 +1,4 @@
-"""Apply the rules to sources that belong together."""
+"""Apply the rules to a group of sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERYTHING = Options()
 
 
 def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> list[Result]:
-    """Return what is wrong with sources that belong together, in order of places.
+    """Return the results for a group of sources, ordered by location.
 
     Args:
         sources: a program with its modules, main file first, its launch scripts and settings.
@@ -44,14 +44,14 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
 
 
 def _repairable(result: Result) -> Result:
-    """Return a result without its edits in notebooks, whose places count in cells."""
+    """Return a result without its edits in notebooks, whose locations refer to cells."""
     if result.edits and result.file.endswith(".ipynb"):
         return replace(result, edits=())
     return result
 
 
 def distinct(results: Iterable[Result]) -> list[Result]:
-    """Return results in order of places, each once: a helper may belong to several programs."""
+    """Return results ordered by location, without duplicates from modules of several programs."""
     found: dict[tuple[object, ...], Result] = {}
     for result in results:
         place = (
@@ -74,7 +74,7 @@ def _ask(rule: Rule, subject: Subject) -> list[Result]:
     try:
         for finding in rule.check(subject):
             found.append(of_finding(rule, finding))
-    except Exception as error:  # a fault of the rule, not of the user's files
+    except Exception as error:  # a bug in the rule, not in the user's files
         from crosscast.sources.subject_builder import failure
 
         main = subject.sources[0].name if subject.sources else ""

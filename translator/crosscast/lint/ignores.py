@@ -27,20 +27,20 @@ _HASH = re.compile(r"(?:^|(?<=[\s;|&]))#.*")
 
 @dataclass(slots=True)
 class Ignore:
-    """One comment. An empty `words` silences every rule."""
+    """One comment. An empty `words` disables every rule."""
 
     line: int
     start: int
     end: int
-    """Columns of the comment's part that says it, from 0."""
+    """Columns of the directive in the comment, from 0."""
     words: tuple[str, ...]
     lines: range
-    """Where it holds."""
+    """The lines to which it applies."""
     used: set[str] = field(default_factory=set)
-    """Words that silenced something; "" for the comment without any."""
+    """Words that disabled a finding; "" for a comment without words."""
 
     def silences(self, result: Result) -> bool:
-        """Whether a finding is silenced; remembers by which word."""
+        """Whether a finding is disabled; records the word that did."""
         if result.span is None or result.span.line not in self.lines:
             return False
         if not self.words:
@@ -80,7 +80,7 @@ def find_ignores(source: Source) -> list[Ignore]:
 
 
 def _shown(source: Source) -> str:
-    """Return the text that places count in: of a notebook, that of its code cells."""
+    """Return the text that locations refer to; for a notebook, that of its code cells."""
     if not source.name.endswith(".ipynb"):
         return source.text
     from crosscast.pysource.syntax.notebook import cells_as_source
@@ -92,7 +92,7 @@ def _shown(source: Source) -> str:
 def apply_ignores(
     sources: Sequence[Source], results: Sequence[Result], asked: frozenset[str]
 ) -> list[Result]:
-    """Return the results that no comment silences, and a finding for every useless comment.
+    """Return the results that no comment disables, and a finding for every unused comment.
 
     Args:
         sources: that were looked at.
@@ -118,7 +118,7 @@ def apply_ignores(
 def _unused(
     file: str, lines: Sequence[str], ignore: Ignore, asked: frozenset[str]
 ) -> Iterator[Result]:
-    """Yield a finding if a comment, or a word of it, silences nothing."""
+    """Yield a finding if a comment, or a word of it, is unused."""
     rules = all_rules()
     if not ignore.words:
         useless = [] if ignore.used or asked < frozenset(rules) else [""]
@@ -150,7 +150,7 @@ def _is_known_useless(word: str, asked: frozenset[str]) -> bool:
 
 
 def _removal(file: str, lines: Sequence[str], ignore: Ignore, left: Sequence[str]) -> Edit:
-    """Return the edit that takes a comment away, or the useless words out of it."""
+    """Return the edit that removes a comment or its unused words."""
     text = lines[ignore.line - 1]
     start, end, new, last = ignore.start, ignore.end, "", ignore.line
     if left:
@@ -196,7 +196,7 @@ def _python_comments(text: str) -> Iterator[tuple[int, int, int, int]]:
                 pending, first = [], 0
             elif not first and token.type not in _LAYOUT:
                 first = line
-    except (tokenize.TokenError, SyntaxError):  # what was read until there counts
+    except (tokenize.TokenError, SyntaxError):  # keep the comments found so far
         yield from ((ignore, at, ignore, ignore) for ignore, at in pending)
 
 

@@ -12,7 +12,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 
 def github(results: Sequence[Result]) -> str:
-    """Return one workflow command a result."""
+    """Return one workflow command per result."""
     return "".join(f"{_one(result)}\n" for result in sorted(results, key=order))
 
 

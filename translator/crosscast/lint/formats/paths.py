@@ -28,6 +28,6 @@ def uri(file: str) -> tuple[str, bool]:
     path, below = relative(file)
     encoded = quote(path.encode("utf-8", "surrogateescape"), safe="/")
     if below:
-        # A colon in the first part would make it a scheme; `quote` has encoded it.
+        # A colon in the first part would be read as a scheme; `quote` has encoded it.
         return encoded, True
     return f"file://{'' if encoded.startswith('/') else '/'}{encoded}", False

@@ -1,4 +1,4 @@
-"""Findings of rules about settings: what the readers of formats have seen while they read."""
+"""Findings of rules about settings, based on diagnostics of the readers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def told_by_readers(
     severities: Mapping[str, Severity] | None = None,
     hint: str = "",
 ) -> Iterator[Finding]:
-    """Yield a finding for every diagnostic of some codes that has a place.
+    """Yield a finding for every diagnostic of some codes that has a location.
 
     Args:
         subject: what the rule looks at.
         codes: of the readers' diagnostics (CC9xx).
         severities: by code, where it is not the rule's.
-        hint: where the reader gives none.
+        hint: used if the diagnostic has none.
     """
     seen: set[Diagnostic] = set()
     for diagnostic in subject.unread:

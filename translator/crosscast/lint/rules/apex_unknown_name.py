@@ -35,7 +35,7 @@ for inputs, targets in loader:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls of apex.amp that cannot be."""
+    """Find calls of names that apex.amp does not have."""
     program = subject.program
     for module in program.modules if program is not None else ():
         for call in module.calls:

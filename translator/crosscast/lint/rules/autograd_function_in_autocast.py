@@ -1,4 +1,4 @@
-"""CL403: an autograd function of one's own under autocast without custom_fwd."""
+"""CL403: a custom autograd function under autocast without custom_fwd."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MULTIPLIES = ("matmul", "mm", "bmm", "linear", "conv2d", "einsum", "addmm", "ba
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find functions with products in their forward that nothing tells about autocast."""
+    """Find functions with matrix products in forward and no declaration for autocast."""
     program = subject.program
     if program is None or not any(
         context.kind == "autocast" and is_on(context)

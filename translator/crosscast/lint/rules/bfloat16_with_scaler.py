@@ -1,4 +1,4 @@
-"""CL207: bfloat16 with a loss scaler that is switched on."""
+"""CL207: bfloat16 with an enabled loss scaler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CL208: half weights with a GradScaler."""
+"""CL208: half-precision weights with a GradScaler."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _halves(call: Call, module: Module, models: set[str]) -> bool:
-    """Whether it is `model.half()`, `model.to(torch.float16)`, or a chain that makes the model."""
+    """Whether it is `model.half()`, `model.to(torch.float16)`, or chained to its creation."""
     node = call.node
     function = node.func
     if not isinstance(function, ast.Attribute):

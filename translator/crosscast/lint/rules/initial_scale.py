@@ -1,4 +1,4 @@
-"""CL212: an initial loss scale that is not what was meant."""
+"""CL212: a wrong initial loss scale."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
-    """Yield what the program gives as initial scale: arguments, entries, defaults of flags."""
+    """Yield the program's initial scales: arguments, entries, defaults of flags."""
     program = subject.program
     if program is None:
         return

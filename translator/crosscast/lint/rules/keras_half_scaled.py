@@ -1,4 +1,4 @@
-"""CL709: the loss is scaled and the gradients are not unscaled, or the other way round."""
+"""CL709: the loss is scaled but the gradients are not unscaled, or vice versa."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAIR = {"get_scaled_loss": "get_unscaled_gradients", "get_unscaled_gradients": 
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find functions that compute and apply gradients and call only one of the two."""
+    """Find functions that compute and apply gradients and call only one of the two methods."""
     program = program_of(subject)
     if program is None:
         return

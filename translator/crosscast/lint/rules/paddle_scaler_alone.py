@@ -26,7 +26,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find one of the two without the other."""
+    """Find a scaler without auto_cast, or vice versa."""
     program = program_of(subject)
     if program is None:
         return

@@ -1,4 +1,4 @@
-"""CL209: a new scaler is made within the loop."""
+"""CL209: a new scaler is created within the loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find scalers that are made again in every round while the optimizer lives on."""
+    """Find scalers created in every iteration while the optimizer is kept."""
     for step in eager_steps(subject):
         for event in step.of("make"):
             if known_word(event, "kind") != "scaler" or not event.loops or event.guards:
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _made_in_parts(subject: Subject) -> Iterator[Finding]:
-    """Find scalers that are made by a function for one epoch or one batch, for itself alone."""
+    """Find scalers created by a function for one epoch or batch and used only there."""
     for call in made_scalers(subject):
         module = call.module
         function = module.function_of(call.node)
@@ -57,7 +57,7 @@ _PART = re.compile(
 
 
 def _trains_anew(event: Event, step: TrainingStep) -> bool:
-    """Whether the optimizer is made in the same loop: another training begins."""
+    """Whether the optimizer is created in the same loop, which starts a new training."""
     loop = event.loops[-1].node
     if any(
         known_word(candidate, "kind") == "optimizer"

@@ -28,7 +28,7 @@ _RIGHT = AMP + (
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find checkpoints that hold the optimizer of a program whose scaler is saved nowhere."""
+    """Find checkpoints with the optimizer in programs that never save the scaler."""
     program = subject.program
     made = made_scalers(subject)
     if program is None or not made or all(switched_off(made_call) is True for made_call in made):

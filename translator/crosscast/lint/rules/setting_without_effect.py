@@ -1,4 +1,4 @@
-"""CL913: a setting of the training step that the rest of the settings makes void."""
+"""CL913: a setting of the training step that other settings override."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SEVERITIES = {
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Repeat what readers of scripts and configurations found to be without effect."""
-    hint = "take it away, or switch on what it belongs to"
+    """Report settings that readers of scripts and configurations found to have no effect."""
+    hint = "remove it, or enable the feature it belongs to"
     yield from told_by_readers(subject, _SEVERITIES, _SEVERITIES, hint)
 
 

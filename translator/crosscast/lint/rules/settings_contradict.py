@@ -10,11 +10,11 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
 _CODES = ("CC925", "CC928", "CC929", "CC930")
-"""Two precisions at once; sizes that do not divide; refused beside another file; exclusive."""
+"""Two precisions at once; indivisible sizes; conflict with another file; exclusive settings."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Repeat what readers of scripts and configurations found contradictory."""
+    """Report settings that readers of scripts and configurations found contradictory."""
     yield from told_by_readers(subject, _CODES, hint="keep only the intended one")
 
 

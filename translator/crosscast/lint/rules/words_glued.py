@@ -1,4 +1,4 @@
-"""CL923: a joined line that runs two words of a command together."""
+"""CL923: a line continuation that joins two words of a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Repeat what the reader of shell scripts found glued together."""
+    """Report words that the reader of shell scripts found joined."""
     yield from told_by_readers(subject, ("CC931",))
 
 
