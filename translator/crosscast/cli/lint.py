@@ -169,7 +169,7 @@ def _looked(request: Request) -> Report:
             return
         if not tasks:
             shown.start()
-            tasks.append(shown.add_task("looking", total=all))
+            tasks.append(shown.add_task("checking", total=all))
         shown.update(tasks[0], completed=done, total=all, refresh=True)
 
     request.progress = progress

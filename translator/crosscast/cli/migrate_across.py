@@ -56,21 +56,21 @@ def migrate_to_targets(
     data = report(across)
     root = Path(output)
     _write(across, data, root, force=force)
-    said = [*problems, *across.diagnostics]
+    diagnostics = [*problems, *across.diagnostics]
     if verify:
         from crosscast.migrate.proof import diagnostics_of
 
         data = report(across, _verified(across, root))
         _write(across, data, root, force=True)
-        said += diagnostics_of(data["verification"])
+        diagnostics += diagnostics_of(data["verification"])
     if json:
         print_json(data)
     else:
-        print_diagnostics(said)
+        print_diagnostics(diagnostics)
         _tell(data, root)
-    if code := exit_code(said):
+    if code := exit_code(diagnostics):
         return code
-    if any(diagnostic.code == "CC976" for diagnostic in said):
+    if any(diagnostic.code == "CC976" for diagnostic in diagnostics):
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if _is_open(data) else EXIT_OK
 

@@ -85,7 +85,7 @@ def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collec
 
 def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
     """Return errors for fields about the model, which a step does not contain."""
-    asked = {
+    requested = {
         "precision.ops": recipe.precision.ops != OpTypes(),
         "activation_checkpointing": recipe.activation_checkpointing,
     }
@@ -96,8 +96,8 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
             message="this is about the model, which a step does not contain",
             hint="remove it or --form step, and implement it in your model",
         )
-        for path, is_asked in asked.items()
-        if is_asked
+        for path, is_set in requested.items()
+        if is_set
     ]
 
 

@@ -46,7 +46,7 @@ def _sbatch(recipe: Recipe) -> tuple[str, ...]:
     line of #SBATCH cannot be quoted."""
     launch, each = recipe.launch, recipe.distributed.processes_per_node
     cores = launch.cpus_per_process
-    asked = {
+    options = {
         "job-name": recipe.name,
         "nodes": recipe.distributed.nodes,
         "ntasks-per-node": 1,  # launch.sh, which starts the processes of its node
@@ -58,7 +58,7 @@ def _sbatch(recipe: Recipe) -> tuple[str, ...]:
         "account": launch.account,
         "output": "%x-%j.log",
     }
-    return (*(f"--{k}={v}" for k, v in asked.items() if v is not None), *_queue(launch))
+    return (*(f"--{k}={v}" for k, v in options.items() if v is not None), *_queue(launch))
 
 
 def _queue(launch: Launch) -> tuple[str, ...]:

@@ -46,10 +46,10 @@ def recipe_hash(recipe: Recipe) -> str:
     Checkpoints can be resumed if it matches; the launch of the processes and the number of machines
     are not included.
     """
-    said = recipe.model_dump(mode="json")
-    del said["launch"], said["distributed"]["nodes"]
-    said["distributed"]["processes_per_node"] = recipe.processes
-    text = json.dumps(said, sort_keys=True)
+    data = recipe.model_dump(mode="json")
+    del data["launch"], data["distributed"]["nodes"]
+    data["distributed"]["processes_per_node"] = recipe.processes
+    text = json.dumps(data, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

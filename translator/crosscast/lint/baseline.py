@@ -33,8 +33,8 @@ class Filtered:
 def fingerprints(results: Iterable[Result], folder: Path) -> list[str]:
     """Return a fingerprint of every result that does not depend on line numbers.
 
-    It is made of the file (relative to the folder of the baseline), the code, the text of the line
-    without its layout, and, among equal ones of a file, the number.
+    It consists of the file (relative to the folder of the baseline), the code, the text of the line
+    without whitespace, and a number that distinguishes equal ones in a file.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     names = []

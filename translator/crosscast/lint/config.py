@@ -30,7 +30,7 @@ def find_config(start: Path) -> Config:
     """Return the settings of the nearest pyproject.toml with any, in a folder or its parents.
 
     Raises:
-        DiagnosticError: CC952 for a file that is not understood.
+        DiagnosticError: CC952 for invalid settings.
     """
     for folder in (start.absolute(), *start.absolute().parents):
         path = folder / NAME

@@ -21,11 +21,11 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
 
     Args:
         sources: a program with its modules, main file first, its launch scripts and settings.
-        options: which rules to ask.
+        options: the rules to apply.
 
     Returns:
-        Findings, and diagnostics (CC95x) for parts of crosscast that failed; a failure of one rule
-        loses nothing of the others.
+        Findings, and diagnostics (CC95x) for parts of crosscast that failed; the other rules still
+        apply.
     """
     if not any(may_train(source) for source in sources):
         return []
@@ -36,7 +36,7 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     results = [of_diagnostic(failure) for failure in failures]
     for rule in rules:
         if _concerns(rule, subject):
-            results += _ask(rule, subject)
+            results += _apply(rule, subject)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
     return distinct(
         _repairable(result) for result in results if not options.silent(result.file, result.code)
@@ -69,7 +69,7 @@ def _concerns(rule: Rule, subject: Subject) -> bool:
     return not rule.hints or any(has_word(source.text, rule.hints) for source in subject.sources)
 
 
-def _ask(rule: Rule, subject: Subject) -> list[Result]:
+def _apply(rule: Rule, subject: Subject) -> list[Result]:
     found = []
     try:
         for finding in rule.check(subject):

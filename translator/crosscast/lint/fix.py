@@ -44,11 +44,11 @@ class Fixed:
 def repair(sources: Sequence[Source], look: Look) -> Fixed:
     """Apply the edits of findings until there are none, at most ten rounds.
 
-    A file whose text would no longer be Python stays as it was.
+    A file is not changed if the result would not be valid Python.
 
     Args:
-        sources: all that was looked at.
-        look: finds what is wrong with changed sources; the order of sources is kept.
+        sources: all checked sources.
+        look: returns the results for changed sources; the order of sources is kept.
     """
     original = {source.name: source for source in sources}
     current = dict(original)
@@ -83,7 +83,7 @@ def choose(
 ) -> tuple[dict[str, list[Edit]], list[Result]]:
     """Return file to compatible edits, and the findings that they fix.
 
-    The edits of one finding are made all or not at all; what overlaps waits for the next round.
+    The edits of a finding are applied together; overlapping findings wait for the next round.
     """
     taken: list[Edit] = []
     made: list[Result] = []

@@ -90,43 +90,43 @@ def _shown(source: Source) -> str:
 
 
 def apply_ignores(
-    sources: Sequence[Source], results: Sequence[Result], asked: frozenset[str]
+    sources: Sequence[Source], results: Sequence[Result], enabled: frozenset[str]
 ) -> list[Result]:
     """Return the results that no comment disables, and a finding for every unused comment.
 
     Args:
-        sources: that were looked at.
-        results: found in them.
-        asked: codes of the rules that were asked; of others nothing is known.
+        sources: the checked sources.
+        results: the results for them.
+        enabled: codes of the enabled rules.
     """
     ignores = {file.name: found for file in sources if (found := find_ignores(file))}
     if not ignores:
         return list(results)
     kept = []
     for result in results:
-        said = [ignore.silences(result) for ignore in ignores.get(result.file, ())]
-        if not (result.is_finding and any(said)):
+        disabled = [ignore.silences(result) for ignore in ignores.get(result.file, ())]
+        if not (result.is_finding and any(disabled)):
             kept.append(result)
-    if UNUSED_IGNORE in asked:
+    if UNUSED_IGNORE in enabled:
         for source in sources:
             lines = lines_of(_shown(source))
             for ignore in ignores.get(source.name, ()):
-                kept += _unused(source.name, lines, ignore, asked)
+                kept += _unused(source.name, lines, ignore, enabled)
     return kept
 
 
 def _unused(
-    file: str, lines: Sequence[str], ignore: Ignore, asked: frozenset[str]
+    file: str, lines: Sequence[str], ignore: Ignore, enabled: frozenset[str]
 ) -> Iterator[Result]:
     """Yield a finding if a comment, or a word of it, is unused."""
     rules = all_rules()
     if not ignore.words:
-        useless = [] if ignore.used or asked < frozenset(rules) else [""]
+        useless = [] if ignore.used or enabled < frozenset(rules) else [""]
     else:
         useless = [
             word
             for word in ignore.words
-            if word not in ignore.used and _is_known_useless(word, asked)
+            if word not in ignore.used and _is_known_useless(word, enabled)
         ]
     if not useless:
         return
@@ -144,9 +144,9 @@ def _unused(
     )
 
 
-def _is_known_useless(word: str, asked: frozenset[str]) -> bool:
-    meant = {code for code, rule in all_rules().items() if matches(word, rule)}
-    return meant <= asked
+def _is_known_useless(word: str, enabled: frozenset[str]) -> bool:
+    selected = {code for code, rule in all_rules().items() if matches(word, rule)}
+    return selected <= enabled
 
 
 def _removal(file: str, lines: Sequence[str], ignore: Ignore, left: Sequence[str]) -> Edit:
@@ -154,8 +154,8 @@ def _removal(file: str, lines: Sequence[str], ignore: Ignore, left: Sequence[str
     text = lines[ignore.line - 1]
     start, end, new, last = ignore.start, ignore.end, "", ignore.line
     if left:
-        said = text[start:end]
-        new = f"{said[: said.index('[') + 1]}{', '.join(left)}]"
+        directive = text[start:end]
+        new = f"{directive[: directive.index('[') + 1]}{', '.join(left)}]"
     elif not text[end:].strip() and not text[:start].strip() and ignore.line < len(lines):
         start, end, last = 0, 0, ignore.line + 1  # the whole line
     else:

@@ -30,10 +30,10 @@ def lint_groups(
     """Yield the results of groups in arbitrary order.
 
     Args:
-        groups: sources that belong together.
-        options: which rules to ask.
-        jobs: most processes; 0 chooses.
-        done: is told how many more groups are finished.
+        groups: groups of sources.
+        options: the rules to apply.
+        jobs: maximum number of processes; 0 chooses automatically.
+        done: called with the number of newly finished groups.
     """
     size = sum(len(source.text) for group in groups for source in group)
     wanted = jobs or min(os.cpu_count() or 1, 1 + size // ENOUGH)

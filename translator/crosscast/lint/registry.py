@@ -23,7 +23,7 @@ def all_rules() -> Mapping[str, Rule]:
     """Return code to rule, ordered by code.
 
     Every module of `crosscast.lint.rules` has a constant `RULE`; names that start with an
-    underscore hold what rules share.
+    underscore contain shared code.
     """
     found: dict[str, Rule] = {}
     names: set[str] = set()
@@ -50,12 +50,12 @@ def expand(words: Iterable[str], option: str) -> frozenset[str]:
     """Return the codes selected by words.
 
     Raises:
-        DiagnosticError: CC951 for words that mean no rule.
+        DiagnosticError: CC951 for words that select no rule.
     """
     codes: set[str] = set()
     for word in words:
-        meant = {rule.code for rule in all_rules().values() if matches(word, rule)}
-        if not meant:
+        selected = {rule.code for rule in all_rules().values() if matches(word, rule)}
+        if not selected:
             raise DiagnosticError(
                 Diagnostic(
                     code="CC951",
@@ -63,7 +63,7 @@ def expand(words: Iterable[str], option: str) -> frozenset[str]:
                     hint=_near(word),
                 )
             )
-        codes |= meant
+        codes |= selected
     return frozenset(codes)
 
 

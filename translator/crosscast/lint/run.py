@@ -43,7 +43,7 @@ class Report:
     files: dict[str, Text]
     """Everything that was read, by name."""
     looked_at: int
-    """Files that a rule was asked about."""
+    """Files to which a rule was applied."""
     fixed: Fixed | None = None
     known: int = 0
     """Findings that the baseline holds."""

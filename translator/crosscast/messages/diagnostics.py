@@ -93,8 +93,8 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
 def _render_one(diagnostic: Diagnostic) -> str:
     place = f"{diagnostic.span}: " if diagnostic.span else ""
     path = f"{diagnostic.path}: " if diagnostic.path else ""
-    said = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
-    lines = [_printable(said, keep="\n")]
+    line = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
+    lines = [_printable(line, keep="\n")]
     if diagnostic.span and diagnostic.span.text:
         lines += _underline(diagnostic.span)
     if diagnostic.hint:

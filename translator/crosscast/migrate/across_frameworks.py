@@ -139,7 +139,7 @@ def migrate_across(
             *lifted.diagnostics,
             *diagnostics_of(fates),
             *_to_fill_in(fields),
-            *(said for emitted in compiled for said in emitted.diagnostics),
+            *(diagnostic for emitted in compiled for diagnostic in emitted.diagnostics),
         ),
     )
 
@@ -159,15 +159,16 @@ def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[
         if path in settings and path in result and result[path].value != settings[path]:
             section = path.partition(".")[0]
             result = {p: filled for p, filled in result.items() if not p.startswith(f"{section}.")}
-    said = changed(result, settings, "said with --set")
+    chosen = changed(result, settings, "said with --set")
     for path in settings:
-        for other in said:
+        for other in chosen:
             short, long = sorted((path, other), key=len)
             if long.startswith(f"{short}."):
                 message = f"--set {path}: {short} cannot have both a value and a field {long}"
                 raise DiagnosticError(Diagnostic(code="CC970", message=message))
     return {
-        p: replace(filled, how="source") if p in settings else filled for p, filled in said.items()
+        p: replace(filled, how="source") if p in settings else filled
+        for p, filled in chosen.items()
     }
 
 

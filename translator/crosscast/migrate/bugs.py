@@ -56,8 +56,10 @@ def fates_of(
         current = changed(current, changes, f"{finding.code} {finding.name}: {became}")
         instead = bug.instead
         if became == "kept":
-            said = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())
-            instead = f"the recipe keeps it ({said})" if said else "the recipe describes what runs"
+            values = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())
+            instead = (
+                f"the recipe keeps it ({values})" if values else "the recipe describes what runs"
+            )
         fates.append(
             Fate(
                 rule=finding.code,

@@ -123,13 +123,13 @@ def _published(call: Call) -> Encoder | None:
     if "config" in call.bound():
         return None  # not the published configuration
     sizes = _sizes(value.value)
-    said = _arguments(call)
-    if sizes is None or said is None:
+    overrides = _arguments(call)
+    if sizes is None or overrides is None:
         return None
     span = call.module.span(call.node)
     note = f"published configuration of {value.value}"
     fields = {path: Filled(value=size, places=(span,), note=note) for path, size in sizes.items()}
-    return _encoder({**fields, **said}, weights=value.value)
+    return _encoder({**fields, **overrides}, weights=value.value)
 
 
 def _sizes(name: str) -> dict[str, float] | None:
@@ -152,10 +152,10 @@ def _configured(call: Call, program: Program) -> Encoder | None:
     made = [call for call in program.calls() if call.name.rpartition(".")[2] == "BertConfig"]
     if len(made) != 1 or not made[0].name.startswith(_PACKAGES) or made[0].node.args:
         return None
-    said = _arguments(made[0])
-    if said is None or not _is_given(call, made[0]):
+    overrides = _arguments(made[0])
+    if overrides is None or not _is_given(call, made[0]):
         return None
-    if made[0].name.startswith(_LIBRARY_OF_PADDLE) and "type_vocab_size" not in said:
+    if made[0].name.startswith(_LIBRARY_OF_PADDLE) and "type_vocab_size" not in overrides:
         return None  # other releases have other numbers of segments
     span = made[0].module.span(made[0].node)
     note = f"default of {made[0].name}"
@@ -163,7 +163,7 @@ def _configured(call: Call, program: Program) -> Encoder | None:
         path: Filled(value=size, how="default", places=(span,), note=note)
         for path, size in _USUAL.items()
     }
-    return _encoder({**usual, **said})
+    return _encoder({**usual, **overrides})
 
 
 def _is_given(call: Call, config: Call) -> bool:
@@ -188,7 +188,7 @@ def _arguments(call: Call) -> dict[str, Filled] | None:
     """Return the model's fields from arguments; None if one is unknown or defines another model."""
     if call.has_star:
         return None
-    said: dict[str, Filled] = {}
+    values: dict[str, Filled] = {}
     span = call.module.span(call.node)
     rates = set()
     for name, node in call.bound().items():
@@ -207,13 +207,13 @@ def _arguments(call: Call) -> dict[str, Filled] | None:
         elif isinstance(value.value, int | float):
             field = _FIELDS[name]
             number = float(value.value) if field in _FLOATS else value.value
-            said[field] = Filled(value=number, places=(span,), note=value.flag)
+            values[field] = Filled(value=number, places=(span,), note=value.flag)
             rates |= {number} if field == "dropout" else set()
         else:
             return None
-    if ("dropout" in said) != ("attention_probs_dropout_prob" in call.bound()):
+    if ("dropout" in values) != ("attention_probs_dropout_prob" in call.bound()):
         rates.add(_USUAL["dropout"])
-    return said if len(rates) <= 1 else None
+    return values if len(rates) <= 1 else None
 
 
 def _encoder(parts: Mapping[str, Filled], weights: str = "") -> Encoder:

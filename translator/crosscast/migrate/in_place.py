@@ -85,7 +85,7 @@ def outcomes(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Res
     results = [of_diagnostic(diagnostic) for diagnostic in failures]
     for codemod in codemods:
         if _concerns([codemod], sources):
-            results += _ask(codemod, subject)
+            results += _apply(codemod, subject)
     return results
 
 
@@ -93,7 +93,7 @@ def _concerns(codemods: Sequence[Codemod], sources: Sequence[Source]) -> bool:
     return any(has_word(source.text, codemod.hints) for source in sources for codemod in codemods)
 
 
-def _ask(codemod: Codemod, subject: Subject) -> list[Result]:
+def _apply(codemod: Codemod, subject: Subject) -> list[Result]:
     try:
         return [_result(codemod, outcome) for outcome in codemod.run(subject)]
     except Exception as error:  # a bug in the codemod, not in the user's files

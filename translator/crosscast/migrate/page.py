@@ -34,8 +34,8 @@ def _head(data: Mapping[str, Any]) -> Iterator[str]:
         counts: dict[str, int] = {}
         for field in target["fields"]:
             counts[field["verdict"]] = counts.get(field["verdict"], 0) + 1
-        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        yield f"To {_code(target['target'])}: {said}."
+        summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        yield f"To {_code(target['target'])}: {summary}."
     yield ""
 
 
@@ -86,17 +86,17 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
         rows = []
         for line in data["lines"]:
             place = f"{line['file']}:{line['line']}"
-            for number, said in enumerate(line["says"]):
-                to = said["targets"][name]
+            for number, field in enumerate(line["says"]):
+                to = field["targets"][name]
                 where = [
                     f"{line['file']}:{line['line']} {_code(line['text'])}" for line in to["emitted"]
                 ]
                 rows.append(
                     (
                         "" if number else f"{place} {_code(line['text'])}",
-                        said["operation"] or said["field"] or said["says"],
+                        field["operation"] or field["field"] or field["says"],
                         "<br>".join(where) or "-",
-                        _verdict(said["became"], to["verdict"]),
+                        _verdict(field["became"], to["verdict"]),
                     )
                 )
         yield from _table(("source", "says", "emitted", "verdict"), rows)

@@ -62,8 +62,8 @@ def _nothing_to_run(target: str) -> Proof:
 
 
 def _plain(proof: Proof) -> dict[str, Any]:
-    said = [proof.outcome, *(stage.outcome for stage in proof.stages)]
-    executed = any(outcome != "cannot be verified here" for outcome in said)
+    outcomes = [proof.outcome, *(stage.outcome for stage in proof.stages)]
+    executed = any(outcome != "cannot be verified here" for outcome in outcomes)
     return {**asdict(proof), "executed": executed}
 
 

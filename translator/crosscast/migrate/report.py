@@ -133,34 +133,34 @@ def _is_comment(line: Line) -> bool:
 
 def lines(across: Across) -> list[dict[str, Any]]:
     """Return every relevant line of the sources with the lines that carry it."""
-    said: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    fields: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     events = list(_events(across))
-    told = {(file, line) for operation, _, file, line in events if operation}
+    event_lines = {(file, line) for operation, _, file, line in events if operation}
     for fact in across.lifted.analysis.subject.profile:
         path = field_of(fact, _known(across))
         says = printed_name(fact.field)
         entry = {"says": says, "value": _value(fact), "field": path, "operation": ""}
         for span in fact.places:
             place_ = (span.file, span.line)
-            if fact.field not in OF_EVENTS or place_ not in told:
-                said.setdefault(place_, {}).setdefault(path or says, entry)
+            if fact.field not in OF_EVENTS or place_ not in event_lines:
+                fields.setdefault(place_, {}).setdefault(path or says, entry)
     for path, filled in across.fields.items():
         entry = {"says": path, "value": _plain(filled.value), "field": path, "operation": ""}
         for span in filled.places:
-            said.setdefault((span.file, span.line), {}).setdefault(path, entry)
+            fields.setdefault((span.file, span.line), {}).setdefault(path, entry)
     for operation, event, file, line in events:
         path = FIELDS_OF_OPERATIONS.get(operation, "")
         entry = {"says": event, "value": None, "field": path, "operation": operation}
-        said.setdefault((file, line), {}).setdefault(f"{operation} {event}", entry)
+        fields.setdefault((file, line), {}).setdefault(f"{operation} {event}", entry)
     texts = {source.name: source.text.splitlines() for source in across.sources}
     return [
         {
             "file": file,
             "line": line,
             "text": _text(texts, file, line),
-            "says": [_said(across, filled) for filled in said[file, line].values()],
+            "says": [_said(across, filled) for filled in fields[file, line].values()],
         }
-        for file, line in sorted(said)
+        for file, line in sorted(fields)
     ]
 
 

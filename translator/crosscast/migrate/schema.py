@@ -44,7 +44,7 @@ def _definitions() -> dict[str, Any]:
     quoted = _object(**place["properties"], text=_TEXT)
     emitted = _list("emitted")
     carried = _object(verdict={"enum": [*_VERDICTS, "not carried"]}, emitted=emitted)
-    said = _object(
+    carried_fields = _object(
         says=_TEXT,
         value=True,
         field=_TEXT,
@@ -93,7 +93,7 @@ def _definitions() -> dict[str, Any]:
             file=_TEXT,
             line={"type": "integer"},
             text=_TEXT,
-            says={"type": "array", "items": said},
+            says={"type": "array", "items": carried_fields},
         ),
         "bug": _object(
             rule=_TEXT,

@@ -73,8 +73,10 @@ def _without_consequences(details: list[ErrorDetails], data: Any) -> list[ErrorD
     then a report of the first one is sufficient.
     """
     unknown = (field_path(d) for d in details if d["type"] == "extra_forbidden")
-    meant = {suggest_field(path, data) for path in unknown}
-    details = [d for d in details if d["type"] != "missing" or _dotted(field_path(d)) not in meant]
+    suggested = {suggest_field(path, data) for path in unknown}
+    details = [
+        d for d in details if d["type"] != "missing" or _dotted(field_path(d)) not in suggested
+    ]
     kept: list[ErrorDetails] = []
     derived: dict[str, ErrorDetails] = {}
     broken = {d["loc"][0] for d in details if not _derivable(d)}

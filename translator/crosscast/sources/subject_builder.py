@@ -75,7 +75,10 @@ def subject_of(
         steps=steps,
         profile=profile_of(facts),
         commands=commands,
-        unread=(*unread, *(said for reading in readings for said in reading.diagnostics)),
+        unread=(
+            *unread,
+            *(diagnostic for reading in readings for diagnostic in reading.diagnostics),
+        ),
     )
     return subject, failures
 

@@ -117,8 +117,8 @@ def _agreed(what: str, found: Mapping[str, int | None], reading: Reading) -> int
         reading.account.add(what, 1, "carried" if len(known) > 1 else "derived", how)
         return value
     if known:
-        said = "; ".join(f"{where}: {number}" for where, number in known.items())
-        message = f"{reading.path}: {what} do not agree: {said}"
+        values = "; ".join(f"{where}: {number}" for where, number in known.items())
+        message = f"{reading.path}: {what} do not agree: {values}"
     else:
         message = f"{reading.path}: the number of {what} is not in the file"
     reading.collect.add(Diagnostic(code="CC967", message=message, hint=_HINT))

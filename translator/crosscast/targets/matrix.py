@@ -93,8 +93,8 @@ def _escaped(text: str) -> str:
 
 def _verdicts(rows: Sequence[Row]) -> str:
     """Return a cell of the overview: the general verdict, then those of special cases."""
-    said = dict.fromkeys(f"{row.verdict} {row.code}".strip() for row in reversed(rows))
-    return ", ".join(said) or "-"
+    verdicts = dict.fromkeys(f"{row.verdict} {row.code}".strip() for row in reversed(rows))
+    return ", ".join(verdicts) or "-"
 
 
 def markdown_page(backends: Sequence[Backend]) -> str:
@@ -118,10 +118,10 @@ def markdown_page(backends: Sequence[Backend]) -> str:
 def _other_rows(backend: Backend) -> Iterator[dict[str, str]]:
     """Yield the rows of other dialects that differ from all rows of the first dialect."""
     first = backend.dialects[0]
-    said = [_meaning(_cells(backend, row)) for row in rows_of(backend, first)]
+    known = [_meaning(_cells(backend, row)) for row in rows_of(backend, first)]
     for row in backend.rows:
         cells = _cells(backend, row)
-        if row.dialects and first.name not in row.dialects and _meaning(cells) not in said:
+        if row.dialects and first.name not in row.dialects and _meaning(cells) not in known:
             yield cells
 
 

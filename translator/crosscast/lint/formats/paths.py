@@ -10,7 +10,7 @@ from urllib.parse import quote
 def relative(file: str) -> tuple[str, bool]:
     """Return a path relative to the current folder with forward slashes, and whether it is below.
 
-    A path that leads out of the folder is returned whole.
+    A path outside of the folder is returned as an absolute path.
     """
     path = Path(os.path.normpath(file))
     if path.is_absolute():

@@ -14,10 +14,10 @@ def text(results: Sequence[Result]) -> str:
 
 
 def _one(result: Result) -> str:
-    said = render([result.diagnostic()])
+    rendered = render([result.diagnostic()])
     related = [f"  See also: {span}" for span in result.related]
     fixable = ["  Fix available: --fix applies it, --diff shows it"] if result.edits else []
-    return "\n".join([said, *related, *fixable])
+    return "\n".join([rendered, *related, *fixable])
 
 
 def summary(results: Sequence[Result], files: int) -> str:

@@ -28,7 +28,7 @@ def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, E
 def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event]]:
     """Yield every clip inside apex's `scale_loss` with the preceding backward pass.
 
-    The scale is taken out of the gradients where that block ends.
+    The gradients are unscaled at the end of that block.
     """
     for step in eager_steps(subject):
         for clip in step.of("clip"):
@@ -66,7 +66,7 @@ def _unscaled(step: TrainingStep, clip: Event) -> bool:
 def unscale_edit(clip: Event, applied: Event) -> tuple[Edit, ...]:
     """Return the line `scaler.unscale_(optimizer)` before a clip that is a separate statement.
 
-    Nothing if names would have to be carried into another function.
+    Empty if the names are not available in the function.
     """
     module = clip.module
     statement = module.statement_of(clip.node)

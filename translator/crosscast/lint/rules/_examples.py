@@ -170,7 +170,7 @@ def changed(text: str, *pairs: tuple[str, str]) -> str:
     """Return a program with parts replaced, each of which must occur once.
 
     Raises:
-        ValueError: if a part is missing or there more than once.
+        ValueError: if a part is missing or occurs more than once.
     """
     for old, new in pairs:
         if text.count(old) != 1:

@@ -73,8 +73,8 @@ def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
     """Whether the second event happens in every iteration of the first one.
 
     Args:
-        one: what happens.
-        other: what then happens too.
+        event: the first event.
+        other: the second event.
         windows: ignore the tests that end a window.
     """
     nodes = {id(guard.node): guard.holds for guard in event.guards}

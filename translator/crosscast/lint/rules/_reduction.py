@@ -32,8 +32,8 @@ _DEPTH = 8
 def reduction_of(backward: Event) -> Reduction:
     """Return how the loss of a backward pass is reduced.
 
-    A criterion that is given as an argument counts as a mean, as all losses of PyTorch do by
-    default, unless the program speaks of sums or of token counts.
+    A criterion passed as an argument counts as a mean, the default of all losses of PyTorch, unless
+    the program has names about sums or token counts.
     """
     found = set(_reductions(backward))
     if "sum" in found:

@@ -58,7 +58,7 @@ def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
 def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
     """Return an expression with names replaced by their assigned values.
 
-    A name that is assigned in several places stands for all of them.
+    A name with several assignments represents all of them.
     """
     text = module.text(node)
     if depth > _DEPTH:

@@ -20,7 +20,7 @@ _CLIPS = (
 def divided_gradients(module: Module) -> ast.Call | None:
     """Return the call of a helper that receives gradients and the loss scale before the update.
 
-    None if the gradients are applied as the backward pass gave them.
+    None if the gradients are applied directly.
     """
     for call in module.calls:
         given = [module.text(arg) for arg in call.node.args]

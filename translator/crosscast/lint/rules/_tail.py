@@ -18,7 +18,7 @@ _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|
 def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
     """Yield every step whose window may be cut by the end of an epoch.
 
-    With the test, and what clears the gradients between the epochs (nothing: they leak).
+    Yields also the test, and the call that clears the gradients between epochs (none: they leak).
     """
     for event, test, outer in _open(step, restarts=True):
         opening = tuple(
@@ -34,7 +34,7 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
 def carried_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
     """Yield every step whose counter continues across epochs.
 
-    With the test, and what clears the gradients when an epoch starts (nothing: they are kept).
+    Yields also the test, and the call that clears the gradients when an epoch starts, if any.
     """
     for event, test, _ in _open(step, restarts=False):
         if length_set(event, test.steps_text, within_epoch=False) is not None:

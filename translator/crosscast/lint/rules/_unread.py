@@ -18,9 +18,9 @@ def told_by_readers(
     """Yield a finding for every diagnostic of some codes that has a location.
 
     Args:
-        subject: what the rule looks at.
+        subject: the subject of the rule.
         codes: of the readers' diagnostics (CC9xx).
-        severities: by code, where it is not the rule's.
+        severities: code to severity, if it differs from the rule's.
         hint: used if the diagnostic has none.
     """
     seen: set[Diagnostic] = set()

@@ -46,9 +46,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if not all(_takes_no_steps(step) for step in steps):
         return
-    told = _told_for_nothing(program, steps)
-    if told is not None:
-        yield told
+    finding = _told_for_nothing(program, steps)
+    if finding is not None:
+        yield finding
         return
     for flag in program.all_flags:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:

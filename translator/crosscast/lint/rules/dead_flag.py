@@ -38,12 +38,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     use = use_of(program)
     small = {name.lower() for name in use.read if name.isupper()}
-    told = {event.span for event in not_wired(subject)}  # accumulation-not-wired says more
+    reported = {event.span for event in not_wired(subject)}  # reported by accumulation-not-wired
     for flag in flags:
         topic = topic_of(flag.name)
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
         if (
-            flag.span in told
+            flag.span in reported
             or flag.dest in use.read
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)

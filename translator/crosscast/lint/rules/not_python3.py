@@ -25,8 +25,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not trains_by_words(texts.get(span.file, "")):
             continue
         old = diagnostic.code == "CC902"
-        said = diagnostic.message.partition(": ")[2]
-        message = f"this does not parse as Python {_PYTHON}: {said}"
+        reason = diagnostic.message.partition(": ")[2]
+        message = f"this does not parse as Python {_PYTHON}: {reason}"
         if diagnostic.code == "CC905":
             message = "a merge conflict was left in the file: it does not parse"
         yield Finding(

@@ -11,7 +11,7 @@ from crosscast.sources.subject import Subject
 
 _SEVERITIES = {
     "CC926": Severity.WARNING,  # a warm-up that the schedule ignores
-    "CC927": Severity.NOTE,  # a loss scale, but half precision is off: harmless as it stands
+    "CC927": Severity.NOTE,  # a loss scale without half precision is harmless
     "CC933": Severity.WARNING,  # an entry that the program that reads the file does not look at
 }
 

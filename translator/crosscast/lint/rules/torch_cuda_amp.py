@@ -16,8 +16,8 @@ from crosscast.sources.subject import Subject
 
 _PLACES = ("torch.cuda.amp", "torch.cpu.amp")
 _KEYWORDS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()}
-"""Names of positional arguments that stand elsewhere in torch.amp: those of GradScaler only move
-by one place."""
+"""Names of positional arguments with other positions in torch.amp; those of GradScaler only move by
+one position."""
 _ASKS = re.compile(r"version|available|hasattr|getattr|has_|can_", re.I)
 _OLD = {f"{place}.{name}" for place in _PLACES for name in _KEYWORDS}
 
@@ -108,8 +108,8 @@ def _names_old(statement: ast.Import | ast.ImportFrom) -> bool:
         return any(alias.name.startswith(_PLACES) and alias.asname for alias in statement.names)
     if statement.module in ("torch.cuda", "torch.cpu"):
         return any(alias.name == "amp" for alias in statement.names)
-    ours = any(alias.name == "*" or alias.name in _KEYWORDS for alias in statement.names)
-    return ours and statement.module is not None and statement.module.startswith(_PLACES)
+    has_old = any(alias.name == "*" or alias.name in _KEYWORDS for alias in statement.names)
+    return has_old and statement.module is not None and statement.module.startswith(_PLACES)
 
 
 def _import_edit(

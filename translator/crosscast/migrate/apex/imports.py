@@ -103,8 +103,8 @@ def _others(
         here = used
         if id(here) in consumed or id(module.parent(here) if here else None) in consumed:
             continue
-        if isinstance(node.ctx, ast.Store) and (nothing := _nothing(module, node)):
-            draft.remove(nothing)
+        if isinstance(node.ctx, ast.Store) and (fallback := _nothing(module, node)):
+            draft.remove(fallback)
             continue
         test = _availability(module, node) if not plain else None
         if test is not None:

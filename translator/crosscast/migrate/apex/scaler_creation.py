@@ -203,8 +203,8 @@ def _arguments(start: Start, stops: Stops) -> None:
     _enabled(start, bound.get("enabled"))
     start.losses = "num_losses" in bound
     for name, node in bound.items():
-        nothing = isinstance(node, ast.Constant) and node.value is None
-        if name in _TAKEN or nothing:
+        is_none = isinstance(node, ast.Constant) and node.value is None
+        if name in _TAKEN or is_none:
             continue
         if name in _O2 and (start.level != "O1" or start.by_flag):
             continue

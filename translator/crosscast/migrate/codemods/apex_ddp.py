@@ -65,12 +65,12 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if done:
             remove_names(draft, done)
             parallel = any(name.what == "DistributedDataParallel" for name in done)
-            said = ", ".join(
+            summary = ", ".join(
                 f"apex.parallel.{name.what} becomes torch{_NEW[name.what]}" for name in done
             )
             yield Change(
                 span=module.span(done[0].uses[0]),
-                message=said,
+                message=summary,
                 edits=tuple(draft.finish()),
                 note=_NOTE if parallel else "",
             )

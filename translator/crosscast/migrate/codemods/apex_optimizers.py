@@ -70,11 +70,11 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if done:
             remove_names(draft, done)
             first = done[0].uses[0]
-            said = ", ".join(dict.fromkeys(f"{name.what} becomes {_new(name)}" for name in done))
+            summary = ", ".join(dict.fromkeys(f"{name.what} becomes {_new(name)}" for name in done))
             optimizers = any(name.family == "optimizers" for name in done)
             yield Change(
                 span=module.span(first),
-                message=said,
+                message=summary,
                 edits=tuple(draft.finish()),
                 note=_NOTE if optimizers else "",
             )

@@ -98,10 +98,10 @@ def _changed(module: Module, calls: list[tuple[Call, str]], program: Program) ->
         return
     where = calls[0][0].node if calls else _first_import(module)
     words = dict.fromkeys(f"{what} is {_NEW[what]}" for _, what in calls)
-    said = ", ".join(words) or "imports from paddle.amp"
+    summary = ", ".join(words) or "imports from paddle.amp"
     yield Change(
         span=module.span(where),
-        message=f"{said}; changed defaults are written out",
+        message=f"{summary}; changed defaults are written out",
         edits=tuple(edits),
         note=_NOTE,
     )

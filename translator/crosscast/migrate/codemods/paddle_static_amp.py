@@ -143,7 +143,7 @@ def _lists(
     call = module.call(node) if isinstance(node, ast.Call) else None
     if call is None or call.name not in _LISTS or call.has_star:
         raise CannotError(node, "its lists of operations are created elsewhere")
-    said = []
+    arguments = []
     for name, value in call.bound().items():
         if name not in ("custom_white_list", "custom_black_list"):
             raise CannotError(node, f"auto_cast has no {name}")
@@ -151,8 +151,8 @@ def _lists(
             ast.literal_eval(value)
         except ValueError:
             raise CannotError(value, "a list of operations is created elsewhere") from None
-        said.append(f"{name}={exact(module, value)}, ")
-    return "".join(said), edits, dropped
+        arguments.append(f"{name}={exact(module, value)}, ")
+    return "".join(arguments), edits, dropped
 
 
 def _fleet(program: Program) -> Iterator[Refusal]:
