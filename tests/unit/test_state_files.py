@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.state.container import MAX_HEADER, looks_like_one, open_container
+from crosscast.state.container import MAX_HEADER, is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
 from crosscast.state.training_state import Scale, TrainingState
 from state_files import DYNAMIC, HALF, one, own_state, raw, saved, sections, small_recipe, state_of
@@ -107,7 +107,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     assert opened(tmp_path)[0][0] == "CC002"
     os.mkfifo(tmp_path / "pipe")
     assert opened(tmp_path / "pipe")[0][0] == "CC002"
-    assert not looks_like_one(tmp_path / "missing")
+    assert not is_safetensors(tmp_path / "missing")
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         state = replace(state_of(recipe), rows=52)
         found = read(saved(tmp_path / "x.safetensors", state))
         assert found.rows == 52
-        assert looks_like_one(tmp_path / "x.safetensors")
+        assert is_safetensors(tmp_path / "x.safetensors")
         assert found.counters() == state.counters()
         assert (found.recipe, found.scale) == (state.recipe, state.scale)
         arrays = dict(found.tensors())

@@ -14,7 +14,7 @@ from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state.emitted import check
 from crosscast.state.recipe_check import misfits
 from crosscast.state.saved_file import Foreign, SavedTensor
-from crosscast.state.torch_state import Given, read_saved
+from crosscast.state.torch_state import GivenPosition, read_saved
 from crosscast.state.training_state import Account, TrainingState
 from state_files import HALF, OWN, small_recipe
 
@@ -81,7 +81,7 @@ def read(
 ) -> tuple[TrainingState, Collector, Account]:
     collect, account = Collector(), Account()
     recipe = recipe or small_recipe()
-    state = read_saved("x.pt", tree, recipe, Given(**given), account, collect)
+    state = read_saved("x.pt", tree, recipe, GivenPosition(**given), account, collect)
     if not collect.errors:
         assert [*check(state), *misfits(state, recipe)] == []
     return state, collect, account

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.migrate.before_after import Compared
+from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.executed_proof import with_execution
 from crosscast_parity.side_by_side import proof, running
 from crosscast_parity.side_by_side.comparison import Difference
@@ -230,7 +230,7 @@ def test_paddle_cannot_be_watched_yet(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_only_what_was_the_same_becomes_executed() -> None:
-    rate = Compared(name="a.py", field="optimizer.learning_rate", verdict="same", why="0.1")
+    rate = Comparison(name="a.py", field="optimizer.learning_rate", verdict="same", why="0.1")
     unknown = replace(rate, field="data.train", verdict="not comparable")
     found = with_execution([rate, unknown], SAME)
     assert [(one.field, one.evidence) for one in found] == [

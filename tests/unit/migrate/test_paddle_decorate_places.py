@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import codemods_to
 
 HEAD = "import paddle\noptimizer = None\n"
 
 
-def migrated(text: str) -> Migrated:
+def migrated(text: str) -> InPlaceMigration:
     found = migrate_in_place([Source("train.py", HEAD + text)], codemods_to("paddle3"))
     assert not found.problems
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import codemods_to
 
 LOOP = """\
@@ -18,7 +18,7 @@ scaler.minimize(optimizer, scaled)
 ADDED = "init_loss_scaling=2.0**15, incr_every_n_steps=1000"
 
 
-def migrated(text: str, *others: Source) -> Migrated:
+def migrated(text: str, *others: Source) -> InPlaceMigration:
     found = migrate_in_place([Source("train.py", text), *others], codemods_to("paddle3"))
     assert not found.problems
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import codemods_to
 
 IMPORTS = "import paddle\nfrom paddle.static import amp\n\npaddle.enable_static()\n"
@@ -16,7 +16,7 @@ DECORATE = "optimizer = amp.decorate(optimizer, use_bf16=False)\n"
 REST = "optimizer.minimize(loss)\nexecutor.run(fetch_list=[loss])\n"
 
 
-def migrated(text: str, *others: Source) -> Migrated:
+def migrated(text: str, *others: Source) -> InPlaceMigration:
     found = migrate_in_place([Source("train.py", text), *others], codemods_to("paddle3"))
     assert not found.problems
     return found

@@ -93,7 +93,7 @@ def lint(
         baseline=known.load(baseline) if baseline and not write_baseline else None,
     )
     _configure(request, _split(select), _split(ignore), _split(exclude))
-    report = _looked(request)
+    report = _checked(request)
     if write_baseline:
         _write(baseline, known.text_of(report.results, baseline))
         print(f"{baseline}: {sum(o.is_finding for o in report.results)} findings", file=sys.stderr)
@@ -151,7 +151,7 @@ def _configure(
     request.exclude = (*config.exclude, *exclude)
 
 
-def _looked(request: Request) -> Report:
+def _checked(request: Request) -> Report:
     """Check all sources, with progress on a terminal."""
     from crosscast.lint.run import run
 
@@ -247,10 +247,10 @@ def _print(report: Report, format: Format, output: str, *, to_stderr: bool) -> N
     if format == "text":
         from crosscast.lint.formats.text import summary
 
-        print(_said_last(report, summary(findings, report.looked_at)), file=sys.stderr)
+        print(_summary(report, summary(findings, report.looked_at)), file=sys.stderr)
 
 
-def _said_last(report: Report, line: str) -> str:
+def _summary(report: Report, line: str) -> str:
     if report.known:
         line += f" {report.known} in the baseline."
     if report.gone:

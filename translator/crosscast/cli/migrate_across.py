@@ -20,7 +20,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 if TYPE_CHECKING:
     from crosscast.messages.source import Source
-    from crosscast.migrate.across_frameworks import Across
+    from crosscast.migrate.across_frameworks import CrossMigration
 
 
 def migrate_to_targets(
@@ -67,7 +67,7 @@ def migrate_to_targets(
         print_json(data)
     else:
         print_diagnostics(diagnostics)
-        _tell(data, root)
+        _print_summary(data, root)
     if code := exit_code(diagnostics):
         return code
     if any(diagnostic.code == "CC976" for diagnostic in diagnostics):
@@ -111,7 +111,7 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
     return (runs[0] if runs else tuple(sources)), problems
 
 
-def _write(across: Across, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
+def _write(across: CrossMigration, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
     """Write all files or none; an existing model file is the user's and is kept."""
     from crosscast.messages.output import OutputFile, write_files
     from crosscast.migrate.own_model import FILE
@@ -127,7 +127,7 @@ def _write(across: Across, data: Mapping[str, Any], root: Path, *, force: bool) 
     write_files(root, files, force=force)
 
 
-def _verified(across: Across, root: Path) -> dict[str, Any]:
+def _verified(across: CrossMigration, root: Path) -> dict[str, Any]:
     from crosscast.migrate.proof import verify
 
     try:
@@ -145,7 +145,7 @@ def _is_open(data: Mapping[str, Any]) -> bool:
     return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])
 
 
-def _tell(data: Mapping[str, Any], root: Path) -> None:
+def _print_summary(data: Mapping[str, Any], root: Path) -> None:
     """Print the locations of the files and a summary."""
     for entry in data["targets"]:
         fields = entry["fields"]

@@ -19,10 +19,10 @@ from crosscast.messages.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from crosscast.lint.result import Result
-    from crosscast.migrate.before_after import Compared
+    from crosscast.migrate.before_after import Comparison
     from crosscast.migrate.codemod import Api
     from crosscast.migrate.executed_proof import Demand
-    from crosscast.migrate.in_place import Migrated
+    from crosscast.migrate.in_place import InPlaceMigration
     from crosscast.sources.files import Text
     from crosscast_parity.side_by_side.proof import Execution
 
@@ -59,7 +59,7 @@ def in_place(
     sources = [file.source for file in files.values()]
     migrated = migrate_in_place(sources, codemods_to(api))
     problems += migrated.problems
-    compared: list[Compared] = []
+    compared: list[Comparison] = []
     execution: Execution | None = None
     if verify:
         from crosscast.migrate.before_after import compare_texts
@@ -84,9 +84,9 @@ def in_place(
     else:
         if not check and not write:
             _print_diff(files, migrated)
-        _tell(migrated, listed=check or write)
+        _print_summary(migrated, listed=check or write)
         if verify:
-            _tell_compared(compared, execution)
+            _print_comparison(compared, execution)
         print_diagnostics(problems)
         if write and differs:
             print("No file was changed.", file=sys.stderr)
@@ -106,7 +106,7 @@ def _on_run(name: str) -> None:
 
 
 def _plain_verification(
-    compared: Sequence[Compared], execution: Execution | None
+    compared: Sequence[Comparison], execution: Execution | None
 ) -> Mapping[str, Any]:
     from crosscast.migrate.executed_proof import plain
 
@@ -116,7 +116,7 @@ def _plain_verification(
     }
 
 
-def _tell_compared(compared: Sequence[Compared], execution: Execution | None) -> None:
+def _print_comparison(compared: Sequence[Comparison], execution: Execution | None) -> None:
     """Print the differences, a summary, and the results of the execution."""
     from crosscast.migrate.before_after import NOT_RUN
 
@@ -141,14 +141,14 @@ def _tell_compared(compared: Sequence[Compared], execution: Execution | None) ->
         print(f"  {note}", file=sys.stderr)
 
 
-def _print_diff(files: dict[str, Text], migrated: Migrated) -> None:
+def _print_diff(files: dict[str, Text], migrated: InPlaceMigration) -> None:
     from crosscast.lint.fix import diff_of
 
     for name, text in migrated.texts.items():
         print(diff_of(files[name].source, text), end="")
 
 
-def _tell(migrated: Migrated, *, listed: bool) -> None:
+def _print_summary(migrated: InPlaceMigration, *, listed: bool) -> None:
     """Print the changes if `listed`, then the refusals, then a summary."""
     from crosscast.lint.formats.text import text
 
@@ -168,7 +168,7 @@ def _tell(migrated: Migrated, *, listed: bool) -> None:
 
 
 def _plain(
-    files: dict[str, Text], migrated: Migrated, problems: list[Diagnostic]
+    files: dict[str, Text], migrated: InPlaceMigration, problems: list[Diagnostic]
 ) -> dict[str, Any]:
     def of(results: tuple[Result, ...]) -> list[dict[str, Any]]:
         return [result.diagnostic().to_json() | {"name": result.name} for result in results]

@@ -16,7 +16,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.recipe.yaml_text import recipe_text
 
 if TYPE_CHECKING:
-    from crosscast.fit.measured_peak import Measured
+    from crosscast.fit.measured_peak import MeasuredPeak
     from crosscast.fit.model_traces import Estimates
     from crosscast.fit.solver import Outcome, Request
     from crosscast.messages.source import Source
@@ -217,7 +217,7 @@ def _estimates(
 
 
 def _compare(
-    selection: _Selection, peak: Measured, estimates: Estimates, *, as_json: bool
+    selection: _Selection, peak: MeasuredPeak, estimates: Estimates, *, as_json: bool
 ) -> dict[str, Any]:
     """Compare a measured peak with the estimate of the unchanged recipe."""
     from crosscast.fit.measured_peak import measured_json, measured_rows

@@ -54,7 +54,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedPairs:
     """A data set and what was lost by encoding."""
 
     dataset: Dataset
@@ -66,7 +66,7 @@ class Encoded:
 
 def encode_pairs(
     pairs: Sequence[Pair], vocabulary: Vocabulary, sequence_length: int, *, lower_case: bool = True
-) -> Encoded:
+) -> EncodedPairs:
     """Encode pairs as `[CLS] first [SEP] second [SEP]`, truncated or padded to `sequence_length`.
 
     A pair that is too long loses pieces at the end of the longer sentence. Special pieces are not
@@ -98,7 +98,7 @@ def encode_pairs(
     labels = np.array([pair.label for pair in pairs], dtype=np.int32)
     unknown = int((ids == vocabulary.ids["[UNK]"]).sum())
     pieces = int(mask.sum()) - 3 * len(pairs)
-    return Encoded(Dataset(ids, mask, types, labels), shortened, unknown / max(pieces, 1))
+    return EncodedPairs(Dataset(ids, mask, types, labels), shortened, unknown / max(pieces, 1))
 
 
 def _encodings(tokenizer: Any, pairs: Sequence[Pair]) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from crosscast.recipe.document import Recipe
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPeak:
     """Memory values of a trace."""
 
     file: str
@@ -29,7 +29,7 @@ class Measured:
         return estimated / self.peak_bytes - 1
 
 
-def read_measured(path: str, recipe: Recipe) -> Measured:
+def read_measured(path: str, recipe: Recipe) -> MeasuredPeak:
     """Return the memory values of a trace.
 
     Raises:
@@ -62,7 +62,7 @@ def read_measured(path: str, recipe: Recipe) -> Measured:
     warnings: tuple[Diagnostic, ...] = ()
     if all((row.rows, row.n_micro) != full for row in rows):
         warnings = (_other_recipe(path, full, (rows[0].rows, rows[0].n_micro)),)
-    return Measured(path, len(rows), max(peaks), warnings)
+    return MeasuredPeak(path, len(rows), max(peaks), warnings)
 
 
 def _fail(code: str, message: str) -> DiagnosticError:
@@ -81,7 +81,7 @@ def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> D
     )
 
 
-def measured_rows(measured: Measured, estimate: Estimate) -> list[list[str]]:
+def measured_rows(measured: MeasuredPeak, estimate: Estimate) -> list[list[str]]:
     """Return the cells of the comparison."""
     found = [["measured", show_bytes(measured.peak_bytes), ""]]
     sizes = {
@@ -94,7 +94,7 @@ def measured_rows(measured: Measured, estimate: Estimate) -> list[list[str]]:
     return found
 
 
-def measured_json(measured: Measured, estimate: Estimate) -> dict[str, Any]:
+def measured_json(measured: MeasuredPeak, estimate: Estimate) -> dict[str, Any]:
     """Return the comparison as plain data, with relative errors."""
     return {
         "file": measured.file,

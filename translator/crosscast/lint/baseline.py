@@ -20,7 +20,7 @@ MAX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
+class NewResults:
     """Results after applying a baseline."""
 
     results: list[Result]
@@ -55,7 +55,7 @@ class Baseline:
     """Fingerprint to file, relative to the folder."""
     folder: Path
 
-    def apply(self, results: Sequence[Result], files: Iterable[str]) -> Filtered:
+    def apply(self, results: Sequence[Result], files: Iterable[str]) -> NewResults:
         """Return the new results for some files."""
         ordered = sorted(results, key=order)
         names = fingerprints(ordered, self.folder)
@@ -66,7 +66,7 @@ class Baseline:
         ]
         looked_at = {_relative(file, self.folder) for file in files}
         gone = {name for name, file in self.entries.items() if file in looked_at} - set(names)
-        return Filtered(left, len(ordered) - len(left), len(gone))
+        return NewResults(left, len(ordered) - len(left), len(gone))
 
 
 def load(path: str) -> Baseline:

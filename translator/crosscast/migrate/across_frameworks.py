@@ -34,7 +34,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrived:
+class TargetScripts:
     """The compiled recipe of one target."""
 
     recipe: Recipe
@@ -52,7 +52,7 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Across:
+class CrossMigration:
     """Result of a migration. No file has been written yet."""
 
     sources: tuple[Source, ...]
@@ -66,7 +66,7 @@ class Across:
     """The recipe as YAML; comments give the location of every field."""
     findings: tuple[Result, ...]
     fates: tuple[Fate, ...]
-    arrived: tuple[Arrived, ...]
+    arrived: tuple[TargetScripts, ...]
     files: Mapping[str, OutputFile]
     diagnostics: tuple[Diagnostic, ...]
 
@@ -83,7 +83,7 @@ def migrate_across(
     versions: Mapping[str, str] | None = None,
     keep_bugs: bool = False,
     settings: Mapping[str, object] | None = None,
-) -> Across:
+) -> CrossMigration:
     """Return scripts for `targets` that train as `sources` do.
 
     Args:
@@ -110,7 +110,7 @@ def migrate_across(
     encoder = encoder_of(lifted.analysis.subject.program)
     findings = [finding for finding in lint_sources(sources) if finding.is_finding]
     fields, fates = fates_of(_with_model(lifted.fields, encoder), findings, keep=keep_bugs)
-    fields = _for_targets(_said(fields, settings or {}), targets)
+    fields = _for_targets(_with_settings(fields, settings or {}), targets)
     text = recipe_yaml(fields, [source.name for source in sources])
     try:
         recipe = build_recipe(parse(text, "recipe.yaml"))
@@ -124,7 +124,7 @@ def migrate_across(
         files |= {f"{folder}/{path}": file for path, file in emitted.files.items()}
         if recipe.model.kind == "custom" and emitted.target.runs:
             files[f"{folder}/{FILE}"] = OutputFile(stub(emitted.target.backend.name, seen))
-    return Across(
+    return CrossMigration(
         sources=tuple(sources),
         lifted=lifted,
         fields=fields,
@@ -133,7 +133,7 @@ def migrate_across(
         text=text,
         findings=tuple(findings),
         fates=fates,
-        arrived=tuple(Arrived(recipe=recipe, compiled=emitted) for emitted in compiled),
+        arrived=tuple(TargetScripts(recipe=recipe, compiled=emitted) for emitted in compiled),
         files=files,
         diagnostics=(
             *lifted.diagnostics,
@@ -152,7 +152,9 @@ def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[s
     return {**rest, **encoder.fields}
 
 
-def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[str, Filled]:
+def _with_settings(
+    fields: Mapping[str, Filled], settings: Mapping[str, object]
+) -> dict[str, Filled]:
     """Return fields with the user's settings; a new kind discards the rest of its section."""
     result = dict(fields)
     for path in _KINDS:
@@ -196,7 +198,7 @@ def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
     if any(filled.value == FACTORY for filled in unsaid.values()):
         message = f"the model is not migrated: write build_model() in {FILE} next to each train.py"
         found.append(
-            _unsaid(
+            _missing(
                 "model",
                 message,
                 "for a BERT model: --set model.kind=bert --set model.preset=base",
@@ -204,20 +206,20 @@ def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
         )
     elif any(path.startswith("model.") for path in unsaid):
         names = ", ".join(path for path in unsaid if path.startswith("model."))
-        found.append(_unsaid("model", f"the source does not define {names}", "set it with --set"))
+        found.append(_missing("model", f"the source does not define {names}", "set it with --set"))
     if any(path.startswith("data.") for path in unsaid):
         message = "the data is not migrated: write it with `crosscast data`"
-        found.append(_unsaid("data", message, "or set the file: --set data.train=FILE"))
+        found.append(_missing("data", message, "or set the file: --set data.train=FILE"))
     for path, filled in unsaid.items():
         if not path.startswith(OWN):
             why = f" ({filled.note})" if filled.note else ""
             message = f"not defined by the source; {scalar(filled.value)} is a placeholder{why}"
             place = filled.places[0] if filled.places else None
-            found.append(_unsaid(path, message, f"set it: --set {path}=VALUE", place))
+            found.append(_missing(path, message, f"set it: --set {path}=VALUE", place))
     return found
 
 
-def _unsaid(path: str, message: str, hint: str, span: Span | None = None) -> Diagnostic:
+def _missing(path: str, message: str, hint: str, span: Span | None = None) -> Diagnostic:
     return Diagnostic(
         code="CC972",
         severity=Severity.WARNING,

@@ -18,7 +18,7 @@ def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
     for leaf in known:
         yield from (variation.recipe for variation in variations(recipe, leaf))
     data = recipe.model_dump()
-    for value in _others(value_at(data, path)):
+    for value in _variants(value_at(data, path)):
         for also in _following(data, path, value):
             made = built(changed(data, {path: value, **also}))
             if made is not None and made[1]:
@@ -51,7 +51,7 @@ def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[
             yield {"accumulation.steps": value // (micro * processes)}
 
 
-def _others(value: Any) -> Iterator[Any]:
+def _variants(value: Any) -> Iterator[Any]:
     """Yield other values of the same kind."""
     match value:
         case bool():
@@ -66,4 +66,4 @@ def _others(value: Any) -> Iterator[Any]:
             yield from (f"{value}2", f"other/{value}")
         case dict():
             for key, part in value.items():
-                yield from ({**value, key: other} for other in _others(part))
+                yield from ({**value, key: other} for other in _variants(part))

@@ -24,7 +24,7 @@ NOT_RUN = "nothing was executed: only the source texts before and after were com
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Comparison:
     """One field of the recipe, or one operation of the training step, before and after."""
 
     name: str
@@ -36,14 +36,14 @@ class Compared:
     """Whether this follows from the source texts or from a run."""
 
 
-def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[Compared]:
+def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[Comparison]:
     """Compare every field and operation of the runs that a migration changes.
 
     Args:
         sources: before the migration.
         texts: changed file to new text.
     """
-    found: list[Compared] = []
+    found: list[Comparison] = []
     for members in group(sources):
         if not any(member.name in texts for member in members):
             continue
@@ -57,7 +57,7 @@ def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[C
     return found
 
 
-def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
+def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Comparison]:
     left, right = side_of_lifted(name, before), side_of_lifted(name, after)
     other = {difference.path: difference for difference in differences(left, right)}
     for path in dict.fromkeys((*left.values, *right.values)):
@@ -65,32 +65,32 @@ def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
             continue  # name and launch of a run do not affect the training
         difference = other.get(path)
         if difference is None:
-            yield Compared(name=name, field=path, verdict="same", why=_value(left.values, path))
+            yield Comparison(name=name, field=path, verdict="same", why=_value(left.values, path))
         elif difference.state == "unknown":
             why = "not defined on one side or both"
-            yield Compared(name=name, field=path, verdict="not comparable", why=why)
+            yield Comparison(name=name, field=path, verdict="not comparable", why=why)
         else:
             why = f"{scalar(difference.left)} became {scalar(difference.right)}"
-            yield Compared(name=name, field=path, verdict="different", why=why)
+            yield Comparison(name=name, field=path, verdict="different", why=why)
 
 
 def _value(values: Mapping[str, object], path: str) -> str:
     return scalar(values[path]) if path in values else "absent on one side, without effect"
 
 
-def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
+def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Comparison]:
     """Yield the comparison of every operation of the neutral training step."""
     old, new = _done(before), _done(after)
     if old is None or new is None:
         if before.analysis.subject.steps or after.analysis.subject.steps:
             why = "one side has no readable training loop"
-            yield Compared(name=name, field="step", verdict="not comparable", why=why)
+            yield Comparison(name=name, field="step", verdict="not comparable", why=why)
         return
     for operation in dict.fromkeys((*old, *new)):
         left, right = old.get(operation, "-"), new.get(operation, "-")
         why = left if left == right else f"{left} became {right}"
         verdict = _judged(operation, left, right)
-        yield Compared(name=name, field=f"step {operation}", verdict=verdict, why=why)
+        yield Comparison(name=name, field=f"step {operation}", verdict=verdict, why=why)
 
 
 def _judged(operation: str, left: str, right: str) -> Verdict:
@@ -100,14 +100,14 @@ def _judged(operation: str, left: str, right: str) -> Verdict:
     return "different" if right == "-" or operation in _SEEN else "not comparable"
 
 
-def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> Iterator[Compared]:
+def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> Iterator[Comparison]:
     """Yield the mistakes that are on one side only."""
     left, right = _mistakes(before), _mistakes(after)
     for code in sorted({*left, *right}):
         if code in right and code not in left:
-            yield Compared(name=name, field=code, verdict="different", why=f"new: {right[code]}")
+            yield Comparison(name=name, field=code, verdict="different", why=f"new: {right[code]}")
         elif code in left and code not in right:
-            yield Compared(
+            yield Comparison(
                 name=name, field=code, verdict="changed on purpose", why=f"gone: {left[code]}"
             )
 

@@ -85,14 +85,14 @@ def _decide(
     if finding.severity is Severity.NOTE and not bug.sums:
         return "kept", {}
     if not keep:
-        return "changed on purpose", bug.correct if _says(fields, bug) else {}
+        return "changed on purpose", bug.correct if _expresses(fields, bug) else {}
     wanted = _sum(fields, bug.sums) if bug.sums else bug.keep
     if wanted and recipe_of(changed(fields, wanted, "")) is not None:
         return "kept", wanted
     return "cannot be kept", bug.correct if not bug.keep else {}
 
 
-def _says(fields: Mapping[str, Filled], bug: Bug) -> bool:
+def _expresses(fields: Mapping[str, Filled], bug: Bug) -> bool:
     """Whether the source's recipe expresses the mistake, or lacks a value for the correction."""
     open_ = fields[bug.path].how == "stand_in" if bug.path in fields else False
     return open_ or all(_value(fields, path) == want for path, want in bug.keep.items())
@@ -170,15 +170,15 @@ def diagnostics_of(fates: Sequence[Fate]) -> list[Diagnostic]:
             message = (
                 f"{fate.rule}: {fate.message}; a recipe cannot express this, so now {fate.instead}"
             )
-            found.append(_said("CC974", Severity.WARNING, message, fate))
+            found.append(_diagnostic("CC974", Severity.WARNING, message, fate))
         elif fate.became == "as it runs":
             message = f"{fate.rule}: {fate.message}; {fate.instead}"
-            found.append(_said("CC975", Severity.WARNING, message, fate))
+            found.append(_diagnostic("CC975", Severity.WARNING, message, fate))
         elif fate.became == "changed on purpose":
             message = f"{fate.rule}: {fate.message}; now {fate.instead}"
-            found.append(_said("CC973", Severity.NOTE, message, fate))
+            found.append(_diagnostic("CC973", Severity.NOTE, message, fate))
     return found
 
 
-def _said(code: str, severity: Severity, message: str, fate: Fate) -> Diagnostic:
+def _diagnostic(code: str, severity: Severity, message: str, fate: Fate) -> Diagnostic:
     return Diagnostic(code=code, severity=severity, message=message, path=fate.path, span=fate.span)

@@ -153,7 +153,7 @@ def _configured(call: Call, program: Program) -> Encoder | None:
     if len(made) != 1 or not made[0].name.startswith(_PACKAGES) or made[0].node.args:
         return None
     overrides = _arguments(made[0])
-    if overrides is None or not _is_given(call, made[0]):
+    if overrides is None or not _is_passed(call, made[0]):
         return None
     if made[0].name.startswith(_LIBRARY_OF_PADDLE) and "type_vocab_size" not in overrides:
         return None  # other releases have other numbers of segments
@@ -166,7 +166,7 @@ def _configured(call: Call, program: Program) -> Encoder | None:
     return _encoder({**usual, **overrides})
 
 
-def _is_given(call: Call, config: Call) -> bool:
+def _is_passed(call: Call, config: Call) -> bool:
     """Whether a model is created from a configuration that is certainly not modified before."""
     given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "config")]
     if len(given) != 1 or call.module is not config.module:

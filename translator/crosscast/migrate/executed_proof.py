@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.missing_packages import parity_missing
-from crosscast.migrate.before_after import Compared
+from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.codemod import Api
 from crosscast.sources.files import Text
 
@@ -144,7 +144,7 @@ def _bytes(file: Text, text: str | None = None) -> bytes:
     return (file.source.text if text is None else text).encode(file.encoding)
 
 
-def with_execution(compared: Sequence[Compared], execution: Execution) -> list[Compared]:
+def with_execution(compared: Sequence[Comparison], execution: Execution) -> list[Comparison]:
     """Return the comparison with the results of the runs."""
     found = [_upgraded(comparison, execution) for comparison in compared]
     field = execution.differs
@@ -154,7 +154,7 @@ def with_execution(compared: Sequence[Compared], execution: Execution) -> list[C
     return found
 
 
-def _upgraded(comparison: Compared, execution: Execution) -> Compared:
+def _upgraded(comparison: Comparison, execution: Execution) -> Comparison:
     if comparison.field == execution.differs:
         return _differs(comparison.name, comparison.field, execution)
     why = execution.shown.get(comparison.field)
@@ -163,8 +163,8 @@ def _upgraded(comparison: Compared, execution: Execution) -> Compared:
     return replace(comparison, evidence="executed", why=f"{comparison.why}: {why}")
 
 
-def _differs(name: str, field: str, execution: Execution) -> Compared:
-    return Compared(
+def _differs(name: str, field: str, execution: Execution) -> Comparison:
+    return Comparison(
         name=name, field=field, verdict="different", why=execution.wording, evidence="executed"
     )
 

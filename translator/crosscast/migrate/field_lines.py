@@ -60,11 +60,11 @@ def _own(path: str, lines: Sequence[Line], found: Mapping[str, Sequence[Line]]) 
     }
     own = [line for line in lines if line not in others] or list(lines)
     # If all its own lines are secondary, the shared lines are more informative.
-    telling = _telling(own) or _telling(lines) or own
+    telling = _informative(own) or _informative(lines) or own
     return tuple(telling[:_SHOWN])
 
 
-def _telling(lines: Sequence[Line]) -> list[Line]:
+def _informative(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if not _ABOUT.match(line.text)]
 
 

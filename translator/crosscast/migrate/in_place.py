@@ -18,7 +18,7 @@ from crosscast.sources.subject import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Migrated:
+class InPlaceMigration:
     """Result of a migration in place. No file has been written yet."""
 
     texts: dict[str, str]
@@ -31,7 +31,7 @@ class Migrated:
     """Failures: errors in crosscast, and edits that would have broken a file."""
 
 
-def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> Migrated:
+def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> InPlaceMigration:
     """Return sources with the codemods applied until none finds anything to change.
 
     Args:
@@ -42,7 +42,7 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
     spoilt: set[str] = set()
     problems: list[Diagnostic] = []
     while True:
-        fixed = repair(sources, partial(_look, codemods, spoilt))
+        fixed = repair(sources, partial(_run_codemods, codemods, spoilt))
         problems += fixed.problems
         if fixed.spoilt <= spoilt:
             break
@@ -50,21 +50,23 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
         spoilt |= fixed.spoilt
     migrations = [result for result in fixed.results if result.code.startswith("CM")]
     others = [result.diagnostic() for result in fixed.results if not result.code.startswith("CM")]
-    return Migrated(
+    return InPlaceMigration(
         texts=fixed.texts,
         changes=tuple(fixed.made),
-        refusals=tuple(_left(result) if result.edits else result for result in migrations),
+        refusals=tuple(_not_applied(result) if result.edits else result for result in migrations),
         problems=(*problems, *others),
     )
 
 
-def _look(codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]) -> list[Result]:
+def _run_codemods(
+    codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
+) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
     found = distinct(result for members in wanted for result in outcomes(members, codemods))
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
 
-def _left(result: Result) -> Result:
+def _not_applied(result: Result) -> Result:
     """Return the refusal for a change that could not be applied."""
     return replace(
         result,

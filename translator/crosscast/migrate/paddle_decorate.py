@@ -30,7 +30,7 @@ _POSITIONS = {
 }
 
 
-def given_of(call: Call, program: Program) -> tuple[Mapping[str, ast.expr], bool]:
+def decorate_arguments(call: Call, program: Program) -> tuple[Mapping[str, ast.expr], bool]:
     """Return the arguments by name, and whether the newer signature applies."""
     node = call.node
     keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}

@@ -138,10 +138,10 @@ class Renaming:
 
     def _uses(self, local: str) -> int:
         return sum(
-            node.id == local and not self._goes(node) for node in self.module.every(ast.Name)
+            node.id == local and not self._is_removed(node) for node in self.module.every(ast.Name)
         )
 
-    def _goes(self, node: ast.AST) -> bool:
+    def _is_removed(self, node: ast.AST) -> bool:
         here: ast.AST | None = node
         while here is not None and id(here) not in self.gone:
             here = self.module.parent(here)
@@ -164,7 +164,7 @@ def _in_try(module: Module, node: ast.AST) -> bool:
     return within_try(module, node) or module.enclosing(node, ast.ExceptHandler) is not None
 
 
-def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
+def remaining_fluid_names(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
     """Yield each name of paddle.fluid that a module certainly uses, with its first location.
 
     Args:
@@ -177,7 +177,7 @@ def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, 
         root = _root(node)  # None for a method of a returned object
         if root is None or isinstance(module.parent(node), ast.Attribute) or module.is_dead(node):
             continue
-        if not _made_by_import(module, root.id) or not isinstance(node.ctx, ast.Load):
+        if not _is_imported(module, root.id) or not isinstance(node.ctx, ast.Load):
             continue
         names = module.resolve_all(node)
         if not names or not all(map(_FLUID.fullmatch, names)) or done.match(names[0]):
@@ -187,7 +187,7 @@ def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, 
             yield names[0], module.span(node)
 
 
-def imports_left(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
+def unused_fluid_imports(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
     """Yield unused imports of paddle.fluid."""
     for statement in module.nodes:
         if not isinstance(statement, ast.Import | ast.ImportFrom) or module.is_dead(statement):
@@ -201,7 +201,7 @@ def imports_left(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, S
                 yield name, module.span(statement)
 
 
-def _made_by_import(module: Module, local: str) -> bool:
+def _is_imported(module: Module, local: str) -> bool:
     return module.imports.get(local, "").partition(".")[0] == "paddle"
 
 

@@ -48,7 +48,7 @@ class Graph:
         """The statement of the block that contains `decorate`."""
         return self.test or self.decorated
 
-    def made_once(self, module: Module, name: ast.Name) -> ast.Assign:
+    def only_assignment(self, module: Module, name: ast.Name) -> ast.Assign:
         """Return the assignment in the block of a name assigned and used once."""
         uses = [node for node in module.every(ast.Name) if node.id == name.id]
         before = [
@@ -224,7 +224,7 @@ def _network(
 ) -> Sequence[ast.stmt]:
     """Return the statements from the first data to the loss."""
     data = [call.node for call in module.calls if call.name in _DATA]
-    first = next((n for n, statement in enumerate(before) if _holds(statement, data)), None)
+    first = next((n for n, statement in enumerate(before) if _contains(statement, data)), None)
     made = [
         n for n, statement in enumerate(before) if any(x.id == loss for x in _stored(statement))
     ]
@@ -234,7 +234,7 @@ def _network(
     inside = [
         statement
         for statement in data
-        if any(_holds(s, [statement]) for s in before[first : last + 1])
+        if any(_contains(s, [statement]) for s in before[first : last + 1])
     ]
     if len(inside) < len(data):
         raise CannotError(decorate, "there is data for other programs")
@@ -251,7 +251,7 @@ def _one_program(module: Module) -> None:
             )
 
 
-def _holds(statement: ast.stmt, nodes: Sequence[ast.AST]) -> bool:
+def _contains(statement: ast.stmt, nodes: Sequence[ast.AST]) -> bool:
     wanted = {id(node) for node in nodes}
     return any(id(node) in wanted for node in walk(statement))
 
@@ -302,10 +302,10 @@ def can_be_indented(module: Module, graph: Graph) -> bool:
         return False
     if rows[0][: first.col_offset].strip() or '"""' in "".join(rows) or "'''" in "".join(rows):
         return False
-    behind = rows[-1][last.end_col_offset or 0 :].strip()
+    rest = rows[-1][last.end_col_offset or 0 :].strip()
     decorated = module.lines[(graph.decorated.end_lineno or 1) - 1]
     after = decorated[graph.decorated.end_col_offset or 0 :].strip()
-    return all(not line or line.startswith("#") for line in (behind, after))
+    return all(not line or line.startswith("#") for line in (rest, after))
 
 
 def name_of_paddle(module: Module) -> str:

@@ -18,7 +18,7 @@ def page(data: Mapping[str, Any]) -> str:
         _head(data),
         _bugs(data),
         _fill_in(data),
-        _left(data),
+        _not_carried(data),
         _lines(data),
         _defaults(data),
         _verified(data),
@@ -66,7 +66,7 @@ def _fill_in(data: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(("field", "placeholder", "reason"), rows)
 
 
-def _left(data: Mapping[str, Any]) -> Iterator[str]:
+def _not_carried(data: Mapping[str, Any]) -> Iterator[str]:
     if not data["not_carried"]:
         return
     yield "## Not carried"

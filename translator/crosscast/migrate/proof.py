@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.missing_packages import parity_missing
-from crosscast.migrate.across_frameworks import Across
+from crosscast.migrate.across_frameworks import CrossMigration
 
 if TYPE_CHECKING:
     from crosscast_parity.compare.migration_proof import Proof
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 FOLDER = "verification"
 
 
-def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> dict[str, Any]:
+def verify(
+    across: CrossMigration, root: Path, on_progress: Callable[[Any], None]
+) -> dict[str, Any]:
     """Run the scripts of all targets and return the `verification` of `report.json`.
 
     Args:
@@ -38,7 +40,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     for arrival in across.arrived:
         target = arrival.compiled.target
         if not target.runs:
-            proofs.append(_nothing_to_run(target.name))
+            proofs.append(_proof_without_script(target.name))
             continue
         proofs.append(
             prove(
@@ -54,7 +56,7 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     return {"targets": [_plain(proof) for proof in proofs]}
 
 
-def _nothing_to_run(target: str) -> Proof:
+def _proof_without_script(target: str) -> Proof:
     from crosscast_parity.compare.migration_proof import Proof
 
     words = "the written files launch a program that is not part of them"
@@ -67,7 +69,7 @@ def _plain(proof: Proof) -> dict[str, Any]:
     return {**asdict(proof), "executed": executed}
 
 
-def _corrected(across: Across) -> Mapping[str, str]:
+def _corrected(across: CrossMigration) -> Mapping[str, str]:
     """Return the intentionally changed fields, with the mistake of the source."""
     return {
         fate.path: f"{fate.rule}: {fate.message}; {fate.instead}"

@@ -11,7 +11,7 @@ from crosscast.facts.vocabulary import printed_name
 from crosscast.lift.plan_comparison import COLUMNS, FIELDS_OF_OPERATIONS, beside
 from crosscast.lift.report import place
 from crosscast.messages.diagnostics import Diagnostic, Span
-from crosscast.migrate.across_frameworks import Across, Arrived
+from crosscast.migrate.across_frameworks import CrossMigration, TargetScripts
 from crosscast.migrate.bugs import Fate
 from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
 from crosscast.migrate.field_lines import Line
@@ -24,7 +24,7 @@ _UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904", "CC911", "CC918", "CC92
 """Diagnostics about code that was not read or that a recipe cannot express."""
 
 
-def report(across: Across, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def report(across: CrossMigration, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a migration in the format of `schema/migrate-v1.json`."""
     return {
         "version": SCHEMA,
@@ -42,7 +42,7 @@ def report(across: Across, verification: Mapping[str, Any] | None = None) -> dic
     }
 
 
-def _target(across: Across, arrived: Arrived) -> dict[str, Any]:
+def _target(across: CrossMigration, arrived: TargetScripts) -> dict[str, Any]:
     compiled = arrived.compiled
     return {
         "target": compiled.target.name,
@@ -64,7 +64,7 @@ def _target(across: Across, arrived: Arrived) -> dict[str, Any]:
     }
 
 
-def _field(across: Across, arrived: Arrived, judged: Judgement) -> dict[str, Any]:
+def _field(across: CrossMigration, arrived: TargetScripts, judged: Judgement) -> dict[str, Any]:
     filled = across.fields.get(judged.path)
     value = filled.value if filled is not None else judged.value
     return {
@@ -80,7 +80,7 @@ def _field(across: Across, arrived: Arrived, judged: Judgement) -> dict[str, Any
     }
 
 
-def became(across: Across, path: str) -> str:
+def became(across: CrossMigration, path: str) -> str:
     """Return the fate of a field, as in `schema/migrate-v1.json`."""
     for fate in across.fates:
         if path in _paths(fate) and fate.became in ("changed on purpose", "kept"):
@@ -109,7 +109,7 @@ def _paths(fate: Fate) -> Iterator[str]:
             yield from (f"{path}.{name}" for name in part)
 
 
-def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
+def emitted(arrived: TargetScripts, path: str) -> Sequence[Line]:
     """Return the lines that carry a field, or the first line of each operation it affects."""
     found = arrived.carriers.get(path, ())
     section = f"{path.partition('.')[0]}."
@@ -118,11 +118,11 @@ def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
     if len(found) <= _SHAPE and len(kinds) < _SHAPE:
         return found
     kinds = kinds or [kind for kind, field in of.items() if field.startswith(section)]
-    code = [_telling(arrived.operations[kind]) for kind in kinds]
+    code = [_representative(arrived.operations[kind]) for kind in kinds]
     return [line for line in code if not _is_comment(line)][:_SHAPE] or found[:_SHAPE]
 
 
-def _telling(operation: Sequence[Line]) -> Line:
+def _representative(operation: Sequence[Line]) -> Line:
     """Return the first line of an operation, preferably not a comment."""
     return next((line for line in operation if not _is_comment(line)), operation[0])
 
@@ -131,13 +131,13 @@ def _is_comment(line: Line) -> bool:
     return line.text.lstrip().startswith("#")
 
 
-def lines(across: Across) -> list[dict[str, Any]]:
+def lines(across: CrossMigration) -> list[dict[str, Any]]:
     """Return every relevant line of the sources with the lines that carry it."""
     fields: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     events = list(_events(across))
     event_lines = {(file, line) for operation, _, file, line in events if operation}
     for fact in across.lifted.analysis.subject.profile:
-        path = field_of(fact, _known(across))
+        path = field_of(fact, _recipe_fields(across))
         says = printed_name(fact.field)
         entry = {"says": says, "value": _value(fact), "field": path, "operation": ""}
         for span in fact.places:
@@ -158,13 +158,13 @@ def lines(across: Across) -> list[dict[str, Any]]:
             "file": file,
             "line": line,
             "text": _text(texts, file, line),
-            "says": [_said(across, filled) for filled in fields[file, line].values()],
+            "says": [_line_entry(across, filled) for filled in fields[file, line].values()],
         }
         for file, line in sorted(fields)
     ]
 
 
-def _events(across: Across) -> Iterator[tuple[str, str, str, int]]:
+def _events(across: CrossMigration) -> Iterator[tuple[str, str, str, int]]:
     """Yield operation, event, file and line of the events of the source's training loops."""
     for step in across.lifted.analysis.subject.steps:
         for _, operation, event, at, _ in beside(step, across.arrived[0].compiled.plan):
@@ -173,14 +173,14 @@ def _events(across: Across) -> Iterator[tuple[str, str, str, int]]:
                 yield operation.strip("-"), event, file, int(line)
 
 
-def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
+def _line_entry(across: CrossMigration, entry: Mapping[str, Any]) -> dict[str, Any]:
     path, operation = str(entry["field"]), str(entry["operation"])
     carried = {}
     for arrived in across.arrived:
         judged = _judged(arrived, path)
         found = emitted(arrived, judged.path) if judged else ()
         if operation in arrived.operations:
-            found = [_telling(arrived.operations[operation])]
+            found = [_representative(arrived.operations[operation])]
         carried[arrived.compiled.target.name] = {
             "verdict": str(judged.row.verdict) if judged else "not carried",
             "emitted": [_line(line) for line in found],
@@ -191,7 +191,7 @@ def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**entry, "became": end, "targets": carried}
 
 
-def _judged(arrived: Arrived, path: str) -> Judgement | None:
+def _judged(arrived: TargetScripts, path: str) -> Judgement | None:
     """Return the judgement of a field, or of the tuple or mapping that contains it."""
     for judgement in arrived.compiled.judgements:
         if path and (judgement.path == path or path.startswith(f"{judgement.path}.")):
@@ -200,11 +200,13 @@ def _judged(arrived: Arrived, path: str) -> Judgement | None:
     return _judged(arrived, derived) if derived else None
 
 
-def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
+def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
     """Yield facts without a field, parts left to the user, and code that was not read."""
     subject = across.lifted.analysis.subject
     for fact in subject.profile:
-        if not field_of(fact, _known(across)) or (not fact.known and _is_open(across, fact)):
+        if not field_of(fact, _recipe_fields(across)) or (
+            not fact.known and _is_open(across, fact)
+        ):
             where = [_place(across, span) for span in fact.places]
             yield {"what": printed_name(fact.field), "places": where, "why": reason_for(fact)}
     yield from _lost_flags(across)
@@ -223,7 +225,7 @@ def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
             }
 
 
-def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
+def _lost_flags(across: CrossMigration) -> Iterator[dict[str, Any]]:
     """Yield the launch flags whose meaning is defined by a program that was not given."""
     subject = across.lifted.analysis.subject
     if subject.program is not None:
@@ -238,22 +240,22 @@ def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
                 yield {"what": flag.expression, "places": where, "why": why}
 
 
-def _is_open(across: Across, fact: Fact) -> bool:
-    filled = across.fields.get(field_of(fact, _known(across)))
+def _is_open(across: CrossMigration, fact: Fact) -> bool:
+    filled = across.fields.get(field_of(fact, _recipe_fields(across)))
     return filled is None or filled.how == "stand_in"
 
 
-def _known(across: Across) -> set[str]:
+def _recipe_fields(across: CrossMigration) -> set[str]:
     """Return the fields of the recipe, including defaults."""
     judged = across.arrived[0].compiled.judgements if across.arrived else ()
     return {*across.fields, *(judgement.path for judgement in judged)}
 
 
-def _places(across: Across, diagnostic: Diagnostic) -> list[dict[str, Any]]:
+def _places(across: CrossMigration, diagnostic: Diagnostic) -> list[dict[str, Any]]:
     return [_place(across, diagnostic.span)] if diagnostic.span else []
 
 
-def _fill_in(across: Across, path: str) -> dict[str, Any]:
+def _fill_in(across: CrossMigration, path: str) -> dict[str, Any]:
     filled = across.fields[path]
     return {
         "field": path,
@@ -276,7 +278,7 @@ def _bug(fate: Fate) -> dict[str, Any]:
     }
 
 
-def _place(across: Across, span: Span) -> dict[str, Any]:
+def _place(across: CrossMigration, span: Span) -> dict[str, Any]:
     texts = {source.name: source.text.splitlines() for source in across.sources}
     return {**place(span), "text": _text(texts, span.file, span.line)}
 

@@ -31,10 +31,10 @@ def learning_rate(op: Schedule, position: int) -> float:
         return op.learning_rate
     if op.name == "inverse_sqrt":
         return op.learning_rate * math.sqrt(op.warmup_steps / min(position, op.total_steps))
-    return op.end_lr + (op.learning_rate - op.end_lr) * _left(op, position)
+    return op.end_lr + (op.learning_rate - op.end_lr) * _remaining(op, position)
 
 
-def _left(op: Schedule, position: int) -> float:
+def _remaining(op: Schedule, position: int) -> float:
     """Return the remaining part of the rate above `end_lr` at `position`, from 1 to 0."""
     progress = _progress(op, position)
     if op.name == "cosine":

@@ -128,13 +128,13 @@ def _batch(attempt: Attempt, op: plan.Op) -> tuple[Micro, MicroBatch]:
 def _autocast(attempt: Attempt, op: plan.Autocast) -> None:
     micro = _micro(attempt)
     work = micro.work
-    batch = work if isinstance(work, MicroBatch) else work.run(_seen(attempt, op))
+    batch = work if isinstance(work, MicroBatch) else work.run(_cast_weights(attempt, op))
     check_gradients(batch, attempt.parameters)
     micro.batch = batch
     micro.loss, micro.factor = attempt.number(batch.loss), attempt.number(1.0)
 
 
-def _seen(attempt: Attempt, op: plan.Autocast) -> Tensors:
+def _cast_weights(attempt: Attempt, op: plan.Autocast) -> Tensors:
     """Return the weights in the dtype of the model."""
     if op.weights == "float32":
         return attempt.parameters

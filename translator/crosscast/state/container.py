@@ -96,7 +96,7 @@ def open_container(path: Path) -> Container:
     return Container(path, tensors, metadata, content[begin:])
 
 
-def looks_like_one(path: Path) -> bool:
+def is_safetensors(path: Path) -> bool:
     """Whether a file begins like a safetensors file: a length, then a JSON object."""
     try:
         with path.open("rb") as file:

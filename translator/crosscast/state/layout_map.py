@@ -124,14 +124,14 @@ def apply_map(state: TrainingState, layout: LayoutMap, account: Account) -> Trai
         moments.setdefault(slot, {})
         for name, array in arrays.items():
             if name in new:
-                own = _turned_slot(slot, places[name])
-                moments.setdefault(own, {})[new[name]] = _turned(array, places[name])
-    _tell(state, places, account)
+                own = _transposed_slot(slot, places[name])
+                moments.setdefault(own, {})[new[name]] = _transposed(array, places[name])
+    _report(state, places, account)
     return replace(
         state,
-        weights={new[n]: _turned(a, places[n]) for n, a in state.weights.items() if n in new},
+        weights={new[n]: _transposed(a, places[n]) for n, a in state.weights.items() if n in new},
         moments=moments,
-        averages={new[n]: _turned(a, places[n]) for n, a in state.averages.items() if n in new},
+        averages={new[n]: _transposed(a, places[n]) for n, a in state.averages.items() if n in new},
     )
 
 
@@ -165,16 +165,16 @@ def _splits(place: Place, state: TrainingState, name: str) -> bool:
     return place.axes not in (swapped, tuple(range(size)))
 
 
-def _turned_slot(slot: str, place: Place) -> str:
+def _transposed_slot(slot: str, place: Place) -> str:
     turned = place.axes is not None and list(place.axes) != sorted(place.axes)
     return _FACTORED.get(slot, slot) if turned else slot
 
 
-def _turned(array: np.ndarray, place: Place) -> np.ndarray:
+def _transposed(array: np.ndarray, place: Place) -> np.ndarray:
     return array if place.axes is None else array.transpose(place.axes)
 
 
-def _tell(state: TrainingState, places: Mapping[str, Place], account: Account) -> None:
+def _report(state: TrainingState, places: Mapping[str, Place], account: Account) -> None:
     left = [name for name, place in places.items() if place.to is None]
     turned = [n for n, place in places.items() if place.axes is not None and n not in left]
     renamed = [n for n, p in places.items() if p.to not in (None, "=", n) and n not in turned]

@@ -63,12 +63,12 @@ def saved_file(path: Path, family: str) -> Iterator[Any]:
         hint = "use the checkpoint.safetensors of an emitted script"
         raise fail("CC963", f"{path}: files of {backend.title} are pickles or HDF5", hint)
     with tempfile.TemporaryDirectory(prefix="crosscast-") as folder:
-        _take_apart(path, family, program, folder)
+        _extract(path, family, program, folder)
         tree = json.loads((Path(folder) / "tree.json").read_text(encoding="utf-8"))
         yield _plain(tree, open_container(Path(folder) / "tensors.safetensors"))
 
 
-def _take_apart(path: Path, family: str, program: Path, folder: str) -> None:
+def _extract(path: Path, family: str, program: Path, folder: str) -> None:
     try:
         done = subprocess.run(
             [sys.executable, "-P", str(program), str(path.resolve()), folder],

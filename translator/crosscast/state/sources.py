@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Collector
-from crosscast.state.container import looks_like_one, open_container
+from crosscast.state.container import is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
 from crosscast.state.problems import fail
 from crosscast.state.store import NAME
@@ -94,7 +94,7 @@ def keys_of(request: Request) -> list[tuple[str, int, int, str]] | None:
 
 def is_safe(source: Path) -> bool:
     """Whether to read a file as safetensors."""
-    return looks_like_one(source) or source.suffix == ".safetensors"
+    return is_safetensors(source) or source.suffix == ".safetensors"
 
 
 def emitted_state(request: Request, source: Path, account: Account) -> TrainingState:
@@ -133,11 +133,11 @@ def saved_state(
 ) -> TrainingState:
     """Return the state in a file of torch.save, interpreted with a recipe."""
     from crosscast.state.saved_file import saved_file
-    from crosscast.state.torch_state import Given, read_saved
+    from crosscast.state.torch_state import GivenPosition, read_saved
 
     if recipe is None:
         hint = "lift it from the script: crosscast lift train.py -o recipe.yaml"
         raise fail("CC969", f"{source}: --recipe is needed to interpret it", hint)
-    given = Given(request.windows, request.updates)
+    given = GivenPosition(request.windows, request.updates)
     with saved_file(source, of.backend.name) as tree:
         return read_saved(str(source), tree, recipe, given, account, collect)

@@ -120,7 +120,7 @@ def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
     names = new_names(tensors, reading.recipe)
     twice = {new for new, number in Counter(names.values()).items() if number > 1}
     reading.problem("CC961", (f"{part}: several become {new!r}" for new in sorted(twice)))
-    _tell_half(tensors, part, reading)
+    _report_half(tensors, part, reading)
     reading.renamed |= names
     return {names[n]: widened(tensor) for n, tensor in tensors.items() if n in names}
 
@@ -152,7 +152,7 @@ def widened(tensor: SavedTensor) -> np.ndarray:
     return np.asarray(tensor.array, np.float32)
 
 
-def _tell_half(tensors: Mapping[str, SavedTensor], part: str, reading: Reading) -> None:
+def _report_half(tensors: Mapping[str, SavedTensor], part: str, reading: Reading) -> None:
     half = [name for name, tensor in tensors.items() if tensor.dtype in ("float16", "bfloat16")]
     double = [name for name, tensor in tensors.items() if tensor.dtype == "float64"]
     texts = []

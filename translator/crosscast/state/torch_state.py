@@ -17,7 +17,7 @@ _HINT = "--windows N: attempted optimizer steps; --updates N: steps that were no
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenPosition:
     """The user's position of the run; None if not given."""
 
     windows: int | None = None
@@ -25,7 +25,7 @@ class Given:
 
 
 def read_saved(
-    path: str, tree: Any, recipe: Recipe, given: Given, account: Account, collect: Collector
+    path: str, tree: Any, recipe: Recipe, given: GivenPosition, account: Account, collect: Collector
 ) -> TrainingState:
     """Return the state in a file of torch.save, to be continued with a recipe.
 
@@ -73,7 +73,7 @@ def _scale(parts: Mapping[str, Any], reading: Reading) -> Scale | None:
 
 
 def _position(
-    parts: Mapping[str, Any], steps: int | None, given: Given, reading: Reading
+    parts: Mapping[str, Any], steps: int | None, given: GivenPosition, reading: Reading
 ) -> tuple[int, int]:
     """Return windows and updates; values from several sources must agree."""
     recipe = reading.recipe

@@ -61,7 +61,7 @@ def follow_up(data: Data, path: str, value: Any) -> Data:
     if path in SECTIONS:
         section = path.split(".")[0]
         return {section: _section(data[section], path, value)}
-    return _FOLLOW.get(path, _nothing)(data, value)
+    return _FOLLOW.get(path, _no_changes)(data, value)
 
 
 def _section(old: Data, path: str, value: str) -> Data:
@@ -87,7 +87,7 @@ def _fits(value: Any, default: Any) -> bool:
     )
 
 
-def _nothing(data: Data, value: Any) -> Data:
+def _no_changes(data: Data, value: Any) -> Data:
     return {}
 
 

@@ -15,7 +15,7 @@ CLASSES = frozenset(
 )
 
 
-def made_scalers(subject: Subject) -> list[Call]:
+def scaler_calls(subject: Subject) -> list[Call]:
     """Return the calls that create a GradScaler of PyTorch or Paddle."""
     program = subject.program
     if program is None:

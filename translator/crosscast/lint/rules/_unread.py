@@ -9,7 +9,7 @@ from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.sources.subject import Subject
 
 
-def told_by_readers(
+def reader_findings(
     subject: Subject,
     codes: Collection[str],
     severities: Mapping[str, Severity] | None = None,

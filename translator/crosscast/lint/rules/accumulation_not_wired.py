@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if not all(_takes_no_steps(step) for step in steps):
         return
-    finding = _told_for_nothing(program, steps)
+    finding = _unused_accelerator(program, steps)
     if finding is not None:
         yield finding
         return
@@ -64,7 +64,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _told_for_nothing(program: Program, steps: list[TrainingStep]) -> Finding | None:
+def _unused_accelerator(program: Program, steps: list[TrainingStep]) -> Finding | None:
     """Find an Accelerator that divides losses although the loop has no windows."""
     if any(_KNOWS.search(module.source.text) for module in program.modules):
         return None

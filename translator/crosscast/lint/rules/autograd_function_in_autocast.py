@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if "torch.autograd.Function" not in [module.resolve(base) for base in node.bases]:
                 continue
             forward = module.functions.get(f"{name}.forward")
-            if forward is None or not _multiplies(forward) or _told(forward, module):
+            if forward is None or not _multiplies(forward) or _is_declared(forward, module):
                 continue
             if f"{node.name}.apply" in module.source.text:
                 yield Finding(
@@ -76,7 +76,7 @@ def _multiplies(function: ast.AST) -> bool:
     )
 
 
-def _told(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
+def _is_declared(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
     text = " ".join(module.text(node) for node in function.decorator_list)
     return "custom_fwd" in text or "amp" in text or "autocast" in ast.unparse(function)
 

@@ -72,7 +72,7 @@ def _repair(source: Source, text: ShellText, lost: Lost) -> tuple[Edit, ...]:
         if match["code"].strip():
             lines.append(match["code"].rstrip())
     if " ".join(" ".join(lines).split()) != lost.joined:
-        return ()  # quotes or the like are in the way
+        return ()  # for example because of quotes
     return (
         Edit(
             file=source.name,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
-from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -21,7 +21,7 @@ _TYPES = frozenset({"torch.float16", "torch.half"})
 def check(subject: Subject) -> Iterator[Finding]:
     """Find models that are cast to float16 and trained with a scaler of PyTorch."""
     program = subject.program
-    made = made_scalers(subject)
+    made = scaler_calls(subject)
     if (
         program is None
         or not made

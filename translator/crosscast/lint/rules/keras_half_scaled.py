@@ -29,9 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not _whole(call):
             continue
         if call.method == "get_scaled_loss":
-            message = (
-                "the gradients stay multiplied by the loss scale: they are applied as they are"
-            )
+            message = "the gradients are applied while they are multiplied by the loss scale"
             hint = "call optimizer.get_unscaled_gradients(gradients) before they are used"
         else:
             message = "the gradients are divided by a loss scale that the loss was never given"

@@ -56,7 +56,7 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
                 seen.add(id(node))
                 yield Finding(
                     span=event.module.span(node),
-                    message="the first micro-batch forms a window by itself "
+                    message="the first micro-batch forms its own window "
                     f"({event.module.text(first[0])})",
                     hint="step only at the end of a window",
                     related=(event.span,),

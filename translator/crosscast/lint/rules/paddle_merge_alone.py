@@ -65,7 +65,7 @@ def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
 
 def _for_several(node: ast.AST, module: Module) -> Condition | None:
     """Return the condition around a node that is true only for several workers, if any."""
-    return next((branch for branch in branches(node, module) if _asks_for_several(branch)), None)
+    return next((branch for branch in branches(node, module) if _tests_several(branch)), None)
 
 
 def _trains_alone(program: Program) -> bool:
@@ -82,7 +82,7 @@ def _trains_alone(program: Program) -> bool:
 def _refuses(program: Program) -> bool:
     """Whether the program stops if there is only one worker."""
     return any(
-        _asks_for_several(Condition(branch.node, not branch.holds, branch.module))
+        _tests_several(Condition(branch.node, not branch.holds, branch.module))
         for module in program.modules
         for node in module.nodes
         if isinstance(node, ast.Raise)
@@ -90,7 +90,7 @@ def _refuses(program: Program) -> bool:
     )
 
 
-def _asks_for_several(condition: Condition) -> bool:
+def _tests_several(condition: Condition) -> bool:
     node, holds = condition.node, condition.holds
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         node, holds = node.operand, not holds

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, known_word
-from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _made_in_parts(subject: Subject) -> Iterator[Finding]:
     """Find scalers created by a function for one epoch or batch and used only there."""
-    for call in made_scalers(subject):
+    for call in scaler_calls(subject):
         module = call.module
         function = module.function_of(call.node)
         if function is None or not _PART.search(function.name):

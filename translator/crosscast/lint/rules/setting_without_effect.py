@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.rules._unread import reader_findings
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
@@ -19,7 +19,7 @@ _SEVERITIES = {
 def check(subject: Subject) -> Iterator[Finding]:
     """Report settings that readers of scripts and configurations found to have no effect."""
     hint = "remove it, or enable the feature it belongs to"
-    yield from told_by_readers(subject, _SEVERITIES, _SEVERITIES, hint)
+    yield from reader_findings(subject, _SEVERITIES, _SEVERITIES, hint)
 
 
 _LAUNCH = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.rules._unread import reader_findings
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
@@ -15,7 +15,7 @@ _CODES = ("CC925", "CC928", "CC929", "CC930")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Report settings that readers of scripts and configurations found contradictory."""
-    yield from told_by_readers(subject, _CODES, hint="keep only the intended one")
+    yield from reader_findings(subject, _CODES, hint="keep only the intended one")
 
 
 _LAUNCH = """\

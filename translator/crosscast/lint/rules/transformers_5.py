@@ -19,9 +19,9 @@ _DROPPED = {
     "evaluation_strategy": "eval_strategy",
     "per_gpu_train_batch_size": "per_device_train_batch_size",
     "per_gpu_eval_batch_size": "per_device_eval_batch_size",
-    "tpu_num_cores": "the launcher says it",
+    "tpu_num_cores": "the launcher sets it",
     "jit_mode_eval": "compile the model instead",
-    "use_mps_device": "the device is found by itself",
+    "use_mps_device": "the device is detected automatically",
 }
 """Removed argument to its replacement; none of them is a field in 5.23.0."""
 _TAKERS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.rules._unread import reader_findings
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Report words that the reader of shell scripts found joined."""
-    yield from told_by_readers(subject, ("CC931",))
+    yield from reader_findings(subject, ("CC931",))
 
 
 _RIGHT = """\

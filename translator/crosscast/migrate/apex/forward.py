@@ -75,7 +75,7 @@ def regions_of(
     found: list[Region] = []
     for site in sites:
         own = list(_of_site(site, forwards))
-        if not any(_goes_forward(region, forwards, names) for region in own):
+        if not any(_has_forward(region, forwards, names) for region in own):
             stops.add(
                 site.module,
                 site.call.node,
@@ -91,7 +91,7 @@ def regions_of(
     return joined
 
 
-def _goes_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
+def _has_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
     """Whether the model runs in a region, directly, in a callee, or as an argument of a call."""
     return any(
         _runs(region.module.call(node), forwards, models, 0)
@@ -103,7 +103,7 @@ def _goes_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
 
 def _runs(call: Call, forwards: set[int], models: set[str], depth: int) -> bool:
     if id(call.node) in forwards or any(
-        _word(argument) in models for argument in _given(call.node)
+        _word(argument) in models for argument in _arguments(call.node)
     ):
         return True
     program = call.module.program
@@ -115,7 +115,7 @@ def _runs(call: Call, forwards: set[int], models: set[str], depth: int) -> bool:
     )
 
 
-def _given(call: ast.Call) -> list[ast.expr]:
+def _arguments(call: ast.Call) -> list[ast.expr]:
     return [call.func, *call.args, *(keyword.value for keyword in call.keywords)]
 
 
@@ -130,7 +130,7 @@ def _of_site(site: Site, forwards: set[int]) -> Iterator[Region]:
     here: ast.stmt = site.node
     while True:
         block = block_of(module, here)
-        examined = _look(block, block.index(here), needed, forwards, module)
+        examined = _search(block, block.index(here), needed, forwards, module)
         if examined.places:
             blocks.append(examined)
         parent = module.parent(here)
@@ -154,7 +154,7 @@ def _least(first: int | None, other: int | None) -> int | None:
     return min(found) if found else None
 
 
-def _look(
+def _search(
     block: list[ast.stmt], end: int, needed: set[str], forwards: set[int], module: Module
 ) -> _Found:
     """Search a block backwards for statements that define names in `needed`, which is extended."""
@@ -165,7 +165,7 @@ def _look(
             if found.computing is not None or found.forward is not None:
                 break
             continue
-        if not _gives(statement, needed, module):
+        if not _assigns(statement, needed, module):
             continue
         needed |= _loads(statement, module)
         if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
@@ -195,7 +195,7 @@ def ends_region(statement: ast.stmt) -> bool:
     )
 
 
-def _gives(statement: ast.stmt, needed: set[str], module: Module) -> bool:
+def _assigns(statement: ast.stmt, needed: set[str], module: Module) -> bool:
     """Whether a statement assigns one of the needed names."""
     for node in walk(statement):
         if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):

@@ -27,13 +27,13 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
         if not taken:
             continue
         for alias in taken:
-            _others(module, statement, alias, consumed, draft, stops)
+            _remove_tests(module, statement, alias, consumed, draft, stops)
         whole = isinstance(statement, ast.Import) and any(
             alias.name == "apex" or not alias.asname for alias in taken
         )
         if whole and _apex_is_used(module, consumed, draft):
             continue
-        _take(draft, statement, taken, stops)
+        _remove(draft, statement, taken, stops)
 
 
 def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
@@ -79,7 +79,7 @@ def _is_amp(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
     ).startswith("apex.amp")
 
 
-def _others(
+def _remove_tests(
     module: Module,
     statement: ast.Import | ast.ImportFrom,
     alias: ast.alias,
@@ -103,7 +103,7 @@ def _others(
         here = used
         if id(here) in consumed or id(module.parent(here) if here else None) in consumed:
             continue
-        if isinstance(node.ctx, ast.Store) and (fallback := _nothing(module, node)):
+        if isinstance(node.ctx, ast.Store) and (fallback := _fallback(module, node)):
             draft.remove(fallback)
             continue
         test = _availability(module, node) if not plain else None
@@ -118,7 +118,7 @@ def _others(
             )
 
 
-def _nothing(module: Module, node: ast.Name) -> ast.stmt | None:
+def _fallback(module: Module, node: ast.Name) -> ast.stmt | None:
     """Return `amp = None`."""
     statement = module.statement_of(node)
     match statement:
@@ -140,17 +140,17 @@ def _availability(module: Module, node: ast.Name) -> ast.stmt | None:
     """Return the statement that only checks that apex is installed."""
     statement = module.statement_of(node)
     match statement:
-        case ast.Assert(test=test) if _says(test, node, ast.IsNot):
+        case ast.Assert(test=test) if _compares(test, node, ast.IsNot):
             return statement
         case ast.If(test=test, body=[ast.Raise()], orelse=[]):
             parts = test.values if isinstance(test, ast.BoolOp) else [test]
             if isinstance(test, ast.BoolOp) and not isinstance(test.op, ast.And):
                 return None
-            return statement if any(_says(part, node, ast.Is) for part in parts) else None
+            return statement if any(_compares(part, node, ast.Is) for part in parts) else None
     return None
 
 
-def _says(test: ast.expr, node: ast.Name, how: type[ast.cmpop]) -> bool:
+def _compares(test: ast.expr, node: ast.Name, how: type[ast.cmpop]) -> bool:
     match test:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]):
             return left is node and isinstance(op, how)
@@ -172,7 +172,7 @@ def _apex_is_used(module: Module, consumed: set[int], draft: Draft) -> bool:
     return False
 
 
-def _take(
+def _remove(
     draft: Draft, statement: ast.Import | ast.ImportFrom, taken: list[ast.alias], stops: Stops
 ) -> None:
     module = draft.module

@@ -83,13 +83,13 @@ def torch_in(draft: Draft) -> str:
 
 def _start(loop: Loop) -> None:
     for start in loop.start.places:
-        _made(loop, start)
+        _create_scaler(loop, start)
     for edit in loop.paths.edits:
         module = next(m for m in loop.paths.program.modules if m.source.name == edit.file)
         loop.draft(module).edits.append(edit)
 
 
-def _made(loop: Loop, start: Start) -> None:
+def _create_scaler(loop: Loop, start: Start) -> None:
     """Rewrite one branch that initializes apex."""
     draft = loop.draft(start.module)
     lines = list(start.kept)
@@ -100,7 +100,7 @@ def _made(loop: Loop, start: Start) -> None:
             lines.append(f'{unit}raise ValueError("torch.amp has no level O3")')
         torch = torch_in(draft)
         lines.append(f'{loop.paths.made} = {torch}.amp.GradScaler("cuda"{start.scaler})')
-        _nothing(loop, draft)
+        _define_scaler(loop, draft)
     if lines:
         joint = f"\n{indent_of(start.module, start.statement)}"
         draft.replace(start.statement, joint.join(lines))
@@ -108,7 +108,7 @@ def _made(loop: Loop, start: Start) -> None:
         draft.remove(start.statement)
 
 
-def _nothing(loop: Loop, draft: Draft) -> None:
+def _define_scaler(loop: Loop, draft: Draft) -> None:
     """Define the scaler as None where it is passed on without having been created."""
     start, module = loop.start, loop.start.module
     handed = [place.node for place in loop.paths.handed if place.module is module]

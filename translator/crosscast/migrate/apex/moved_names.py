@@ -37,7 +37,7 @@ class Name:
             if isinstance(call, ast.Call) and call.func is use
         ]
 
-    def handed_on(self) -> ast.ImportFrom | None:
+    def reexport(self) -> ast.ImportFrom | None:
         """Return the import whose name another module of the program imports from here."""
         found = (
             statement for statement, _ in self.imports if is_reexported(self.module, statement)
@@ -96,7 +96,7 @@ def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
     if (
         isinstance(around, ast.Try)
         and tried
-        and not all(_gives_up(handler.body) for handler in around.handlers)
+        and not all(_stops(handler.body) for handler in around.handlers)
     ):
         return True
     for other in module.nodes:
@@ -116,7 +116,7 @@ def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
     return False
 
 
-def _gives_up(block: list[ast.stmt]) -> bool:
+def _stops(block: list[ast.stmt]) -> bool:
     match block[-1]:
         case ast.Raise():
             return True
@@ -180,7 +180,7 @@ def change_arguments(draft: Draft, call: ast.Call, drop: Iterable[str], add: str
             draft.edits.append(_edit(draft.module, keyword, keyword, add))
             add = ""
         else:
-            draft.edits.append(_without(draft.module, call, keyword))
+            draft.edits.append(_removal(draft.module, call, keyword))
     if add:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         last = max(given, key=_end)
@@ -192,7 +192,7 @@ def _end(node: ast.expr) -> tuple[int, int]:
     return (node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def _without(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
+def _removal(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
     """Return the edit that removes an argument with its line or the comma before it."""
     whole = _edit(module, keyword, keyword, "")
     row, last = module.lines[whole.line - 1], module.lines[whole.end_line - 1]

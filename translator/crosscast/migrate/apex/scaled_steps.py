@@ -136,7 +136,7 @@ def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
     homes = {id(block_of(step.module, step.node)) for step in steps}
     names = [step.optimizer for step in steps]
     if len(homes) > 1 or len(set(names)) != len(names):
-        if _in_turn(steps, sites):
+        if _are_separate(steps, sites):
             return
         stops.add(
             steps[0].module,
@@ -148,7 +148,7 @@ def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
         step.last = False
 
 
-def _in_turn(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
+def _are_separate(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
     """Whether no other optimizer has pending scaled gradients when an optimizer steps."""
     rows: list[Step | Site] = sorted((*steps, *sites), key=lambda row: row.node.lineno)
     if len({id(loop_of(row.module, row.node)) for row in rows}) > 1:
@@ -186,7 +186,9 @@ def _reads(
     for statement in _readers(module, home):
         if not begin < statement.lineno < step.node.lineno:
             continue
-        if branch_of(module, statement, test) is False or _other_way(module, statement, step):
+        if branch_of(module, statement, test) is False or _are_alternatives(
+            module, statement, step
+        ):
             continue
         if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
@@ -222,7 +224,7 @@ def _window(step: Step, sites: Sequence[Site]) -> tuple[list[ast.stmt], int]:
     return block, block.index(statement) + (statement is not here)
 
 
-def _other_way(module: Module, statement: ast.stmt, step: Step) -> bool:
+def _are_alternatives(module: Module, statement: ast.stmt, step: Step) -> bool:
     """Whether a statement and a step are in different branches of one condition."""
     here: ast.AST = statement
     while (parent := module.parent(here)) is not None:

@@ -284,7 +284,7 @@ def _switch(node: ast.IfExp, module: Module) -> tuple[str, str] | None:
 def _scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
     if node is None or (isinstance(node, ast.Constant) and node.value in (None, "dynamic")):
         return
-    if is_plain(node) and not _may_be_nothing(node, start.module):
+    if is_plain(node) and not _may_be_zero(node, start.module):
         start.scale = start.module.text(node)
         start.dynamic = f'{start.scale} in (None, "dynamic")'
         return
@@ -306,7 +306,7 @@ def _scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
     start.scale = repr(value)
 
 
-def _may_be_nothing(node: ast.expr, module: Module) -> bool:
+def _may_be_zero(node: ast.expr, module: Module) -> bool:
     """Whether a flag defaults to 0, which has a different meaning in every script."""
     flag = flag_read(node, module)
     value = evaluate(node, module)

@@ -192,8 +192,8 @@ def _parameter(module: Module, function: Function, name: str) -> Edit | None:
     assert last.end_lineno is not None
     assert last.end_col_offset is not None
     column = column_at(module, last.end_lineno, last.end_col_offset)
-    behind = module.lines[last.end_lineno - 1][column - 1 :].lstrip()
-    if behind[:1] not in (",", ")", "") or behind.startswith("))"):
+    rest = module.lines[last.end_lineno - 1][column - 1 :].lstrip()
+    if rest[:1] not in (",", ")", "") or rest.startswith("))"):
         return None
     return insert(module, last.end_lineno, column, text)
 

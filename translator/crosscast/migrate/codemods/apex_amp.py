@@ -32,7 +32,7 @@ def run(subject: Subject) -> Iterable[Outcome]:
     stops = Stops()
     uses = uses_of(program, stops)
     if not uses.calls:
-        return [_without(module, found) for module in program.modules if (found := unused(module))]
+        return [_removal(module, found) for module in program.modules if (found := unused(module))]
     start = start_of(uses, stops)
     if start is None or stops.refusals:
         return stops.refusals
@@ -60,7 +60,7 @@ def run(subject: Subject) -> Iterable[Outcome]:
     ]
 
 
-def _without(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
+def _removal(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
     """Return the change that removes unused imports."""
     draft = Draft(module)
     draft.remove(*imports)

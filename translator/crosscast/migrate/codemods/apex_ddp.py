@@ -60,7 +60,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
             if refusal is not None:
                 yield refusal
                 continue
-            _turn(name, draft)
+            _replace(name, draft)
             done.append(name)
         if done:
             remove_names(draft, done)
@@ -87,7 +87,7 @@ def _wrong(name: Name) -> Refusal | None:
         message = f"the import of {name.what} shares its line with another statement"
         hint = "put it on its own line"
         return Refusal(span=module.span(name.imports[0][0]), message=message, hint=hint)
-    if (handed := name.handed_on()) is not None:
+    if (handed := name.reexport()) is not None:
         message = f"another file imports {name.what} from this file"
         return Refusal(
             span=module.span(handed), message=message, hint="first import it from torch there"
@@ -113,7 +113,7 @@ def _wrong(name: Name) -> Refusal | None:
     return None
 
 
-def _turn(name: Name, draft: Draft) -> None:
+def _replace(name: Name, draft: Draft) -> None:
     new = torch_in(draft) + _NEW[name.what]
     for use in name.uses:
         draft.replace(use, new)

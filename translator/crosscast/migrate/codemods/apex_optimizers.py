@@ -62,7 +62,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         draft, done = Draft(module), []
         for family in ("optimizers", "normalization"):
             for name in names_of(module, family):
-                refusal = _turn(name, draft)
+                refusal = _replace(name, draft)
                 if refusal is None:
                     done.append(name)
                 else:
@@ -95,7 +95,7 @@ def _refuse(name: Name, node: ast.AST, message: str, hint: str) -> Refusal:
     return Refusal(span=name.module.span(node), message=message, hint=hint)
 
 
-def _turn(name: Name, draft: Draft) -> Refusal | None:
+def _replace(name: Name, draft: Draft) -> Refusal | None:
     if name.what in _NO_FORM:
         message = f"{name.what} has no equivalent in torch"
         return _refuse(name, name.uses[0], message, _NO_FORM[name.what])
@@ -108,7 +108,7 @@ def _turn(name: Name, draft: Draft) -> Refusal | None:
     if not removable([name]):
         message = f"the import of {name.what} shares its line with another statement"
         return _refuse(name, name.imports[0][0], message, "put it on its own line")
-    if (handed := name.handed_on()) is not None:
+    if (handed := name.reexport()) is not None:
         message = f"another file imports {name.what} from this file"
         return _refuse(name, handed, message, "first import it from torch there")
     found = [_wrong(name, call) for call in name.calls()]

@@ -12,7 +12,7 @@ from crosscast.lint.rules._keras import LOOP
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.clips import ARGUMENTS
-from crosscast.migrate.keras.edits import remove, without_arguments
+from crosscast.migrate.keras.edits import argument_edits, remove
 from crosscast.migrate.keras.loop_search import loops_of
 from crosscast.migrate.keras.program import is_keras_optimizer, maker_of, obstacles, open_call
 from crosscast.migrate.keras.scaled_loop import Loop
@@ -83,7 +83,7 @@ def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
             and not open_call(call.node)
             and not any(keyword.arg in ARGUMENTS for keyword in call.node.keywords)
         ):
-            made += without_arguments(call.module, call.node, [], (f"{argument}={limit}",))
+            made += argument_edits(call.module, call.node, [], (f"{argument}={limit}",))
         gone = [remove(loop.module, clip.statement) for clip in loop.clips]
         if made and all(gone) and len(loop.applied) == 1:
             edits += [*made, *(edit for edit in gone if edit is not None)]

@@ -9,7 +9,7 @@ from textwrap import indent
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
-from crosscast.migrate.keras.edits import without_arguments
+from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.experimental import Names, all_names
 from crosscast.migrate.keras.loss_scales import scale_of
 from crosscast.migrate.keras.policies import (
@@ -106,7 +106,7 @@ def _scalers(names: Names, out: Outcomes) -> None:
                 added += (f"initial_scale={scale.initial}",)
             if scale.interval:
                 added += (f"dynamic_growth_steps={scale.interval}",)
-        out.edits += without_arguments(module, call, [given], added)
+        out.edits += argument_edits(module, call, [given], added)
         for keyword in call.keywords:
             if keyword.arg == "optimizer":
                 out.edits.append(_renamed(names, keyword))

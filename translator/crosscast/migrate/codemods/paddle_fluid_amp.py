@@ -12,9 +12,9 @@ from crosscast.migrate.paddle_fluid import (
     CannotError,
     Renaming,
     guarded,
-    imports_left,
-    left_of_fluid,
     more_arguments,
+    remaining_fluid_names,
+    unused_fluid_imports,
 )
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -167,7 +167,10 @@ def _first_import(module: Module) -> ast.AST:
 def _rest(module: Module) -> Iterator[Refusal]:
     found = [
         (name, span)
-        for name, span in (*left_of_fluid(module, _STATIC), *imports_left(module, _STATIC))
+        for name, span in (
+            *remaining_fluid_names(module, _STATIC),
+            *unused_fluid_imports(module, _STATIC),
+        )
         if not ((m := _OLD.fullmatch(name)) and m["what"] in _NEW)
     ]
     if found:

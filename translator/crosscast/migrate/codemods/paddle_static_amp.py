@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.migrate.paddle_decorate import DECORATE, SCALING, given_of
+from crosscast.migrate.paddle_decorate import DECORATE, SCALING, decorate_arguments
 from crosscast.migrate.paddle_fluid import (
     CannotError,
     Renaming,
     drop_lines,
     exact,
     guarded,
-    left_of_fluid,
+    remaining_fluid_names,
 )
 from crosscast.migrate.paddle_graph import (
     Graph,
@@ -93,9 +93,9 @@ def _is_old(call: Call, program: Program) -> bool:
 def _change(call: Call, program: Program) -> Change:
     module, node = call.module, call.node
     for other in program.modules:
-        if found := next(left_of_fluid(other, re.compile(re.escape(_FLUID))), None):
+        if found := next(remaining_fluid_names(other, re.compile(re.escape(_FLUID))), None):
             raise CannotError(node, f"the program also needs {found[0]}, which was removed")
-    given, newer = given_of(call, program)
+    given, newer = decorate_arguments(call, program)
     graph = graph_of(module, node)
     lists, edits, dropped = _lists(module, given.get("amp_lists"), graph)
     if "#" in module.text(node) or not can_be_indented(module, graph):
@@ -136,7 +136,7 @@ def _lists(
     edits: list[Edit] = []
     dropped: list[ast.stmt] = []
     if isinstance(node, ast.Name):
-        made = graph.made_once(module, node)
+        made = graph.only_assignment(module, node)
         node = made.value
         edits.append(drop_lines(module, made))
         dropped.append(made)

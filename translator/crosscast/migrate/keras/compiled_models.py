@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Refusal
-from crosscast.migrate.keras.edits import without_arguments
+from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.program import (
     compiles,
     is_keras_optimizer,
@@ -40,9 +40,9 @@ def unscaled(program: Program, *, only: ast.Call | None = None) -> list[Edit] | 
         if maker is not None and last(maker.name) == "LossScaleOptimizer" and only is None:
             continue  # explicit, regardless of the policy
         if open_call(call.node) or (maker is None and only is not None):
-            return _not_seen(call.node, call.module)
+            return _unknown_optimizer(call.node, call.module)
         if not any(keyword.arg == _SCALING[1] for keyword in call.node.keywords):
-            edits += without_arguments(call.module, call.node, [], (f"{_SCALING[1]}=False",))
+            edits += argument_edits(call.module, call.node, [], (f"{_SCALING[1]}=False",))
     return edits
 
 
@@ -66,12 +66,12 @@ def fixed_scale(
         if wrapper is not None:
             maker = inner if maker is not None and maker.node is wrapper.node else None
         if maker is None or not is_keras_optimizer(maker) or open_call(maker.node):
-            return _not_seen(call.node, call.module)
+            return _unknown_optimizer(call.node, call.module)
         if id(maker.node) not in done:
             done.add(id(maker.node))
             added = factor_edits(maker, scale)
             if added is None:
-                return _not_seen(call.node, call.module)
+                return _unknown_optimizer(call.node, call.module)
             edits += added
     silenced = unscaled(program)
     return silenced if isinstance(silenced, Refusal) else [*edits, *silenced]
@@ -81,7 +81,7 @@ def factor_edits(maker: Call, scale: str) -> list[Edit] | None:
     """Return the edits that set a fixed scale in an optimizer; None if it already has one."""
     if any(keyword.arg == _SCALING[0] for keyword in maker.node.keywords):
         return None
-    return without_arguments(maker.module, maker.node, [], (f"{_SCALING[0]}={scale}",))
+    return argument_edits(maker.module, maker.node, [], (f"{_SCALING[0]}={scale}",))
 
 
 def _maker(call: Call) -> Call | None:
@@ -89,7 +89,7 @@ def _maker(call: Call) -> Call | None:
     return maker_of(node, call.module) if node is not None else None
 
 
-def _not_seen(node: ast.AST, module: Module) -> Refusal:
+def _unknown_optimizer(node: ast.AST, module: Module) -> Refusal:
     return Refusal(
         span=module.span(node),
         message="the optimizer of this compile is not certain, and in Keras 3 a fixed loss scale "

@@ -64,7 +64,7 @@ def remove(module: Module, statement: ast.stmt) -> Edit | None:
     blocks = [getattr(parent, name, None) for name in ("body", "orelse", "finalbody", "handlers")]
     block = next((b for b in blocks if isinstance(b, list) and statement in b), [])
     if len(block) == 1:
-        if _goes_too(module, parent, block):
+        if _is_removable(module, parent, block):
             assert isinstance(parent, ast.If)
             return remove(module, parent)
         return replace_node(module, statement, "pass")
@@ -83,7 +83,7 @@ def remove(module: Module, statement: ast.stmt) -> Edit | None:
     )
 
 
-def _goes_too(module: Module, parent: ast.AST | None, block: list[ast.stmt]) -> bool:
+def _is_removable(module: Module, parent: ast.AST | None, block: list[ast.stmt]) -> bool:
     """Whether an `if` can be removed together with its only block."""
     return (
         isinstance(parent, ast.If)
@@ -108,7 +108,7 @@ def _is_elif(module: Module, node: ast.If) -> bool:
     return isinstance(parent, ast.If) and node in parent.orelse
 
 
-def without_arguments(
+def argument_edits(
     module: Module, call: ast.Call, dropped: list[ast.expr], added: tuple[str, ...] = ()
 ) -> list[Edit]:
     """Return the edits that remove arguments from a call and append others.

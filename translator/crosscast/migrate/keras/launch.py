@@ -64,7 +64,7 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[RewriteReque
             hint="add a flag to the program that sets the policy",
         )
         return
-    edits = [_without(scripts[span.file], span) for span in places.values()]
+    edits = [_removal(scripts[span.file], span) for span in places.values()]
     if not all(edits):
         yield Refusal(
             span=first,
@@ -78,7 +78,7 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[RewriteReque
     )
 
 
-def _without(script: Source, span: Span) -> Edit | None:
+def _removal(script: Source, span: Span) -> Edit | None:
     """Return the edit that removes the variable from a line of a script."""
     line = lines_of(script.text)[span.line - 1]
     whole = _EXPORT.fullmatch(line)

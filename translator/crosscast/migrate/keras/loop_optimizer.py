@@ -31,7 +31,7 @@ def known_owner(loop: Loop, program: Program) -> bool:
             return True
     calls = [*loop.scaled, *loop.unscaled]
     if all(
-        any(_asks_class(loop, t) for t in texts_around(call.node, loop.module)) for call in calls
+        any(_tests_class(loop, t) for t in texts_around(call.node, loop.module)) for call in calls
     ):
         return True
     makers = makers_of(node, loop.module)
@@ -42,7 +42,7 @@ def known_owner(loop: Loop, program: Program) -> bool:
     return bool(loop.makers) and all(is_keras_optimizer(maker) for maker in rest)
 
 
-def _asks_class(loop: Loop, text: str) -> bool:
+def _tests_class(loop: Loop, text: str) -> bool:
     """Whether a condition tests if the optimizer is a LossScaleOptimizer."""
     return text.startswith(f"isinstance({loop.owner},") and "LossScaleOptimizer" in text
 
@@ -99,7 +99,7 @@ def check_conditions(loop: Loop) -> None:
             "decide when to scale the loss; Keras 3 unscales in every apply_gradients",
         )
     for text in extra[0]:
-        if _asks_class(loop, text):
+        if _tests_class(loop, text):
             continue
         wraps = [texts_around(maker.node, maker.module) for maker in loop.makers]
         if not wraps or not all(text in conditions for conditions in wraps):

@@ -81,7 +81,7 @@ def _settle(loop: Loop, program: Program) -> None:
             f"the given files do not define {loop.owner}",
             "pass the file that creates the optimizer as well",
         )
-    _gone(loop)
+    _refuse_removed(loop)
     check_conditions(loop)
     for call in loop.scaled:
         if len(call.node.args) != 1 or call.node.keywords:
@@ -100,7 +100,7 @@ def _settle(loop: Loop, program: Program) -> None:
         check_applied(loop)
 
 
-def _gone(loop: Loop) -> None:
+def _refuse_removed(loop: Loop) -> None:
     """Refuse uses of removed attributes of the optimizer."""
     for node in loop.module.every(ast.Attribute):
         new = _GONE.get(node.attr)

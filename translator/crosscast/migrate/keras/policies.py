@@ -11,7 +11,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import fixed_scale, unscaled
-from crosscast.migrate.keras.edits import without_arguments
+from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.experimental import Names
 from crosscast.migrate.keras.loss_scales import Scale, scale_of
 from crosscast.migrate.keras.policy_scope import setter_of, unless
@@ -117,7 +117,7 @@ def _with_scale(
             f"{kind or 'not known'}",
             "wrap the optimizer in LossScaleOptimizer by hand if the loss must be scaled",
         )
-    out.edits += without_arguments(module, call, [given])
+    out.edits += argument_edits(module, call, [given])
     if scale.kind == "dynamic":
         return
     _by_compile(call, scale, names, program, out)
@@ -132,7 +132,7 @@ def _by_compile(
 ) -> None:
     """Set or disable a fixed scale in every `compile`."""
     module = names[0].module
-    why = _not_held(call, module, names[1], program)
+    why = _why_not_global(call, module, names[1], program)
     if why:
         return out.refuse(
             module,
@@ -159,7 +159,7 @@ def _by_compile(
     out.edits += done
 
 
-def _not_held(call: ast.Call, module: Module, named: list[Names], program: Program) -> str:
+def _why_not_global(call: ast.Call, module: Module, named: list[Names], program: Program) -> str:
     """Return why a policy may not apply to every model; empty if it certainly does."""
     setter = setter_of(call, module, named)
     if setter is None:

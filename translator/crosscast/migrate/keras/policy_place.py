@@ -59,7 +59,7 @@ def policy_edit(request: PolicyRequest, program: Program) -> Edit | Refusal:
     block = _building_block(request, program)
     if block is None:
         return _refuse(request, "it is not certain where the model is built", "before it is built")
-    if _made_by_imports(block, program):
+    if _created_by_imports(block, program):
         return _refuse(request, "layers are created during imports", "before these imports")
     package = _keras(block.module)
     if not package:
@@ -93,7 +93,7 @@ def policy_edit(request: PolicyRequest, program: Program) -> Edit | Refusal:
     return insert(block.module, line, column + 1, text)
 
 
-def _made_by_imports(block: Block, program: Program) -> bool:
+def _created_by_imports(block: Block, program: Program) -> bool:
     """Whether layers are created at module level before a block runs."""
     return any(
         _makes(call, program, 0)

@@ -154,11 +154,15 @@ def _sites(
         if site.module.function_of(site.node) is not function:
             yield site.module, site.node
     for name, call in calls_of(program):
-        if call.module is module and _RUNS.fullmatch(name) and _given(call.node) == function.name:
+        if (
+            call.module is module
+            and _RUNS.fullmatch(name)
+            and _first_name(call.node) == function.name
+        ):
             yield module, call.node
 
 
-def _given(call: ast.Call) -> str:
+def _first_name(call: ast.Call) -> str:
     """Return the name in the first argument of a call."""
     first = call.args[0] if call.args else None
     return first.id if isinstance(first, ast.Name) else ""

@@ -92,7 +92,11 @@ def by_variable(program: Program) -> Iterator[RewriteRequest | Refusal]:
             continue
         yield from found
         for constant in module.every(ast.Constant):
-            if _named(constant) and id(constant) not in handled and not _told(constant, module):
+            if (
+                _named(constant)
+                and id(constant) not in handled
+                and not _is_docstring(constant, module)
+            ):
                 yield refuse(
                     module,
                     constant,
@@ -106,7 +110,7 @@ def _named(node: ast.AST) -> bool:
     return isinstance(value, str) and bool(VARIABLE.fullmatch(value))
 
 
-def _told(node: ast.AST, module: Module) -> bool:
+def _is_docstring(node: ast.AST, module: Module) -> bool:
     """Whether a string is a statement of its own, as a docstring is."""
     return isinstance(module.parent(node), ast.Expr)
 

@@ -10,7 +10,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import factor_edits, unscaled
-from crosscast.migrate.keras.edits import raw, remove, without_arguments
+from crosscast.migrate.keras.edits import argument_edits, raw, remove
 from crosscast.migrate.keras.loss_scales import is_literal
 from crosscast.migrate.keras.program import (
     compiles,
@@ -78,7 +78,7 @@ def constructor(call: Call, program: Program, looped: Collection[int] | None) ->
     module = call.module
     if any(canonical(name).startswith(_LEFT) for name in call.names):
         return _refuse(call, "the experimental name must become the stable one first", "see CM201")
-    given = _given(call, old=looped is not None)
+    given = _arguments(call, old=looped is not None)
     if given is None:
         return _refuse(
             call,
@@ -109,7 +109,7 @@ def constructor(call: Call, program: Program, looped: Collection[int] | None) ->
     return _dynamic(call, given)
 
 
-def _given(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
+def _arguments(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
     """Return the arguments under their names in Keras 2."""
     node = call.node
     if open_call(node):
@@ -162,7 +162,7 @@ def _dynamic(call: Call, given: dict[str, ast.expr]) -> list[Edit]:
             if argument is not None and argument in node.args and argument not in dropped:
                 moved.append(f"{name}={raw(module, argument)}")
                 dropped.append(argument)
-    return without_arguments(module, node, dropped, tuple(moved)) if dropped else []
+    return argument_edits(module, node, dropped, tuple(moved)) if dropped else []
 
 
 def _fixed(
