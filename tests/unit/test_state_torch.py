@@ -280,11 +280,7 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "scaler of text": (top(scaler={"scale": "x"}), "CC961", "loss scale None"),
     "nan scale": (top(scaler=SCALER | {"scale": float("nan")}), "CC961", "loss scale None"),
     "zero scale": (top(scaler=SCALER | {"scale": 0.0}), "CC961", "loss scale 0.0"),
-    "two scalers": (
-        top(amp={"loss_scaler0": {}, "loss_scaler1": {}}),
-        "CC961",
-        "unknown loss scaler",
-    ),
+    "two scalers": (top(amp={"loss_scaler0": {}, "loss_scaler1": {}}), "CC961", "unknown loss"),
     "scaler": (top(scaler=[1, 2]), "CC961", "2 states of loss scale"),
 }
 
