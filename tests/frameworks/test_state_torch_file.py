@@ -87,7 +87,7 @@ def test_a_window_that_had_begun_begins_again_in_paddle(tmp_path: Path) -> None:
 def test_a_scaled_loop_goes_on_in_an_emitted_script(tmp_path: Path) -> None:
     """Two of its steps were skipped, the second just before it stopped."""
     source, losses = trained(tmp_path, **SCALED)
-    with pytest.raises(DiagnosticError, match="does not say how many windows"):
+    with pytest.raises(DiagnosticError, match="the number of windows is not in the file"):
         goes_on(tmp_path, "torch", source)
     assert not (tmp_path / "out-torch").exists()
     rows = goes_on(tmp_path, "torch", source, windows=STEPS)

@@ -102,7 +102,7 @@ def test_tsv_by_numbers_without_header(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert Dataset.load(tmp_path / "a.npz").labels.tolist() == [1, 0]
-    assert "1 unlabelled left out" in result.output
+    assert "1 unlabelled skipped" in result.output
 
 
 def test_jsonl(tmp_path: Path) -> None:

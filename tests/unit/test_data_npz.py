@@ -233,7 +233,7 @@ def outcome(path: Path) -> str | dict[str, str]:
 def test_save_refuses_an_existing_file_unless_forced(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     path.write_text("mine")
-    with pytest.raises(DiagnosticError, match="exists already") as caught:
+    with pytest.raises(DiagnosticError, match="already exists") as caught:
         dataset().save(path)
     assert codes(caught) == ["CC501"]
     assert path.read_text() == "mine"

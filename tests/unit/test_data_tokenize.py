@@ -121,7 +121,7 @@ def test_ids_are_line_numbers_also_after_an_empty_line(tmp_path: Path) -> None:
     [
         (b"", "CC640", "[PAD], [UNK], [CLS], [SEP]"),
         (b"[PAD]\n[UNK]\nhe\n[SEP]\n", "CC640", "no [CLS] in"),
-        (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nhe\nhe\n", "CC640", "'he' is on line 5"),
+        (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nhe\nhe\n", "CC640", "'he' is already on line 5"),
         (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n\xff\n", "CC620", "0xff"),
         (b'{"he": 1}\n', "CC640", "[PAD]"),
     ],

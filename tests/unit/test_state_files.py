@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.state.container import MAX_HEADER, looks_like_one, open_container
+from crosscast.state.container import MAX_HEADER, is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
 from crosscast.state.training_state import Scale, TrainingState
 from state_files import DYNAMIC, HALF, one, own_state, raw, saved, sections, small_recipe, state_of
@@ -37,29 +37,29 @@ HEADERS: dict[str, tuple[Any, bytes, str]] = {
     "not JSON": ("{nonsense", b"", "not JSON"),
     "a list": ("[1, 2, 3, 4, 5]", b"", "not a JSON object"),
     "nan": ('{"a": NaN, "b": 1}', b"", "NaN is no number"),
-    "twice": ('{"a": 1, "b": 2, "a": 3}', b"", "key 'a' is there twice"),
+    "twice": ('{"a": 1, "b": 2, "a": 3}', b"", "key 'a' is duplicated"),
     "deep": ("[" * 200_000, b"", "nested too deeply"),
     "digits": ('{"a": ' + "9" * 10_000 + "}", b"", "not JSON"),
     "number for tensor": ({"a": 7, "bbbb": one()}, bytes(8), "needs dtype"),
-    "more keys": ({"a": one() | {"code": "x"}}, bytes(8), "nothing else"),
-    "unknown type": ({"a": one("F8_E4M3", (8,))}, bytes(8), "'F8_E4M3' is none"),
-    "type is a list": ({"a": one(["F32"])}, bytes(8), "is none that"),  # type: ignore[arg-type]
-    "negative shape": ({"a": one(shape=(-2, -1))}, bytes(8), "whole numbers"),
-    "shape of floats": ({"a": one(shape=(2.0,))}, bytes(8), "whole numbers"),
-    "shape of booleans": ({"a": one(shape=(True, 2))}, bytes(8), "whole numbers"),
+    "more keys": ({"a": one() | {"code": "x"}}, bytes(8), "needs exactly"),
+    "unknown type": ({"a": one("F8_E4M3", (8,))}, bytes(8), "unsupported dtype 'F8_E4M3'"),
+    "type is a list": ({"a": one(["F32"])}, bytes(8), "unsupported dtype"),  # type: ignore[arg-type]
+    "negative shape": ({"a": one(shape=(-2, -1))}, bytes(8), "integers"),
+    "shape of floats": ({"a": one(shape=(2.0,))}, bytes(8), "integers"),
+    "shape of booleans": ({"a": one(shape=(True, 2))}, bytes(8), "integers"),
     "huge shape": ({"a": one(shape=(2**40, 2**40))}, bytes(8), "needs"),
-    "many dimensions": ({"a": one(shape=(1,) * 40 + (2,))}, bytes(8), "whole numbers"),
+    "many dimensions": ({"a": one(shape=(1,) * 40 + (2,))}, bytes(8), "integers"),
     "shape and size": ({"a": one(shape=(3,))}, bytes(8), "needs 12 bytes"),
     "backwards": ({"a": one(offsets=(8, 0))}, bytes(8), "needs 8 bytes"),
-    "three offsets": ({"a": one(offsets=(0, 8, 8))}, bytes(8), "two whole numbers"),
-    "beyond the end": ({"a": one()}, bytes(4), "cut off: 4 bytes of data instead of 8"),
+    "three offsets": ({"a": one(offsets=(0, 8, 8))}, bytes(8), "two integers"),
+    "beyond the end": ({"a": one()}, bytes(4), "truncated: 4 bytes of data instead of 8"),
     "overlap": ({"a": one(), "b": one(offsets=(4, 12))}, bytes(12), "overlap"),
     "gap": ({"a": one(), "b": one(offsets=(12, 20))}, bytes(20), "gaps"),
     "twice the same": ({"a": one(), "b": one()}, bytes(8), "overlap"),
     "tail": ({"a": one()}, bytes(9), "1 bytes behind"),
-    "empty name": ({"": one()}, bytes(8), "no name"),
-    "control character": ({"model/\x1b[31m": one()}, bytes(8), "no name"),
-    "long name": ({"model/" + "x" * 1000: one()}, bytes(8), "no name"),
+    "empty name": ({"": one()}, bytes(8), "not a valid name"),
+    "control character": ({"model/\x1b[31m": one()}, bytes(8), "not a valid name"),
+    "long name": ({"model/" + "x" * 1000: one()}, bytes(8), "not a valid name"),
 }
 
 
@@ -75,10 +75,10 @@ def test_headers_that_are_refused(name: str, tmp_path: Path) -> None:
 def test_lengths_of_headers(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     for length, words in (
-        (2**63, "a header of"),
-        (2**64 - 1, "a header of"),
-        (MAX_HEADER + 1, "a header of"),
-        (1000, "cut off within its header"),
+        (2**63, "header length"),
+        (2**64 - 1, "header length"),
+        (MAX_HEADER + 1, "header length"),
+        (1000, "truncated in its header"),
         (0, "not JSON"),
         (3, "not JSON"),
     ):
@@ -107,7 +107,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     assert opened(tmp_path)[0][0] == "CC002"
     os.mkfifo(tmp_path / "pipe")
     assert opened(tmp_path / "pipe")[0][0] == "CC002"
-    assert not looks_like_one(tmp_path / "missing")
+    assert not is_safetensors(tmp_path / "missing")
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         state = replace(state_of(recipe), rows=52)
         found = read(saved(tmp_path / "x.safetensors", state))
         assert found.rows == 52
-        assert looks_like_one(tmp_path / "x.safetensors")
+        assert is_safetensors(tmp_path / "x.safetensors")
         assert found.counters() == state.counters()
         assert (found.recipe, found.scale) == (state.recipe, state.scale)
         arrays = dict(found.tensors())
@@ -138,8 +138,8 @@ COUNTERS: dict[str, tuple[dict[str, Any], str]] = {
     "missing": ({"updates": None}, "counter 'updates' is missing"),
     "scale missing": ({"scale": None}, "counter 'scale' is missing"),
     "unknown": ({"phase": 1}, "counter 'phase' is unknown"),
-    "nan": ({"windows": float("nan")}, "NaN is no number of JSON"),
-    "infinite scale": ({"scale": float("inf")}, "Infinity is no number of JSON"),
+    "nan": ({"windows": float("nan")}, "NaN is not a JSON number"),
+    "infinite scale": ({"scale": float("inf")}, "Infinity is not a JSON number"),
     "text": ({"windows": "8"}, "windows is 8, not a count"),
     "fraction": ({"windows": 8.5}, "not a count"),
     "boolean": ({"good": True}, "good is True, not a count"),
@@ -149,12 +149,12 @@ COUNTERS: dict[str, tuple[dict[str, Any], str]] = {
     "rows of text": ({"rows": "52"}, "rows is 52, not a number of training rows"),
     "no rows": ({"rows": 0}, "rows is 0, not a number of training rows"),
     "half a row": ({"rows": 0.5}, "not a number of training rows"),
-    "more updates": ({"updates": 9}, "9 updates are more than 8 windows"),
+    "more updates": ({"updates": 9}, "9 updates do not match 8 windows"),
     "zero scale": ({"scale": 0.0}, "not a positive float32"),
     "large scale": ({"scale": 1e39}, "not a positive float32"),
     "scale of text": ({"scale": "1024"}, "not a positive float32"),
     "boolean scale": ({"scale": True}, "not a positive float32"),
-    "more than windows": ({"good": 9}, "more windows than there were"),
+    "more than windows": ({"good": 9}, "exceed the number of windows"),
 }
 
 
@@ -173,9 +173,9 @@ def test_counters_that_are_refused(name: str, tmp_path: Path) -> None:
 
 
 METADATA: dict[str, tuple[dict[str, Any], str, str]] = {
-    "no recipe": ({"recipe": None}, "CC960", "says nothing of its recipe"),
+    "no recipe": ({"recipe": None}, "CC960", "has no recipe"),
     "neither": ({"recipe": None, "counters": None}, "CC960", "no recipe and no counters"),
-    "no counters": ({"counters": None}, "CC960", "says nothing of its counters"),
+    "no counters": ({"counters": None}, "CC960", "has no counters"),
     "recipe not JSON": ({"recipe": "abc"}, "CC961", "are not JSON"),
     "recipe a number": ({"recipe": "12"}, "CC961", "not a fingerprint"),
     "recipe a path": ({"recipe": '"../../etc/passwd"'}, "CC961", "not a fingerprint"),
@@ -183,9 +183,9 @@ METADATA: dict[str, tuple[dict[str, Any], str, str]] = {
     "counters twice": (
         {"counters": '{"windows": 1, "updates": 1, "windows": 2}'},
         "CC961",
-        "key 'windows' is there twice",
+        "key 'windows' is duplicated",
     ),
-    "more": ({"note": "x"}, "CC961", "metadata that no script writes: 'note'"),
+    "more": ({"note": "x"}, "CC961", "unknown metadata: 'note'"),
 }
 
 
@@ -247,16 +247,16 @@ def changed(state: TrainingState, name: str) -> dict[str, Any]:
 
 DAMAGE = {
     "no weights": "no weights",
-    "nan": "holds inf or nan",
-    "moment nan": "holds inf or nan",
+    "nan": "contains inf or nan",
+    "moment nan": "contains inf or nan",
     "negative": "mean of squares",
     "one is missing": f"exp_avg_sq of '{WORD}' is missing",
     "shape": "has shape (4, 7), not (7, 4)",
-    "whole numbers": "of type int64",
-    "of no weight": "which is no weight",
+    "whole numbers": "has dtype int64",
+    "of no weight": "which is not a weight",
     "no optimizer": "belong to no optimizer",
     "strange slot": "belong to no optimizer",
-    "average of nothing": "which is no weight",
+    "average of nothing": "which is not a weight",
     "shape of average": "has shape (4, 7), not (7, 4)",
 }
 

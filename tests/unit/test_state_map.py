@@ -102,10 +102,10 @@ def test_rows_of_a_turned_kernel_are_columns(tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a weight is missing": (
         {"fc.weight": TURN, "steps": {"to": None}},
-        "nothing of 'fc.bias'",
+        "no entry for 'fc.bias'",
     ),
-    "one that is not there": (WHOLE | {"fc.gain": {"to": "="}}, "'fc.gain' is no weight"),
-    "pattern for nothing": (WHOLE | {"conv.*": {"to": "="}}, "'conv.*' is no weight"),
+    "one that is not there": (WHOLE | {"fc.gain": {"to": "="}}, "'fc.gain' is not a weight"),
+    "pattern for nothing": (WHOLE | {"conv.*": {"to": "="}}, "'conv.*' is not a weight"),
     "two into one": (WHOLE | {"fc.bias": {"to": "net/fc/kernel"}}, "both become 'net/fc/kernel'"),
     "trained and left out": (WHOLE | {"fc.bias": {"to": None}}, "is trained"),
     "turned vector": (
@@ -113,7 +113,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "1 dimensions",
     ),
     "no to": (WHOLE | {"fc.bias": {"layout": "same"}}, 'needs "to"'),
-    "more keys": (WHOLE | {"fc.bias": {"to": "b", "scale": 2}}, "nothing else"),
+    "more keys": (WHOLE | {"fc.bias": {"to": "b", "scale": 2}}, "allows only"),
     "number": (WHOLE | {"fc.bias": {"to": 7}}, "neither a name nor null"),
     "empty name": (WHOLE | {"fc.bias": {"to": ""}}, "neither a name nor null"),
     "path": (WHOLE | {"fc.bias": {"to": "../fc/bias"}}, "neither a name nor null"),
@@ -121,7 +121,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "layout": (WHOLE | {"fc.bias": {"to": "b", "layout": "flip"}}, "neither"),
     "axes twice": (WHOLE | {"fc.weight": {"to": "b", "layout": [0, 0]}}, "neither"),
     "axes of booleans": (WHOLE | {"fc.weight": {"to": "b", "layout": [False, True]}}, "neither"),
-    "pattern renames": (WHOLE | {"fc.*": {"to": "b"}}, "a pattern keeps names"),
+    "pattern renames": (WHOLE | {"fc.*": {"to": "b"}}, "a pattern can only keep names"),
     "not an object": (WHOLE | {"fc.bias": "b"}, 'needs "to"'),
     "no weights": ({}, "not an object from name to place"),
 }
@@ -181,7 +181,7 @@ def test_buffers_that_only_the_target_has(tmp_path: Path) -> None:
     [
         ({"net/fc/kernel": np.zeros((2, 3), np.float32)}, "has shape \\(3, 2\\), in the target"),
         ({"net/fc/bias": None}, "the target has no weight 'net/fc/bias'"),
-        ({"net/new/kernel": np.zeros((2, 2), np.float32)}, "comes from nowhere"),
+        ({"net/new/kernel": np.zeros((2, 2), np.float32)}, "the source has no weight"),
     ],
 )
 def test_targets_that_do_not_fit(change: dict[str, Any], words: str, tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> Pat
 
 FAILURES = {
     "missing": ("sys.exit(\"ModuleNotFoundError: No module named 'torch'\")", "CC401", "torch"),
-    "died": ("sys.exit(9)", "CC963", "its reader died: no output"),
-    "killed": ("import os; os.kill(os.getpid(), 9)", "CC963", "its reader died"),
-    "not JSON": ("print('hello')", "CC963", "its reader died"),
-    "other JSON": ("print('[]')", "CC963", "its reader died"),
+    "died": ("sys.exit(9)", "CC963", "its reader crashed: no output"),
+    "killed": ("import os; os.kill(os.getpid(), 9)", "CC963", "its reader crashed"),
+    "not JSON": ("print('hello')", "CC963", "its reader crashed"),
+    "other JSON": ("print('[]')", "CC963", "its reader crashed"),
     "old": ('print(\'{"error": "old", "message": "2.1"}\')', "CC963", "torch 2.1 is too old"),
     "refused": (
         'print(\'{"error": "refused", "message": "it is nested too deeply"}\')',

@@ -14,7 +14,7 @@ from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state.emitted import check
 from crosscast.state.recipe_check import misfits
 from crosscast.state.saved_file import Foreign, SavedTensor
-from crosscast.state.torch_state import Given, read_saved
+from crosscast.state.torch_state import GivenPosition, read_saved
 from crosscast.state.training_state import Account, TrainingState
 from state_files import HALF, OWN, small_recipe
 
@@ -81,7 +81,7 @@ def read(
 ) -> tuple[TrainingState, Collector, Account]:
     collect, account = Collector(), Account()
     recipe = recipe or small_recipe()
-    state = read_saved("x.pt", tree, recipe, Given(**given), account, collect)
+    state = read_saved("x.pt", tree, recipe, GivenPosition(**given), account, collect)
     if not collect.errors:
         assert [*check(state), *misfits(state, recipe)] == []
     return state, collect, account
@@ -271,7 +271,7 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "gradients": (with_statistics(grads={"w": tensor([0.5])}), "CC968", "'grads'"),
     "two models": (top(state_dict={}), "CC961", "are both weights"),
     "two optimizers": (top(optimizer=[{}, {}]), "CC961", "2 states of optimizer"),
-    "object": (lambda t: t["model"].update(w=Foreign("Linear")), "CC961", "'w' is no tensor"),
+    "object": (lambda t: t["model"].update(w=Foreign("Linear")), "CC961", "'w' is not a tensor"),
     "one name twice": (
         lambda t: t["model"].update({"bert.embeddings.LayerNorm.gamma": tensor([1.0] * 4)}),
         "CC961",
@@ -280,7 +280,7 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str, str]] = {
     "scaler of text": (top(scaler={"scale": "x"}), "CC961", "loss scale None"),
     "nan scale": (top(scaler=SCALER | {"scale": float("nan")}), "CC961", "loss scale None"),
     "zero scale": (top(scaler=SCALER | {"scale": 0.0}), "CC961", "loss scale 0.0"),
-    "two scalers": (top(amp={"loss_scaler0": {}, "loss_scaler1": {}}), "CC961", "no loss scaler"),
+    "two scalers": (top(amp={"loss_scaler0": {}, "loss_scaler1": {}}), "CC961", "unknown loss"),
     "scaler": (top(scaler=[1, 2]), "CC961", "2 states of loss scale"),
 }
 

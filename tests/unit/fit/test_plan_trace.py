@@ -141,7 +141,7 @@ def test_other_targets_say_what_is_missing(tracer: Tracer) -> None:
     Path("recipe.yaml").write_text(text)
     named = plan("--to", "torch,paddle", "--memory", "1GiB", "--trace")
     assert named.exit_code == 1
-    assert "error CC451: paddle: what a model of your own keeps" in named.stderr
+    assert "error CC451: paddle: the memory of a custom model" in named.stderr
     assert "torch: the unchanged recipe needs" in named.stdout
     unasked = plan("--memory", "1GiB", "--trace")
     assert unasked.exit_code == 0, unasked.output

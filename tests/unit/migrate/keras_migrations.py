@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import all_codemods, codemods_to
 
 
-def migrated(text: str, *codes: str, **others: str) -> Migrated:
+def migrated(text: str, *codes: str, **others: str) -> InPlaceMigration:
     """Run codemods (all to Keras 3, if none is named) on `train.py` and other files.
 
     Args:

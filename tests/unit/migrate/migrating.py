@@ -8,11 +8,11 @@ import tokenize
 from collections import Counter
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import all_codemods
 
 
-def migrate(code: str, text: str, **others: str) -> Migrated:
+def migrate(code: str, text: str, **others: str) -> InPlaceMigration:
     """Migrate `train.py` and other modules by one codemod; every output must be sound."""
     texts = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
     found = _once(code, texts)
@@ -48,7 +48,7 @@ def stays(code: str, text: str, **others: str) -> None:
     assert not found.refusals
 
 
-def _once(code: str, texts: dict[str, str]) -> Migrated:
+def _once(code: str, texts: dict[str, str]) -> InPlaceMigration:
     sources = [Source(name, text) for name, text in texts.items()]
     return migrate_in_place(sources, [all_codemods()[code]])
 

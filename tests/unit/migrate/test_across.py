@@ -9,16 +9,16 @@ import pytest
 import migration_sources
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import Across, migrate_across
+from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
 from crosscast.migrate.own_model import FILE
 from crosscast.migrate.report import report
 
 
-def moved(text: str, target: str, *, name: str = "train.py", **more: object) -> Across:
+def moved(text: str, target: str, *, name: str = "train.py", **more: object) -> CrossMigration:
     return migrate_across([Source(name, text)], [target], **more)  # type: ignore[arg-type]
 
 
-def value(across: Across, path: str) -> object:
+def value(across: CrossMigration, path: str) -> object:
     place: object = across.recipe
     for part in path.split("."):
         place = getattr(place, part)

@@ -55,11 +55,11 @@ def test_arguments_of_initialize(arguments: str, expected: str | None) -> None:
         ('opt_level="O1" if ready() else "O0"', "the level is computed"),
         ('opt_level=name if half else "O0"', "the level is computed"),
         ('opt_level="O1" if half else "O2"', "the level is computed"),
-        ("loss_scale=options.pop()", "constant or dynamic is only known"),
-        ('loss_scale="dynamic" if auto else 128.0', "constant or dynamic is only known"),
+        ("loss_scale=options.pop()", "is constant or dynamic is known"),
+        ('loss_scale="dynamic" if auto else 128.0', "is constant or dynamic is known"),
         ("loss_scale=0", "constant or dynamic"),
-        ('opt_level="O2", min_loss_scale=args.least', "no lowest scale"),
-        ('opt_level="O2", max_loss_scale=-1', "no highest scale"),
+        ('opt_level="O2", min_loss_scale=args.least', "no lower limit"),
+        ('opt_level="O2", max_loss_scale=-1', "no upper limit"),
         ('opt_level="O1", keep_batchnorm_fp32=True', "keep_batchnorm_fp32"),
         ("cast_model_outputs=torch.float32", "cast_model_outputs"),
         ("patch_torch_functions=False", "patch_torch_functions"),
@@ -201,7 +201,7 @@ for inputs, targets in loader:
         ("    loss = criterion(model(inputs), targets); count = 1\n", "share a line"),
         (
             '    loss = criterion(model(\n"""a\n  b"""), targets)\n',
-            "a text over several lines",
+            "a multi-line string",
         ),
         ("    loss = yield model(inputs)\n", "forward pass"),
     ],
@@ -234,7 +234,7 @@ def test_a_loss_that_raises_under_autocast(name: str) -> None:
         ("as scaled_loss:", "as scaled_loss, other():", "not used in the usual form"),
         ("(loss, optimizer)", "(loss, optimizer, model=model)", "model"),
         ("(loss, optimizer)", "(loss, optimizer, delay_overflow_check=True)", "delay_overflow"),
-        ("(loss, optimizer)", "(loss, pick(optimizer))", "which optimizers"),
+        ("(loss, optimizer)", "(loss, pick(optimizer))", "the optimizers in"),
         ("(loss, optimizer)", "(criterion(model(inputs), targets), optimizer)", "in the call"),
         ("scaled_loss.backward()", "scaled_loss.backward(gradient=g)", "more than"),
         ("scaled_loss.backward()", "optimizer.backward(scaled_loss)", "more than"),
@@ -246,7 +246,7 @@ def test_a_loss_that_raises_under_autocast(name: str) -> None:
         ("optimizer.step()", "optimizer.step(closure)", "closure"),
         ("    optimizer.step()", "    result = optimizer.step()", "closure"),
         ("    optimizer.step()\n", "", "not in the function"),
-        ("optimizer.zero_grad()", "log(scaled_loss.item())", "is used behind its block"),
+        ("optimizer.zero_grad()", "log(scaled_loss.item())", "is used after its block"),
     ],
 )
 def test_backward_passes_and_steps_of_other_forms(old: str, new: str, said: str) -> None:
@@ -261,7 +261,7 @@ def test_arguments_of_backward_are_kept() -> None:
 
 
 def test_a_step_that_follows_no_scaled_loss() -> None:
-    assert "follows no scaled loss" in refused("CM102", code(START + "optimizer.step()\n"))
+    assert "no scaled loss before this step" in refused("CM102", code(START + "optimizer.step()\n"))
 
 
 def test_a_loss_of_two_optimizers() -> None:

@@ -15,7 +15,7 @@ def back(loss):
         scaled_loss.backward()
     optimizer.step()
 """
-    assert "forward pass that gives loss" in refused("CM102", text)
+    assert "forward pass that computes loss" in refused("CM102", text)
 
 
 def test_a_forward_pass_of_the_caller() -> None:
@@ -29,7 +29,7 @@ def update(outputs, targets):
 for inputs, targets in loader:
     update(model(inputs), targets)
 """
-    assert "forward pass that gives loss" in refused("CM102", text)
+    assert "forward pass that computes loss" in refused("CM102", text)
 
 
 @pytest.mark.parametrize(

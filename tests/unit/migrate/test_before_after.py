@@ -6,10 +6,10 @@ import pytest
 
 import migration_sources
 from crosscast.messages.source import Source
-from crosscast.migrate.before_after import Compared, compare_texts
+from crosscast.migrate.before_after import Comparison, compare_texts
 
 
-def compared(before: str, after: str) -> dict[str, Compared]:
+def compared(before: str, after: str) -> dict[str, Comparison]:
     found = compare_texts([Source("train.py", before)], {"train.py": after})
     return {one.field: one for one in found}
 

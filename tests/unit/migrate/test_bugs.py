@@ -10,7 +10,7 @@ from crosscast.lift.recipe_draft import Filled
 from crosscast.lift.resolved_values import MEANT
 from crosscast.lint.registry import all_rules
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import Across, migrate_across
+from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
 from crosscast.migrate.bug_table import BUGS
 from crosscast.migrate.bugs import Fate, changed, recipe_of
 from crosscast.migrate.carried_fields import NOWHERE
@@ -18,11 +18,11 @@ from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import field_names
 
 
-def moved(text: str, *, keep: bool = False, name: str = "train.py") -> Across:
+def moved(text: str, *, keep: bool = False, name: str = "train.py") -> CrossMigration:
     return migrate_across([Source(name, text)], ["torch"], keep_bugs=keep)
 
 
-def fate(across: Across, rule: str) -> Fate:
+def fate(across: CrossMigration, rule: str) -> Fate:
     return next(one for one in across.fates if one.rule == rule)
 
 

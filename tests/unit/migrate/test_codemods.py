@@ -8,7 +8,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Codemod, Example
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import all_codemods, codemods_to
 
 EXAMPLES = [
@@ -18,7 +18,7 @@ EXAMPLES = [
 ]
 
 
-def migrated(text: str, *codemods: Codemod) -> Migrated:
+def migrated(text: str, *codemods: Codemod) -> InPlaceMigration:
     found = migrate_in_place([Source("train.py", text)], codemods)
     assert not found.problems
     return found

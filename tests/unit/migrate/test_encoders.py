@@ -8,15 +8,15 @@ import pytest
 
 import migration_sources
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import Across, migrate_across
+from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
 
 
-def moved(model: str, imports: str = "import transformers") -> Across:
+def moved(model: str, imports: str = "import transformers") -> CrossMigration:
     text = migration_sources.TORCH.replace("model = nn.Linear(16, 3).cuda()", model)
     return migrate_across([Source("train.py", f"{imports}\n{text}")], ["paddle"])
 
 
-def sizes(across: Across) -> dict[str, Any]:
+def sizes(across: CrossMigration) -> dict[str, Any]:
     return across.recipe.model.model_dump()
 
 

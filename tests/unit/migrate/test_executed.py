@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.migrate.before_after import Compared
+from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.executed_proof import with_execution
 from crosscast_parity.side_by_side import proof, running
 from crosscast_parity.side_by_side.comparison import Difference
@@ -225,12 +225,12 @@ def test_paddle_cannot_be_watched_yet(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("train.py").write_text(before)
     found = migrate("train.py", "--to", "paddle3", "--verify", "--run", "train.py")
     assert found.exit_code == 3
-    assert "brought to paddle3 cannot be watched yet" in found.stderr
+    assert "migrated to paddle3 cannot be observed yet" in found.stderr
     assert not proven.asked
 
 
 def test_only_what_was_the_same_becomes_executed() -> None:
-    rate = Compared(name="a.py", field="optimizer.learning_rate", verdict="same", why="0.1")
+    rate = Comparison(name="a.py", field="optimizer.learning_rate", verdict="same", why="0.1")
     unknown = replace(rate, field="data.train", verdict="not comparable")
     found = with_execution([rate, unknown], SAME)
     assert [(one.field, one.evidence) for one in found] == [

@@ -169,12 +169,12 @@ def test_scales_of_scalers(given: str, new: str) -> None:
         (f"{SET}({POLICY}('mixed_float16', loss_scale=scale))\n", "has the loss scale scale"),
         (f"{SET}({POLICY}(name, loss_scale='dynamic'))\n", "this policy is not known"),
         (f"{SET}({POLICY}('float16', loss_scale='dynamic'))\n", "this policy is float16"),
-        (f"{SET}({POLICY}(*given))\n", "not to be seen"),
-        (f"{SET}({POLICY}('infer'))\n", "the policy infer is gone"),
-        (f"{SET}(None)\n", "set_global_policy refuses None"),
+        (f"{SET}({POLICY}(*given))\n", "not visible"),
+        (f"{SET}({POLICY}('infer'))\n", "the policy infer was removed"),
+        (f"{SET}(None)\n", "set_global_policy rejects None"),
         (
             f"policy = {POLICY}('mixed_float16')\n{SET}(policy)\nprint(policy.loss_scale)\n",
-            "no loss scale that could be read",
+            "no loss scale to read",
         ),
         (f"{SET}({POLICY}('mixed_float16', loss_scale=64))\n", "compiled elsewhere"),
         (
@@ -184,7 +184,7 @@ def test_scales_of_scalers(given: str, new: str) -> None:
         (
             f"{SET}({POLICY}('mixed_float16', loss_scale=64))\n"
             "model = tf.keras.Sequential([])\nmodel.compile(optimizer='adam', loss='mse')\n",
-            "which optimizer this model is compiled with",
+            "the optimizer of this compile",
         ),
         (
             f"{SET}('mixed_float16')\nstrategy = tf.distribute.MirroredStrategy()\n",
@@ -192,12 +192,12 @@ def test_scales_of_scalers(given: str, new: str) -> None:
         ),
         (
             "opt = tf.keras.mixed_precision.experimental.LossScaleOptimizer(inner, scale)\n",
-            "which loss scale",
+            "the loss scale of this optimizer",
         ),
         (
             "opt = tf.keras.mixed_precision.experimental.LossScaleOptimizer(inner,\n"
             "    tf.mixed_precision.experimental.DynamicLossScale(multiplier=4.0))\n",
-            "which loss scale",
+            "the loss scale of this optimizer",
         ),
         ("tf.keras.mixed_precision.experimental.Strange()\n", "no counterpart"),
         (
@@ -347,7 +347,7 @@ def train():
         (
             HALF.replace("def half", "first = tf.keras.layers.Dense(2)\n\n\ndef half")
             + "half()\ntrain()\n",
-            "behind the first layers",
+            "after the first layers",
         ),
         (
             f"import tensorflow as tf\npolicy = {POLICY}('mixed_float16', loss_scale=64)\n"

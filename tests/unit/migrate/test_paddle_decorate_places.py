@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import codemods_to
 
 HEAD = "import paddle\noptimizer = None\n"
 
 
-def migrated(text: str) -> Migrated:
+def migrated(text: str) -> InPlaceMigration:
     found = migrate_in_place([Source("train.py", HEAD + text)], codemods_to("paddle3"))
     assert not found.problems
     return found
@@ -62,4 +62,4 @@ def test_what_stays(text: str) -> None:
 def test_what_may_be_either_is_refused(given: str) -> None:
     found = migrated(f"paddle.amp.decorate(m, o, 'O2', {given})\n")
     assert not found.texts
-    assert "until Paddle 2.4" in found.refusals[0].message
+    assert "up to Paddle 2.4" in found.refusals[0].message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import Migrated, migrate_in_place
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import codemods_to
 
 IMPORTS = "import paddle\nfrom paddle.static import amp\n\npaddle.enable_static()\n"
@@ -16,7 +16,7 @@ DECORATE = "optimizer = amp.decorate(optimizer, use_bf16=False)\n"
 REST = "optimizer.minimize(loss)\nexecutor.run(fetch_list=[loss])\n"
 
 
-def migrated(text: str, *others: Source) -> Migrated:
+def migrated(text: str, *others: Source) -> InPlaceMigration:
     found = migrate_in_place([Source("train.py", text), *others], codemods_to("paddle3"))
     assert not found.problems
     return found
@@ -200,24 +200,24 @@ def test_what_needs_no_change_stays(text: str) -> None:
     [
         (
             "optimizer, init_loss_scaling=8.0, use_dynamic_loss_scaling=False, use_bf16=False",
-            "never changes",
+            "a constant scale",
         ),
-        ("optimizer, use_dynamic_loss_scaling=flag, use_bf16=False", "never changes"),
-        ("optimizer, use_dynamic_loss_scaling=None, use_bf16=False", "never changes"),
+        ("optimizer, use_dynamic_loss_scaling=flag, use_bf16=False", "a constant scale"),
+        ("optimizer, use_dynamic_loss_scaling=None, use_bf16=False", "a constant scale"),
         ("optimizer, use_pure_fp16=True", "use_pure_fp16"),
         ("optimizer, use_pure_fp16=args.pure", "use_pure_fp16"),
         ("optimizer, use_bf16=True", "bfloat16"),
         ("optimizer, dtype='bfloat16'", "bfloat16"),
         ("optimizer, level='O2'", "levels"),
-        ("optimizer, level='O1', master_weight=True", "weights in half"),
+        ("optimizer, level='O1', master_weight=True", "about half weights"),
         ("optimizer, level='O1', use_amp_guard=True", "use_amp_guard has no counterpart"),
         ("optimizer, use_fp16_guard=True", "use_fp16_guard"),
-        ("optimizer, **settings", "cannot be seen"),
-        ("*settings", "cannot be seen"),
-        ("optimizer, lists, 8.0", "lists is made elsewhere"),
+        ("optimizer, **settings", "are not visible"),
+        ("*settings", "are not visible"),
+        ("optimizer, lists, 8.0", "lists is created elsewhere"),
         ("optimizer, amp.CustomOpLists(None, None, {'x'}), 8.0", "no custom_black_varnames"),
-        ("optimizer, amp.CustomOpLists(black), 8.0", "list of operations is made elsewhere"),
-        ("other, None, 8.0", "which optimizer"),
+        ("optimizer, amp.CustomOpLists(black), 8.0", "list of operations is created elsewhere"),
+        ("other, None, 8.0", "the decorated optimizer"),
         ("optimizer, None, 8.0  # much\n", "comments"),
     ],
 )
@@ -238,21 +238,24 @@ def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
             f"scaler = paddle.amp.GradScaler()\nscaler.step(other)\nif half:\n    {DECORATE}{REST}",
             "data, network and loss",
         ),
-        (f"{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}", "the condition it stands under"),
+        (f"{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}", "is not known before the network"),
         (f"{DATA}{LOSS}{ADAM}for _ in range(2):\n    {DECORATE}{REST}", "in a loop"),
         (f"{LOSS}{ADAM}{DECORATE}{REST}", "in the same block"),
         (f"{DATA}{ADAM}{DECORATE}{REST}", "in the same block"),
         (f"{DATA}{LOSS}{ADAM}{DECORATE}{LOSS}{REST}", "changed before minimize"),
         (f"{DATA}{LOSS}{ADAM}{DECORATE}loss = loss + 1\n{REST}", "changed before minimize"),
-        (f"{DATA}{LOSS}loss += 1\n{ADAM}{DECORATE}{REST}", "not made by an assignment"),
+        (f"{DATA}{LOSS}loss += 1\n{ADAM}{DECORATE}{REST}", "not created by an assignment"),
         (
             f"{DATA}{LOSS}{ADAM}{DECORATE}optimizer.minimize(paddle.mean(loss))\n",
-            "more than a name",
+            "other arguments than a name",
         ),
-        (f"{DATA}{LOSS}{ADAM}{DECORATE}optimizer.minimize(loss, startup)\n", "more than a name"),
-        (f"{DATA}{LOSS}{ADAM}{DECORATE}if ready:\n    {REST}", "not called once"),
-        (f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}{REST}", "not called once"),
-        (f"{DATA}{LOSS}{ADAM}{DECORATE}train(optimizer)\n{REST}", "handed on"),
+        (
+            f"{DATA}{LOSS}{ADAM}{DECORATE}optimizer.minimize(loss, startup)\n",
+            "other arguments than a name",
+        ),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}if ready:\n    {REST}", "not called exactly once"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}{REST}", "not called exactly once"),
+        (f"{DATA}{LOSS}{ADAM}{DECORATE}train(optimizer)\n{REST}", "passed on"),
         (f"{DATA}{LOSS}{ADAM}{DECORATE}optimizer.backward(loss)\n{REST}", "optimizer.backward"),
         (
             f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}optimizer.amp_init(place, test_program=p)\n",
@@ -260,22 +263,22 @@ def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
         ),
         (f"{DATA}{LOSS}test = main.clone(for_test=True)\n{ADAM}{DECORATE}{REST}", "cloned"),
         (f"{DATA}{LOSS}{ADAM}{DECORATE}{REST}def other():\n    {DATA}", "other programs"),
-        (f'{DATA}text = """\nx"""\n{LOSS}{ADAM}{DECORATE}{REST}', "texts of several lines"),
-        (f"{DATA}{LOSS[:-1]}; step = 0\n{ADAM}{DECORATE}{REST}", "texts of several lines"),
-        (f"a = 1; {DATA}{LOSS}{ADAM}{DECORATE}{REST}", "texts of several lines"),
+        (f'{DATA}text = """\nx"""\n{LOSS}{ADAM}{DECORATE}{REST}', "multi-line strings"),
+        (f"{DATA}{LOSS[:-1]}; step = 0\n{ADAM}{DECORATE}{REST}", "multi-line strings"),
+        (f"a = 1; {DATA}{LOSS}{ADAM}{DECORATE}{REST}", "multi-line strings"),
         (
             f"{DATA}{LOSS}{ADAM}self.optimizer = amp.decorate(optimizer, None, 8.0)\n",
-            "no name of its own",
+            "not assigned to a separate name",
         ),
-        (f"scaler = loss_scaler = 1\n{DATA}{LOSS}{ADAM}{DECORATE}{REST}", "scalers already"),
+        (f"scaler = loss_scaler = 1\n{DATA}{LOSS}{ADAM}{DECORATE}{REST}", "already scalers"),
         (
             f"from paddle.fluid.layers import fc\n{DATA}loss = fc(images)\n{ADAM}{DECORATE}{REST}",
-            "the program needs paddle.fluid.layers.fc too",
+            "the program also needs paddle.fluid.layers.fc",
         ),
         (
             f"{DATA}{LOSS}import paddle.fluid as fluid\n"
             f"optimizer = amp.decorate(fluid.optimizer.Adam(), None, 8.0)\n{REST}",
-            "the program needs paddle.fluid.optimizer.Adam too",
+            "the program also needs paddle.fluid.optimizer.Adam",
         ),
     ],
 )
@@ -334,16 +337,16 @@ def test_what_minimize_returns_is_kept_in_both_branches() -> None:
     ("old", "new", "why"),
     [
         ("half = bool(asked)\n", "", "not known before the network"),
-        ("if half", "if half and ready()", "that is computed"),
-        ("if half", "if not half", "that is computed"),
+        ("if half", "if half and ready()", "under a computed condition"),
+        ("if half", "if not half", "under a computed condition"),
         (ADAM, f"{ADAM}half = True\n", "not known before the network"),
         (f"    {DECORATE}", f"    {DECORATE}    print(optimizer)\n", "under a condition"),
         (f"    {DECORATE}", f"    print(optimizer)\n    {DECORATE}", "under a condition"),
         (f"    {DECORATE}", f"    {DECORATE}else:\n    print(optimizer)\n", "under a condition"),
         ("optimizer = amp.decorate(", "better = amp.decorate(", "better.minimize is not called"),
-        ("amp.decorate(optimizer", "amp.decorate(paddle.optimizer.SGD(0.1)", "a name of its own"),
+        ("amp.decorate(optimizer", "amp.decorate(paddle.optimizer.SGD(0.1)", "has a separate name"),
         ("optimizer.minimize(loss)", "done = [optimizer.minimize(loss)]", "part of another"),
-        ("optimizer.minimize(loss)", "optimizer.minimize(\n    loss\n)", "in several lines"),
+        ("optimizer.minimize(loss)", "optimizer.minimize(\n    loss\n)", "spans several lines"),
     ],
 )
 def test_conditions_that_are_not_certain(old: str, new: str, why: str) -> None:
@@ -354,7 +357,7 @@ def test_conditions_that_are_not_certain(old: str, new: str, why: str) -> None:
 def test_a_flag_that_is_changed_on_the_way() -> None:
     text = CHOSEN.replace("half = bool(asked)", "args = parse()").replace("if half", "if args.amp")
     text = text.replace(ADAM, f"{ADAM}args.amp = False\n")
-    assert "args.amp, the condition it stands under, is changed" in refused(IMPORTS + text)
+    assert "its condition args.amp is changed" in refused(IMPORTS + text)
 
 
 def test_no_import_of_fluid_is_left_for_lists_with_a_name() -> None:

@@ -146,7 +146,7 @@ def test_a_target_without_a_script_of_its_own_is_not_verified(tmp_path: Path) ->
     script.write_text(migration_sources.TORCH)
     words = ("migrate", str(script), "--to", "accelerate", "-o", str(tmp_path / "out"))
     found = CliRunner().invoke(app, [*words, *SAID, "--verify"])
-    assert "not part of it" in found.stderr, found.output
+    assert "not part of them" in found.stderr, found.output
     assert found.exit_code == 3
     assert not (tmp_path / "out" / "accelerate" / "own_model.py").exists()
     assert "own_model" not in (tmp_path / "out" / "recipe.yaml").read_text()

@@ -11,7 +11,7 @@ import pytest
 
 import migration_sources
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import Across, migrate_across
+from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
 from crosscast.migrate.page import page
 from crosscast.migrate.report import report
 from crosscast.migrate.schema import migrate_schema, schema_text
@@ -19,11 +19,11 @@ from crosscast.migrate.schema import migrate_schema, schema_text
 COMMITTED = Path(__file__).parents[3] / "schema" / "migrate-v1.json"
 
 
-def moved(text: str, target: str = "paddle", name: str = "train.py", **more: Any) -> Across:
+def moved(text: str, target: str = "paddle", name: str = "train.py", **more: Any) -> CrossMigration:
     return migrate_across([Source(name, text)], [target], **more)
 
 
-def told(across: Across) -> dict[str, Any]:
+def told(across: CrossMigration) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(json.dumps(report(across)))
     jsonschema.validate(data, migrate_schema())
     return data

@@ -167,7 +167,10 @@ def test_a_loop_that_scales_becomes_one_of_keras_3() -> None:
             "opt is a tensorflow.train.AdamOptimizer: neither",
         ),
         (f"opt = {REWRITE}(make())\n{COMPILED}", "not certainly an optimizer of Keras"),
-        (f"opt = {REWRITE}(tf.keras.optimizers.SGD(), scale)\n{COMPILED}", "which loss scale"),
+        (
+            f"opt = {REWRITE}(tf.keras.optimizers.SGD(), scale)\n{COMPILED}",
+            "the loss scale of the graph rewrite",
+        ),
         (f"opt = {REWRITE}(tf.keras.optimizers.SGD())\n", "how the model is trained"),
         (
             f"opt = {REWRITE}(tf.keras.optimizers.SGD())\n{MODEL}with tf.GradientTape() as t:\n"
@@ -175,13 +178,13 @@ def test_a_loop_that_scales_becomes_one_of_keras_3() -> None:
             "does not scale its loss",
         ),
         (f"{ON}{COMPILED}s = tf.distribute.MirroredStrategy()\n", "tf.distribute strategy"),
-        (f"{ON}{SET}{COMPILED}", "sets a policy by itself"),
+        (f"{ON}{SET}{COMPILED}", "in addition to the graph rewrite"),
         (f"{ON}model.compile('adam', loss='mse')\n", "where the model is built"),
         (f"{ON}{COMPILED}print(os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'])\n", "also used"),
         (f"for x in y:\n    {ON}{COMPILED}", "cannot be moved"),
         (ON.replace('"1"', "str(amp)") + COMPILED, "becomes str(amp)"),
         (f"{COMPILED}if late():\n    {ON}", "cannot be moved"),
-        (f"{MODEL}amp = tell(model)\nif amp:\n    {ON}{COMPILED}", "no certain place"),
+        (f"{MODEL}amp = tell(model)\nif amp:\n    {ON}{COMPILED}", "no certain location"),
         (OPTION.replace("True", "use(1)") + COMPILED, "not certain"),
         (
             "options = {'auto_mixed_precision': True}\n"
@@ -308,7 +311,7 @@ def test_a_launch_script_alone() -> None:
     script = RUN.format("export TF_ENABLE_AUTO_MIXED_PRECISION=1\n")
     found = migrate_in_place([Source("run.sh", script)], [all_codemods()["CM203"]])
     assert not found.texts
-    assert "not among the files" in found.refusals[0].message
+    assert "not among the given files" in found.refusals[0].message
 
 
 def test_a_launch_script_that_switches_it_off() -> None:

@@ -76,6 +76,6 @@ for _group, _name in ((data_app, "data"), (state_app, "state")):
 
 def run() -> None:
     """Run the command line; ends the process."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may not fit its encoding
+    if isinstance(sys.stdout, io.TextIOWrapper):  # its encoding may not support all file names
         sys.stdout.reconfigure(errors="backslashreplace")
     app()

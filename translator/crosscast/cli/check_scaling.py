@@ -67,7 +67,7 @@ def check_scaling(
         raise parity_missing("check-scaling needs", error) from None
     if not timeout > 0:
         raise refuse("--timeout must be more than 0 seconds")
-    of_targets(targets, loaded.recipe, {})  # refuses those without a script
+    of_targets(targets, loaded.recipe, {})  # refuses targets without a script
     interpreters = read_interpreters(python or (), targets)
     subject = make_subject(
         loaded.recipe, processes=processes, windows=windows, stress=stress, keep_model=keep_model

@@ -136,7 +136,7 @@ def check(
 
 
 def _summary(found: Sequence[Diagnostic], recipes: int) -> str:
-    """Return the last line of `check`: how many errors and warnings, in how many recipes."""
+    """Return the last line of `check`: the numbers of errors, warnings and recipes."""
     parts = []
     for severity in (Severity.ERROR, Severity.WARNING):
         count = sum(diagnostic.severity is severity for diagnostic in found)

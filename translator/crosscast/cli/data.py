@@ -186,8 +186,8 @@ def _encode(
     encoded.dataset.save(output, force=force)
     typer.echo(
         f"{output}: {len(encoded.dataset)} rows of {sequence_length} ids, "
-        f"vocabulary {vocabulary.size}, {encoded.shortened} cut, "
-        f"{encoded.unknown_share:.1%} unknown pieces, {read.unlabelled} unlabelled left out"
+        f"vocabulary {vocabulary.size}, {encoded.shortened} truncated, "
+        f"{encoded.unknown_share:.1%} unknown pieces, {read.unlabelled} unlabelled skipped"
     )
 
 

@@ -70,7 +70,7 @@ def matrix(
         print_json(rows)
         return
     columns = [column for column in rows[0] if column not in hidden]
-    # The number 1 is not the text '1', and a script writes 2**16.
+    # Distinguish the number 1 from the text '1', and print 65536 as 2**16.
     cells = [
         [(value_text if name == "default" else cell_text)(row[name]) for name in columns]
         for row in rows
@@ -79,7 +79,7 @@ def matrix(
 
 
 def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
-    """Refuse two options of which one would be ignored."""
+    """Refuse two options that exclude each other."""
     if first[1] and other[1]:
         raise typer.BadParameter(f"{first[0]} and {other[0]} exclude each other")
 

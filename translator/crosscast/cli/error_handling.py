@@ -36,7 +36,7 @@ def guarded(command: Command) -> Command:
             print("interrupted", file=sys.stderr)
             code = EXIT_INTERRUPTED
         except BrokenPipeError:
-            # The reader is gone; Python would complain once more when it flushes at exit.
+            # The reader has closed the pipe; avoid a second error when Python flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
         raise typer.Exit(code)
@@ -46,10 +46,10 @@ def guarded(command: Command) -> Command:
 
 @contextmanager
 def _termination_as_interrupt() -> Iterator[None]:
-    """Let a command that the system ends, or whose terminal goes, clean up as after Ctrl-C.
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a command cleans up.
 
-    What it started and its temporary files would outlive it. A signal that is already ignored
-    (nohup) stays so.
+    Otherwise its child processes and temporary files would remain. Ignored signals (nohup) stay
+    ignored.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crosscast.messages.source import Source
 
 _MANY = 20
-"""Groups of sources from which progress is worth showing."""
+"""Minimum number of groups of sources for a progress display."""
 
 VersionOption = Annotated[
     list[str] | None,
@@ -103,7 +103,7 @@ def named_versions(texts: Sequence[str]) -> dict[str, str]:
     """Return package to version from `NAME=VERSION` options.
 
     Raises:
-        DiagnosticError: CC919 for anything else.
+        DiagnosticError: CC919 for another syntax.
     """
     versions = {}
     for text in texts:
@@ -126,7 +126,7 @@ def _lifted(
     from rich.console import Console
     from rich.progress import Progress
 
-    # Without a thread of its own: processes are copied while it is shown.
+    # Without a refresh thread, because processes are forked meanwhile.
     with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as shown:
         task = shown.add_task("reading", total=len(groups))
 

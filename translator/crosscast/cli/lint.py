@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Format = Literal["text", "json", "sarif", "github"]
 FailOn = Literal["error", "warning", "note"]
 _MANY = 20
-"""Groups of sources from which progress is worth showing."""
+"""Minimum number of groups of sources for a progress display."""
 
 
 def lint(
@@ -93,7 +93,7 @@ def lint(
         baseline=known.load(baseline) if baseline and not write_baseline else None,
     )
     _configure(request, _split(select), _split(ignore), _split(exclude))
-    report = _looked(request)
+    report = _checked(request)
     if write_baseline:
         _write(baseline, known.text_of(report.results, baseline))
         print(f"{baseline}: {sum(o.is_finding for o in report.results)} findings", file=sys.stderr)
@@ -132,7 +132,7 @@ def _split(texts: Sequence[str] | None) -> list[str]:
 def _configure(
     request: Request, select: Sequence[str], ignore: Sequence[str], exclude: Sequence[str]
 ) -> None:
-    """Put the settings of the project and of the command line into a request."""
+    """Apply the settings of the project and the command line to a request."""
     from crosscast.lint.config import find_config
     from crosscast.lint.options import Options
     from crosscast.lint.registry import expand
@@ -151,8 +151,8 @@ def _configure(
     request.exclude = (*config.exclude, *exclude)
 
 
-def _looked(request: Request) -> Report:
-    """Look at everything, with progress on a terminal."""
+def _checked(request: Request) -> Report:
+    """Check all sources, with progress on a terminal."""
     from crosscast.lint.run import run
 
     if not sys.stderr.isatty():
@@ -160,7 +160,7 @@ def _looked(request: Request) -> Report:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    # Without a thread of its own: processes are copied while it is shown.
+    # Without a refresh thread, because processes are forked meanwhile.
     shown = Progress(console=Console(stderr=True), transient=True, auto_refresh=False)
     tasks: list[TaskID] = []
 
@@ -169,7 +169,7 @@ def _looked(request: Request) -> Report:
             return
         if not tasks:
             shown.start()
-            tasks.append(shown.add_task("looking", total=all))
+            tasks.append(shown.add_task("checking", total=all))
         shown.update(tasks[0], completed=done, total=all, refresh=True)
 
     request.progress = progress
@@ -181,7 +181,7 @@ def _looked(request: Request) -> Report:
 
 
 def _apply(report: Report, stdin_name: str) -> None:
-    """Write the repaired files; what came from stdin goes to stdout."""
+    """Write the fixed files; the text from stdin goes to stdout."""
     from crosscast.lint.fix import write
 
     assert report.fixed is not None
@@ -247,10 +247,10 @@ def _print(report: Report, format: Format, output: str, *, to_stderr: bool) -> N
     if format == "text":
         from crosscast.lint.formats.text import summary
 
-        print(_said_last(report, summary(findings, report.looked_at)), file=sys.stderr)
+        print(_summary(report, summary(findings, report.looked_at)), file=sys.stderr)
 
 
-def _said_last(report: Report, line: str) -> str:
+def _summary(report: Report, line: str) -> str:
     if report.known:
         line += f" {report.known} in the baseline."
     if report.gone:
@@ -260,7 +260,7 @@ def _said_last(report: Report, line: str) -> str:
 
 
 def _print_text(text: str) -> None:
-    """Print findings to stdout, with colour on a terminal that wants it."""
+    """Print findings to stdout, in color if the terminal supports it."""
     if not text:
         return
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:

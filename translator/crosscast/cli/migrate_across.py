@@ -20,7 +20,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 if TYPE_CHECKING:
     from crosscast.messages.source import Source
-    from crosscast.migrate.across_frameworks import Across
+    from crosscast.migrate.across_frameworks import CrossMigration
 
 
 def migrate_to_targets(
@@ -35,10 +35,10 @@ def migrate_to_targets(
     force: bool,
     json: bool,
 ) -> int:
-    """Write what sources become on other frameworks, with a report; return the exit code.
+    """Write the migrated scripts with a report; return the exit code.
 
     Raises:
-        DiagnosticError: the sources cannot be read or hold no training, a target cannot express
+        DiagnosticError: the sources cannot be read or contain no training, a target cannot express
             it, the folder cannot be written.
     """
     from crosscast.migrate.across_frameworks import migrate_across
@@ -56,32 +56,32 @@ def migrate_to_targets(
     data = report(across)
     root = Path(output)
     _write(across, data, root, force=force)
-    said = [*problems, *across.diagnostics]
+    diagnostics = [*problems, *across.diagnostics]
     if verify:
         from crosscast.migrate.proof import diagnostics_of
 
         data = report(across, _verified(across, root))
         _write(across, data, root, force=True)
-        said += diagnostics_of(data["verification"])
+        diagnostics += diagnostics_of(data["verification"])
     if json:
         print_json(data)
     else:
-        print_diagnostics(said)
-        _tell(data, root)
-    if code := exit_code(said):
+        print_diagnostics(diagnostics)
+        _print_summary(data, root)
+    if code := exit_code(diagnostics):
         return code
-    if any(diagnostic.code == "CC976" for diagnostic in said):
+    if any(diagnostic.code == "CC976" for diagnostic in diagnostics):
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if _is_open(data) else EXIT_OK
 
 
 def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnostic]]:
-    """Return the sources of the one run that paths name, and what could not be read.
+    """Return the sources of the run at the given paths, and diagnostics of unreadable files.
 
-    Files that a user names belong together; in a folder there must be one run.
+    Named files belong together; a folder must contain exactly one run.
 
     Raises:
-        DiagnosticError: CC971 if there are several runs, what reading raises if there is none.
+        DiagnosticError: CC971 for several runs, the errors of reading if there is none.
     """
     from crosscast.lift.analysis import analyse, together
     from crosscast.lift.batch import groups_of, read_sources
@@ -111,8 +111,8 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
     return (runs[0] if runs else tuple(sources)), problems
 
 
-def _write(across: Across, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
-    """Write everything or nothing; a model that is there already is the user's and stays."""
+def _write(across: CrossMigration, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
+    """Write all files or none; an existing model file is the user's and is kept."""
     from crosscast.messages.output import OutputFile, write_files
     from crosscast.migrate.own_model import FILE
     from crosscast.migrate.page import page
@@ -127,7 +127,7 @@ def _write(across: Across, data: Mapping[str, Any], root: Path, *, force: bool) 
     write_files(root, files, force=force)
 
 
-def _verified(across: Across, root: Path) -> dict[str, Any]:
+def _verified(across: CrossMigration, root: Path) -> dict[str, Any]:
     from crosscast.migrate.proof import verify
 
     try:
@@ -139,14 +139,14 @@ def _verified(across: Across, root: Path) -> dict[str, Any]:
 
 
 def _is_open(data: Mapping[str, Any]) -> bool:
-    """Whether something of the training itself is left to the user."""
+    """Whether a part of the training is left to the user."""
     from crosscast.migrate.across_frameworks import OWN
 
     return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])
 
 
-def _tell(data: Mapping[str, Any], root: Path) -> None:
-    """Print where everything is and how much was carried."""
+def _print_summary(data: Mapping[str, Any], root: Path) -> None:
+    """Print the locations of the files and a summary."""
     for entry in data["targets"]:
         fields = entry["fields"]
         counts = dict.fromkeys(("exact", "adapted", "approximate"), 0)

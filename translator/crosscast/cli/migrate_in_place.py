@@ -19,10 +19,10 @@ from crosscast.messages.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from crosscast.lint.result import Result
-    from crosscast.migrate.before_after import Compared
+    from crosscast.migrate.before_after import Comparison
     from crosscast.migrate.codemod import Api
     from crosscast.migrate.executed_proof import Demand
-    from crosscast.migrate.in_place import Migrated
+    from crosscast.migrate.in_place import InPlaceMigration
     from crosscast.sources.files import Text
     from crosscast_parity.side_by_side.proof import Execution
 
@@ -41,15 +41,15 @@ def in_place(
 
     Args:
         paths: files and folders.
-        api: what to bring them to.
-        check: only say what would change.
-        write: change the files; not if a run shows that they train differently.
+        api: the API to migrate to.
+        check: only list the changes.
+        write: change the files, unless a run shows that they train differently.
         verify: compare both sides.
-        demand: what to execute for it, if anything.
+        demand: the script to execute, if any.
         json: print JSON.
 
     Raises:
-        DiagnosticError: the demand makes no sense, or what it needs is missing.
+        DiagnosticError: the demand is invalid, or a requirement is missing.
     """
     from crosscast.migrate.in_place import migrate_in_place
     from crosscast.migrate.registry import codemods_to
@@ -59,7 +59,7 @@ def in_place(
     sources = [file.source for file in files.values()]
     migrated = migrate_in_place(sources, codemods_to(api))
     problems += migrated.problems
-    compared: list[Compared] = []
+    compared: list[Comparison] = []
     execution: Execution | None = None
     if verify:
         from crosscast.migrate.before_after import compare_texts
@@ -84,9 +84,9 @@ def in_place(
     else:
         if not check and not write:
             _print_diff(files, migrated)
-        _tell(migrated, listed=check or write)
+        _print_summary(migrated, listed=check or write)
         if verify:
-            _tell_compared(compared, execution)
+            _print_comparison(compared, execution)
         print_diagnostics(problems)
         if write and differs:
             print("No file was changed.", file=sys.stderr)
@@ -100,13 +100,13 @@ def in_place(
 
 
 def _on_run(name: str) -> None:
-    """Tell a terminal what is running."""
+    """Print the current run on a terminal."""
     if sys.stderr.isatty():
         print(f"running the {name}", file=sys.stderr)
 
 
 def _plain_verification(
-    compared: Sequence[Compared], execution: Execution | None
+    compared: Sequence[Comparison], execution: Execution | None
 ) -> Mapping[str, Any]:
     from crosscast.migrate.executed_proof import plain
 
@@ -116,8 +116,8 @@ def _plain_verification(
     }
 
 
-def _tell_compared(compared: Sequence[Compared], execution: Execution | None) -> None:
-    """Print what is not the same before and after, how much is, and what was executed for it."""
+def _print_comparison(compared: Sequence[Comparison], execution: Execution | None) -> None:
+    """Print the differences, a summary, and the results of the execution."""
     from crosscast.migrate.before_after import NOT_RUN
 
     for comparison in compared:
@@ -141,15 +141,15 @@ def _tell_compared(compared: Sequence[Compared], execution: Execution | None) ->
         print(f"  {note}", file=sys.stderr)
 
 
-def _print_diff(files: dict[str, Text], migrated: Migrated) -> None:
+def _print_diff(files: dict[str, Text], migrated: InPlaceMigration) -> None:
     from crosscast.lint.fix import diff_of
 
     for name, text in migrated.texts.items():
         print(diff_of(files[name].source, text), end="")
 
 
-def _tell(migrated: Migrated, *, listed: bool) -> None:
-    """Print the changes if they are asked for, then what stays, then how many of each."""
+def _print_summary(migrated: InPlaceMigration, *, listed: bool) -> None:
+    """Print the changes if `listed`, then the refusals, then a summary."""
     from crosscast.lint.formats.text import text
 
     if listed:
@@ -168,7 +168,7 @@ def _tell(migrated: Migrated, *, listed: bool) -> None:
 
 
 def _plain(
-    files: dict[str, Text], migrated: Migrated, problems: list[Diagnostic]
+    files: dict[str, Text], migrated: InPlaceMigration, problems: list[Diagnostic]
 ) -> dict[str, Any]:
     def of(results: tuple[Result, ...]) -> list[dict[str, Any]]:
         return [result.diagnostic().to_json() | {"name": result.name} for result in results]

@@ -16,7 +16,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.recipe.yaml_text import recipe_text
 
 if TYPE_CHECKING:
-    from crosscast.fit.measured_peak import Measured
+    from crosscast.fit.measured_peak import MeasuredPeak
     from crosscast.fit.model_traces import Estimates
     from crosscast.fit.solver import Outcome, Request
     from crosscast.messages.source import Source
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 MOST_ANSWERS = 100
 _NOT_FOR_IT = ("CC305", "CC451")
-"""Targets without a factory for the model, or without a model of memory; nobody asked for them."""
+"""Codes of default targets to skip: no model factory, or no memory model."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The recipe, and what is wanted of it."""
+class _Selection:
+    """The recipe and the requested targets."""
 
     source: Source
     loaded: Loaded
     targets: list[str]
     chosen: bool
-    """Whether the targets were named."""
+    """Whether the user named the targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """What is to be written."""
+    """Options for the files to write."""
 
     folder: str | None
     plot: str | None
@@ -110,19 +110,19 @@ def plan(
     """
     from crosscast.fit.measured_peak import read_measured
 
-    asked = _asked(recipe, to)
-    _check_options(asked, memory or device, output, plot, measured)
-    estimates = _estimates(asked, python or (), timeout, trace=trace)
+    selection = _selection(recipe, to)
+    _check_options(selection, memory or device, output, plot, measured)
+    estimates = _estimates(selection, python or (), timeout, trace=trace)
     request = _request(memory, device, bool(allow), answers) if memory or device else None
-    found: list[Diagnostic] = list(asked.loaded.notices())
-    told = read_measured(measured, asked.loaded.recipe) if measured else None
-    data: dict[str, Any] = {"recipe": asked.loaded.recipe.name}
-    if told:
-        found += told.warnings
-        data["measured"] = _compare(asked, told, estimates, as_json=json)
+    found: list[Diagnostic] = list(selection.loaded.notices())
+    peak = read_measured(measured, selection.loaded.recipe) if measured else None
+    data: dict[str, Any] = {"recipe": selection.loaded.recipe.name}
+    if peak:
+        found += peak.warnings
+        data["measured"] = _compare(selection, peak, estimates, as_json=json)
     if request:
         files = _Files(output, plot, force)
-        data |= _solve_all(asked, request, found, estimates, files, as_json=json)
+        data |= _solve_all(selection, request, found, estimates, files, as_json=json)
     if json:
         print_json(data | {"diagnostics": [diagnostic.to_json() for diagnostic in found]})
     else:
@@ -130,7 +130,7 @@ def plan(
     return exit_code(found)
 
 
-def _asked(recipe: str, to: Sequence[str] | None) -> _Asked:
+def _selection(recipe: str, to: Sequence[str] | None) -> _Selection:
     from crosscast.messages.source import read_source
     from crosscast.readers.recipe_yaml import Loaded
     from crosscast.recipe.validate import build_recipe
@@ -140,19 +140,23 @@ def _asked(recipe: str, to: Sequence[str] | None) -> _Asked:
     targets = targets_of(to) if to else program_names()
     source = read_source(recipe, max_bytes=MAX_BYTES)
     document = parse(source.text, source.name)
-    return _Asked(source, Loaded(build_recipe(document), document), targets, bool(to))
+    return _Selection(source, Loaded(build_recipe(document), document), targets, bool(to))
 
 
 def _check_options(
-    asked: _Asked, limit: str | None, output: str | None, plot: str | None, measured: str | None
+    selection: _Selection,
+    limit: str | None,
+    output: str | None,
+    plot: str | None,
+    measured: str | None,
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse invalid combinations of options."""
     message = ""
     if not limit and not measured:
         message = "no memory limit: pass --memory SIZE or --device GPU"
     elif not limit and (output is not None or plot is not None):
         message = "-o and --plot need --memory or --device"
-    elif measured and len(asked.targets) != 1:
+    elif measured and len(selection.targets) != 1:
         message = "--measured needs exactly one target: choose it with --to"
     elif output == "":
         message = "-o needs a folder; use . for the current one"
@@ -176,18 +180,20 @@ def _request(memory: str | None, device: str | None, precision: bool, most: int)
     return Request(limit=limit, device=model, precision=precision, most=most)
 
 
-def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: bool) -> Estimates:
-    """Return what estimates; it runs the user's model only if it was told to.
+def _estimates(
+    selection: _Selection, python: Sequence[str], timeout: float, *, trace: bool
+) -> Estimates:
+    """Return the estimator, which runs the user's model only with `trace`.
 
     Raises:
-        DiagnosticError: CC463 for options that make no sense, CC401 without the harness, CC707 for
-            an interpreter of no target.
+        DiagnosticError: CC463 for invalid options, CC401 without the harness, CC707 for an
+            interpreter without a target.
     """
     from crosscast.fit.model_traces import Estimates
     from crosscast.recipe.document import BertModel
 
     message = ""
-    if trace and isinstance(asked.loaded.recipe.model, BertModel):
+    if trace and isinstance(selection.loaded.recipe.model, BertModel):
         message = "--trace is for custom models; the memory of the shipped BERT is known"
     elif python and not trace:
         message = "--python needs --trace"
@@ -204,30 +210,30 @@ def _estimates(asked: _Asked, python: Sequence[str], timeout: float, *, trace: b
         from crosscast.messages.missing_packages import parity_missing
 
         raise parity_missing("--trace needs", error) from None
-    interpreter = read_interpreters(python, asked.targets).get(tracer().name, sys.executable)
+    interpreter = read_interpreters(python, selection.targets).get(tracer().name, sys.executable)
     return Estimates(
         lambda recipe: trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
     )
 
 
 def _compare(
-    asked: _Asked, told: Measured, estimates: Estimates, *, as_json: bool
+    selection: _Selection, peak: MeasuredPeak, estimates: Estimates, *, as_json: bool
 ) -> dict[str, Any]:
-    """Set a measured peak beside the estimate of the recipe as it is."""
+    """Compare a measured peak with the estimate of the unchanged recipe."""
     from crosscast.fit.measured_peak import measured_json, measured_rows
 
     try:
-        found = estimates.of(asked.loaded.recipe, asked.targets[0])
+        found = estimates.of(selection.loaded.recipe, selection.targets[0])
     except DiagnosticError as error:
-        raise asked.loaded.placed(error) from None
+        raise selection.loaded.placed(error) from None
     if not as_json:
-        print(f"{asked.targets[0]}: highest peak in {told.rows} rows of {told.file}")
-        print_table(("", "bytes", "error"), measured_rows(told, found))
-    return measured_json(told, found)
+        print(f"{selection.targets[0]}: highest peak in {peak.rows} rows of {peak.file}")
+        print_table(("", "bytes", "error"), measured_rows(peak, found))
+    return measured_json(peak, found)
 
 
 def _solve_all(
-    asked: _Asked,
+    selection: _Selection,
     request: Request,
     found: list[Diagnostic],
     estimates: Estimates,
@@ -237,26 +243,26 @@ def _solve_all(
 ) -> dict[str, Any]:
     """Solve for every target, print and write the answers; problems go to `found`.
 
-    What one target cannot do keeps nothing from the others.
+    A problem of one target does not affect the others.
     """
     from crosscast.fit.explanations import cannot_fit, not_native
     from crosscast.fit.outcome_tables import remarks, to_json
 
-    recipe = asked.loaded.recipe
+    recipe = selection.loaded.recipe
     foreign = not_native(recipe, request)
     if foreign:
-        raise asked.loaded.placed(DiagnosticError(foreign))
+        raise selection.loaded.placed(DiagnosticError(foreign))
     outcomes: list[Outcome] = []
     skipped: list[Diagnostic] = []
-    for target in asked.targets:
+    for target in selection.targets:
         try:
             outcome = _solve(recipe, target, request, estimates)
         except DiagnosticError as error:
-            placed = asked.loaded.placed(error).diagnostics
+            placed = selection.loaded.placed(error).diagnostics
             problems = [
                 diagnostic for diagnostic in placed if diagnostic.severity is Severity.ERROR
             ]
-            skip = not asked.chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
+            skip = not selection.chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
             (skipped if skip else found).extend(problems)
             continue
         outcomes.append(outcome)
@@ -264,8 +270,8 @@ def _solve_all(
             helps = not request.precision and _fits_otherwise(recipe, target, request, estimates)
             found.append(cannot_fit(outcome, request, with_precision=helps))
     found += remarks(recipe, outcomes)
-    told = outcomes or exit_code(found)
-    found += [replace(problem, severity=Severity.NOTE) if told else problem for problem in skipped]
+    final = outcomes or exit_code(found)
+    found += [replace(problem, severity=Severity.NOTE) if final else problem for problem in skipped]
     if not as_json:
         _print(outcomes, request)
     names: dict[str, list[str]] = {}
@@ -273,7 +279,7 @@ def _solve_all(
         if files.plot:
             _draw(outcomes, recipe.name, Path(files.plot), force=files.force)
         if files.folder:
-            names = _write(asked, outcomes, Path(files.folder), force=files.force)
+            names = _write(selection, outcomes, Path(files.folder), force=files.force)
             if not as_json:
                 print(*(name for some in names.values() for name in some), sep="\n")
     return {
@@ -296,7 +302,7 @@ def _solve(recipe: Recipe, target: str, request: Request, estimates: Estimates) 
 
 
 def _fits_otherwise(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> bool:
-    """Whether there is an answer if the precision may change."""
+    """Whether there is an answer with another precision."""
     try:
         return bool(
             _solve(recipe, target, replace(request, precision=True, most=1), estimates).answers
@@ -334,9 +340,9 @@ def _draw(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: bool) 
 
 
 def _write(
-    asked: _Asked, outcomes: Sequence[Outcome], folder: Path, *, force: bool
+    selection: _Selection, outcomes: Sequence[Outcome], folder: Path, *, force: bool
 ) -> dict[str, list[str]]:
-    """Write every answer as a recipe, as an edit of the user's; return the names by target."""
+    """Write every answer as an edited copy of the user's recipe; return the names by target."""
     from crosscast.fit.candidates import changes
     from crosscast.fit.editing import edited
     from crosscast.messages.output import OutputFile, write_files
@@ -347,8 +353,8 @@ def _write(
     for outcome in outcomes:
         for number, answer in enumerate(outcome.answers, 1):
             name = f"{find_target(outcome.target).folder}/answer-{number}.yaml"
-            changed = changes(asked.loaded.recipe, answer.candidate)
-            text = edited(asked.source.text, changed, answer.recipe, recipe_text)
+            changed = changes(selection.loaded.recipe, answer.candidate)
+            text = edited(selection.source.text, changed, answer.recipe, recipe_text)
             files[name] = OutputFile(text)
             names.setdefault(outcome.target, []).append(str(folder / name))
     write_files(folder, files, force=force)

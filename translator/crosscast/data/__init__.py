@@ -1,6 +1,6 @@
 """Data sets for emitted scripts: a synthetic task, readers for labeled pairs, WordPiece encoding.
 
-Needs NumPy, so nothing on the way of `crosscast compile` imports it.
+Requires NumPy, so `crosscast compile` must not import it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from crosscast.data.npz import Dataset
 from crosscast.data.pairs import Columns, Labels, Pair, PairFile
 from crosscast.data.synthetic import nli_synthetic
 from crosscast.data.text import read_jsonl, read_tsv, read_xnli
-from crosscast.data.tokenize import Encoded, Vocabulary, encode_pairs
+from crosscast.data.tokenize import EncodedPairs, Vocabulary, encode_pairs
 
 __all__ = [
     "Columns",
     "Dataset",
-    "Encoded",
+    "EncodedPairs",
     "Labels",
     "Pair",
     "PairFile",

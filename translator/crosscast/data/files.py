@@ -10,18 +10,18 @@ from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticErro
 
 
 def write_files(contents: Mapping[Path, bytes], *, force: bool = False) -> None:
-    """Write every file next to its place first, then move all of them there.
+    """Write every file to a temporary file next to it, then move all of them into place.
 
-    Folders that are missing are made. A reader never sees half a file.
+    Missing folders are created. A reader never sees an incomplete file.
 
     Args:
         contents: the bytes of each file by its path.
         force: replace files that exist.
 
     Raises:
-        DiagnosticError: CC501 for each file that exists while `force` is false; CC502 if the
-            system refuses. Without `force` nothing was changed then; the same holds with it unless
-            a move itself fails, which is the last step.
+        DiagnosticError: CC501 for each file that exists if `force` is false; CC502 for an error of
+            the system. Nothing has changed then, except that with `force` some files may have been
+            replaced if a move fails, which is the last step.
     """
     if not force:
         _refuse_existing(contents)
@@ -44,7 +44,7 @@ def _refuse_existing(paths: Mapping[Path, bytes]) -> None:
     found = Collector()
     for path in paths:
         if os.path.lexists(path):
-            message = f"{path} exists already"
+            message = f"{path} already exists"
             found.add(Diagnostic(code="CC501", message=message, hint="--force replaces it"))
     found.raise_errors()
 
@@ -53,5 +53,5 @@ def _discard(temporary: Path) -> None:
     try:
         temporary.unlink(missing_ok=True)
     except OSError:
-        # The folder may be a file or be gone; the first error is the one worth telling.
+        # The folder may be a file or missing; the first error is the relevant one.
         return

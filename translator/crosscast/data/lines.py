@@ -17,7 +17,7 @@ OTHER_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, co
 class Lines:
     """The lines of a file with their numbers, without line ends and byte order mark.
 
-    Problems go to `problems`. What was dropped (a mark, carriage returns) is in `notes`
+    Problems go to `problems`. What was dropped (a byte order mark, carriage returns) is in `notes`
     afterwards.
     """
 
@@ -26,7 +26,7 @@ class Lines:
     notes: list[Diagnostic] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        """Yield line number (from 1) and text of every line that is not empty.
+        """Yield line number (from 1) and text of every non-empty line.
 
         Raises:
             DiagnosticError: CC601 if the file cannot be read.
@@ -44,7 +44,7 @@ class Lines:
                     content = raw.removesuffix(b"\n")
                     if content.endswith(b"\r") and not carriage_returns:
                         carriage_returns = True
-                        self._note(number, "lines end with CR LF; the CR was left out")
+                        self._note(number, "lines end with CR LF; the CR was removed")
                     text = self._decoded(number, content.removesuffix(b"\r"))
                     if text:
                         yield number, text
@@ -54,7 +54,7 @@ class Lines:
 
     def _without_mark(self, raw: bytes) -> bytes:
         if raw.startswith(codecs.BOM_UTF8):
-            self._note(1, "the file starts with a byte order mark; it was left out")
+            self._note(1, "the file starts with a byte order mark; it was removed")
         return raw.removeprefix(codecs.BOM_UTF8)
 
     def _decoded(self, number: int, raw: bytes) -> str:

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int32]
 ARRAYS = ("input_ids", "attention_mask", "token_type_ids", "labels")
 STORED_DTYPE = np.dtype("<i4")
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
-"""The earliest time stamp a zip file can hold: contents decide the bytes, not the clock."""
+"""The earliest time stamp of a zip file, so that the bytes depend only on the contents."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class Dataset:
 
     Attributes:
         input_ids: [n, T] word ids, at least 0.
-        attention_mask: [n, T] 1 where a word stands, 0 where padding stands; one 1 a row at least.
+        attention_mask: [n, T] 1 for words, 0 for padding; at least one 1 per row.
         token_type_ids: [n, T] number of the segment, at least 0.
         labels: [n] number of the class, at least 0.
     """
@@ -48,7 +48,7 @@ class Dataset:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def sha256(self) -> dict[str, str]:
-        """Return a hash of each array's values (little-endian, row by row), the same everywhere."""
+        """Return a hash of each array's values (little-endian, row by row), machine-independent."""
         return {
             name: hashlib.sha256(array.astype(STORED_DTYPE).tobytes()).hexdigest()
             for name, array in self.arrays().items()
@@ -77,7 +77,7 @@ class Dataset:
         return buffer.getvalue()
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the file whole or not at all.
+        """Write the file atomically.
 
         Raises:
             DiagnosticError: CC501 if the file exists and `force` is false, CC502 if it cannot be
@@ -87,7 +87,7 @@ class Dataset:
 
     @classmethod
     def load(cls, path: str | Path) -> Dataset:
-        """Read and check a data set file; arrays other than the four are left unread.
+        """Read and check a data set file; other arrays than the four are ignored.
 
         Raises:
             DiagnosticError: CC601 (cannot be read), CC602 (not an `.npz` or damaged), CC603 (array
@@ -108,7 +108,7 @@ def _read_arrays(path: Path) -> dict[str, Any]:
             warnings.simplefilter("error")  # NumPy warns about odd headers and reads on
             archive = np.load(io.BytesIO(content), allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it holds a single array")
+                raise ValueError("it contains a single array")
             with archive:
                 return {name: archive[name] for name in ARRAYS if name in archive.files}
     # The bytes are untrusted, and zip, zlib, NumPy's header parser and Python's tokenizer each
@@ -126,7 +126,7 @@ def check_arrays(arrays: dict[str, Any], name: str) -> None:
     """Check names, dtypes, shapes and values; `name` is used in messages.
 
     Raises:
-        DiagnosticError: with one CC603, CC604 or CC605 for each array at fault.
+        DiagnosticError: one CC603, CC604 or CC605 for each invalid array.
     """
     found = Collector()
     for key in ARRAYS:
@@ -162,11 +162,11 @@ def _layout_problem(key: str, array: Any) -> str:
 def _value_problem(key: str, array: Ints) -> str:
     if key == "attention_mask":
         if not np.isin(array, (0, 1)).all():
-            return _at("attention_mask holds a value other than 0 and 1", ~np.isin(array, (0, 1)))
+            return _at("attention_mask has a value other than 0 and 1", ~np.isin(array, (0, 1)))
         empty = array.sum(axis=1) == 0
         return _at("attention_mask hides the whole row", empty) if empty.any() else ""
     negative = array < 0
-    return _at(f"{key} holds a negative number", negative) if negative.any() else ""
+    return _at(f"{key} has a negative number", negative) if negative.any() else ""
 
 
 def _at(problem: str, wrong: npt.NDArray[np.bool_]) -> str:

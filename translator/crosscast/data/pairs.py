@@ -17,12 +17,12 @@ NLI_LABELS: Mapping[str, int] = {
     "contradictory": 2,
 }
 UNLABELLED = ("", "-")
-"""What NLI files write where the annotators did not agree."""
+"""Label in NLI files if the annotators did not agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One labelled pair of sentences and the line it stands on."""
+    """A labelled pair of sentences and its line number."""
 
     first: str
     second: str
@@ -32,7 +32,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PairFile:
-    """What a file holds: pairs in file order, rows left out as unlabelled, notes to the user."""
+    """Contents of a file: pairs in file order, number of skipped unlabelled rows, notes."""
 
     pairs: tuple[Pair, ...]
     unlabelled: int
@@ -41,7 +41,7 @@ class PairFile:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where the two sentences and the label are: names, or for files without a header numbers.
+    """Columns of the two sentences and the label: names, or numbers for files without a header.
 
     Numbers count from 0.
     """
@@ -53,17 +53,17 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Label words and their class numbers, and whether rows without a label are left out."""
+    """Label words and their class numbers, and whether rows without a label are skipped."""
 
     classes: Mapping[str, int]
     skip_unlabelled: bool = False
 
     @classmethod
     def of(cls, words: Iterable[str], *, skip_unlabelled: bool = False) -> Labels:
-        """Number the words in their order.
+        """Number the words in the given order.
 
         Raises:
-            DiagnosticError: CC623 if they are fewer than two, or one is empty or repeated.
+            DiagnosticError: CC623 for fewer than two words, or an empty or repeated one.
         """
         names = list(words)
         if len(names) < 2 or len(set(names)) < len(names) or "" in names:
@@ -77,7 +77,7 @@ NLI = Labels(NLI_LABELS)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The three values of a row as text, before they are judged, and where they stand."""
+    """The three unchecked values of a row as text, and their location."""
 
     line: int
     text: str
@@ -90,10 +90,10 @@ class Row:
 def read_pairs(
     path: Path, labels: Labels, rows: Callable[[Lines], Iterator[Row]], wanted: str = "rows to use"
 ) -> PairFile:
-    """Judge every row that `rows` makes of the lines of a file.
+    """Check every row that `rows` returns for the lines of a file.
 
     Raises:
-        DiagnosticError: CC626 if there are no `wanted`, else whatever is wrong, by line.
+        DiagnosticError: CC626 if there are no `wanted`, otherwise all problems, by line.
     """
     problems = Problems(str(path))
     lines = Lines(path, problems)
@@ -106,7 +106,7 @@ def read_pairs(
             pairs.append(pair)
     problems.raise_any()
     if not pairs:
-        raise DiagnosticError(Diagnostic(code="CC626", message=f"{path} holds no {wanted}"))
+        raise DiagnosticError(Diagnostic(code="CC626", message=f"{path} contains no {wanted}"))
     return PairFile(tuple(pairs), unlabelled, tuple(lines.notes))
 
 
@@ -127,7 +127,7 @@ def _pair(row: Row, labels: Labels, problems: Problems) -> Pair | None:
 def _refuse_label(row: Row, labels: Labels, problems: Problems) -> None:
     hint = f"labels are {', '.join(labels.classes)}"
     if row.label in UNLABELLED:
-        hint = "--skip-unlabelled leaves such rows out"
+        hint = "use --skip-unlabelled to skip such rows"
     problems.add(
         "CC623",
         f"unknown label {row.label[:40]!r}" if row.label else "the label is missing",

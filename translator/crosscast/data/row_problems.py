@@ -28,7 +28,7 @@ class Problems:
         columns: tuple[int, int | None] = (1, None),
         hint: str = "",
     ) -> None:
-        """Note one problem; `columns` are its first column and the one after its last."""
+        """Add a problem; `columns` are its first column and the one after its last."""
         self.last_line = max(self.last_line, line)
         if len(self.kept) == LIMIT:
             self.hidden += 1

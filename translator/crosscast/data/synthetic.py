@@ -1,7 +1,7 @@
 """A synthetic three-class task similar to NLI: two segments, a hidden rule, any number of rows.
 
-It needs no download, is the same on every machine, and is hard enough that a broken training step
-shows: see `nli_synthetic` for the rule.
+It needs no download, is equal on every machine, and is hard enough to reveal a broken training
+step. See `nli_synthetic` for the rule.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ def nli_synthetic(
     4. A pair leans to one stance: a vote is for that one with probability 0.8, else uniform.
     5. A share `label_noise` of the labels is replaced by a uniform draw from the three classes.
 
-    So the label needs the meaning of words, their order and the segments; a linear model on word
-    counts cannot know which words a flip word turned. The premise fills a third to two thirds of
-    the room, the hypothesis a sixth to a third. The splits cannot share a pair: the ids of a row
-    add up to an even number in `train` and to an odd one in `eval`. Fewer rows with the same other
-    arguments are the first rows of more.
+    The label depends on the meaning of words, their order and the segments; a linear model on word
+    counts cannot detect which words a flip word turned. The premise fills a third to two thirds of
+    the row, the hypothesis a sixth to a third. The splits cannot share a pair: the ids of a row
+    add up to an even number in `train` and to an odd one in `eval`. With equal other arguments,
+    fewer rows are the first rows of a larger data set.
 
     Only the bit stream of PCG64 and its plain doubles are used, which NumPy keeps stable.
 
     Args:
         rows: number of pairs, 1 to 10 million.
-        sequence_length: ids a row with special and padding ids, 9 to 4096.
+        sequence_length: ids per row including special and padding ids, 9 to 4096.
         vocab_size: number of different ids, 32 to 1 million.
         seed: at least 0.
         split: `train` or `eval`.
-        label_noise: share of labels drawn anew, at least 0 and below 1.
+        label_noise: share of labels that are redrawn, at least 0 and below 1.
 
     Raises:
         DiagnosticError: one CC610 for every argument that is out of range.
@@ -127,19 +127,19 @@ def _generator(seed: int, stream: int) -> np.random.Generator:
 def _below(rng: np.random.Generator, shape: int | tuple[int, ...], limit: int) -> Words:
     """Uniform integers from 0 to `limit` - 1.
 
-    From doubles, because NumPy does not promise the same integers from version to version.
+    Computed from doubles, because NumPy does not guarantee equal integers across versions.
     """
     return np.floor(rng.random(shape) * limit).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lexicon:
-    """The hidden part of the rule: the ids of flip words and, a row a stance, of other words."""
+    """The hidden part of the rule: ids of flip words and, one row per stance, of other words."""
 
     flips: Words
     stances: Words
     sizes: Words
-    """Words of each stance; `stances` is padded to the longest."""
+    """Number of words of each stance; `stances` is padded to the longest."""
 
 
 def _lexicon(vocab_size: int, seed: int) -> _Lexicon:
@@ -185,7 +185,7 @@ def _pairs(
     votes = np.where(flip, 0, premise + 2 * hypothesis)
     label, clear = _majority(vote, votes)
 
-    # What is written is the stance before the turn.
+    # The written words have the stance before the turn.
     written = np.where(turned, (vote + 2) % 3, vote)
     draw = rng.random(shape)
     draw = draw * draw * draw
@@ -209,7 +209,7 @@ def _pairs(
 def _flips(
     rng: np.random.Generator, place: Words, start: int | Words, length: Words
 ) -> tuple[Marks, Marks]:
-    """Mark the flip word of a segment, where it has one, and every place after it."""
+    """Mark the flip word of a segment, if it has one, and every position after it."""
     offset = np.floor(rng.random(len(length)) * np.maximum(length // 2, 1)).astype(np.int64)
     has_flip = (rng.random(len(length)) < FLIP_SHARE)[:, None]
     at = (start + offset)[:, None]
@@ -217,7 +217,7 @@ def _flips(
 
 
 def _majority(vote: Words, votes: Words) -> tuple[Words, Marks]:
-    """Return the stance with most votes of each row, and whether no other has as many."""
+    """Return the stance with most votes of each row, and whether it is unique."""
     tally = np.stack([np.where(vote == stance, votes, 0).sum(axis=1) for stance in range(3)], 1)
     ordered = np.sort(tally, axis=1)
     return np.argmax(tally, axis=1), ordered[:, 2] > ordered[:, 1]

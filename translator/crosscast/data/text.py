@@ -1,7 +1,7 @@
 """Readers for labeled sentence pairs: XNLI files, other tab-separated files, JSON lines.
 
-Every reader goes through the whole file and reports its wrong rows together. Tab-separated means
-just that: quotes are data and there is no escape, so a row is always one line.
+Every reader reads the whole file and reports all invalid rows together. In tab-separated files
+quotes are data and there are no escapes, so a row is always one line.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def read_xnli(
 
     Args:
         path: the file.
-        language: keep rows of this language only; None keeps all, and needs no such column.
-        skip_unlabelled: leave rows out whose label is empty or `-` instead of refusing them.
+        language: keep only rows of this language; None keeps all and needs no language column.
+        skip_unlabelled: skip rows whose label is empty or `-` instead of reporting them.
 
     Raises:
         DiagnosticError: as `read_tsv`.
@@ -57,10 +57,10 @@ def read_tsv(
 def read_jsonl(
     path: str | Path, columns: Columns | None = None, *, labels: Labels = NLI
 ) -> PairFile:
-    """Read a file with one JSON object a line; the label may be a string or a whole number.
+    """Read a file with one JSON object per line; the label may be a string or an integer.
 
     Raises:
-        DiagnosticError: as `read_tsv`, with CC625 for a line that is no such object.
+        DiagnosticError: as `read_tsv`, with CC625 for a line that is not such an object.
     """
     names = columns or Columns()
 
@@ -113,7 +113,7 @@ def _places(
     text: str,
     lines: Lines,
 ) -> list[int]:
-    """Return the position of each wanted column, or nothing after noting what is missing."""
+    """Return the position of each wanted column; empty, with problems added, if one is missing."""
     places = []
     for column in wanted:
         hint = f"columns are {', '.join(names)[:200]}" if names else f"{width} columns"
@@ -155,7 +155,7 @@ def _json_row(line: int, text: str, columns: Columns, problems: Problems) -> Row
 
 
 def _label_text(value: Any) -> Any:
-    """A whole number is a label word too; no value is no label."""
+    """Return the text of a label, which may be an integer; None counts as missing."""
     if value is None:
         return ""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -169,5 +169,5 @@ def _value_problem(value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return "holds half of a surrogate pair"
+        return "contains half of a surrogate pair"
     return ""

@@ -22,19 +22,19 @@ BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Word pieces and their ids; the id of a piece is its line number less one."""
+    """Word pieces and their ids; the id of a piece is its line number minus one."""
 
     ids: dict[str, int]
     size: int
-    """Number of lines, which is what a model's `vocab_size` has to be at least."""
+    """Number of lines: the minimum for a model's `vocab_size`."""
 
     @classmethod
     def read(cls, path: str | Path) -> Vocabulary:
-        """Read a BERT `vocab.txt`: one piece a line, with the four special ones.
+        """Read a BERT `vocab.txt`: one piece per line, including the four special pieces.
 
         Raises:
-            DiagnosticError: CC601 (cannot be read), CC620 (not UTF-8), CC640 (a piece twice, or a
-                special one missing).
+            DiagnosticError: CC601 (cannot be read), CC620 (not UTF-8), CC640 (duplicate piece or
+                missing special piece).
         """
         problems = Problems(str(path))
         ids: dict[str, int] = {}
@@ -42,35 +42,35 @@ class Vocabulary:
         for number, piece in Lines(Path(path), problems):
             size = number
             if piece in ids:
-                message = f"{piece[:40]!r} is on line {ids[piece] + 1} already"
+                message = f"{piece[:40]!r} is already on line {ids[piece] + 1}"
                 problems.add("CC640", message, number, text=piece)
             ids.setdefault(piece, number - 1)
         missing = [piece for piece in SPECIAL if piece not in ids]
         if missing and not problems.kept:
-            hint = "give the vocab.txt of a BERT model: one piece a line"
+            hint = "pass the vocab.txt of a BERT model: one piece per line"
             problems.add("CC640", f"no {', '.join(missing)} in the vocabulary", 1, hint=hint)
         problems.raise_any()
         return cls(ids, size)
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """A data set, and what was lost on the way."""
+class EncodedPairs:
+    """A data set and what was lost by encoding."""
 
     dataset: Dataset
     shortened: int
-    """Pairs that did not fit and were cut."""
+    """Number of pairs that were truncated."""
     unknown_share: float
-    """Share of [UNK] among the word pieces; a high one points at the wrong vocabulary or case."""
+    """Share of [UNK] among the word pieces; a high share indicates a wrong vocabulary or case."""
 
 
 def encode_pairs(
     pairs: Sequence[Pair], vocabulary: Vocabulary, sequence_length: int, *, lower_case: bool = True
-) -> Encoded:
-    """Turn pairs into `[CLS] first [SEP] second [SEP]`, cut and padded to `sequence_length` ids.
+) -> EncodedPairs:
+    """Encode pairs as `[CLS] first [SEP] second [SEP]`, truncated or padded to `sequence_length`.
 
-    A pair that is too long loses pieces from the end of whichever sentence is longer. The text is
-    data: `[SEP]` written in a sentence is three ordinary pieces.
+    A pair that is too long loses pieces at the end of the longer sentence. Special pieces are not
+    recognized in the text: `[SEP]` in a sentence is three ordinary pieces.
 
     Args:
         pairs: at least one.
@@ -98,7 +98,7 @@ def encode_pairs(
     labels = np.array([pair.label for pair in pairs], dtype=np.int32)
     unknown = int((ids == vocabulary.ids["[UNK]"]).sum())
     pieces = int(mask.sum()) - 3 * len(pairs)
-    return Encoded(Dataset(ids, mask, types, labels), shortened, unknown / max(pieces, 1))
+    return EncodedPairs(Dataset(ids, mask, types, labels), shortened, unknown / max(pieces, 1))
 
 
 def _encodings(tokenizer: Any, pairs: Sequence[Pair]) -> Iterator[Any]:
@@ -115,7 +115,7 @@ def _tokenizer(vocabulary: Vocabulary, sequence_length: int, lower_case: bool) -
         hint = 'pip install "crosscast[data]"'
         raise DiagnosticError(Diagnostic(code="CC401", message=message, hint=hint)) from error
     ids = vocabulary.ids
-    # The special pieces are not registered as such: written in a sentence they are plain text.
+    # The special pieces are not registered, so in a sentence they are plain text.
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

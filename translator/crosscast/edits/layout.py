@@ -1,5 +1,4 @@
-"""Layout of statements in a source text: blocks, indentation, comments; and drafts of a new
-text."""
+"""Layout of statements in source text (blocks, indentation, comments), and drafts of edits."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _DIRECTIVES = ("# noqa", "# type:", "# pragma", "# isort", "# pylint", "# fmt", 
 
 
 def block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
-    """Return the statements that a statement stands among."""
+    """Return the list of statements that contains a statement."""
     parent = module.parent(statement)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(parent, name, None)
@@ -30,12 +29,12 @@ def block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def indent_of(module: Module, statement: ast.stmt) -> str:
-    """Return the blanks before a statement."""
+    """Return the indentation of a statement."""
     return module.lines[statement.lineno - 1][: statement.col_offset]
 
 
 def unit_of(module: Module, statement: ast.stmt) -> str:
-    """Return what one more level of indentation is, as the text does it nearby."""
+    """Return one level of indentation, as used in the nearby text."""
     here: ast.AST = statement
     parent = module.parent(here)
     while parent is not None:
@@ -65,7 +64,7 @@ def tokens_of(module: Module, first: int, last: int) -> Iterator[tokenize.TokenI
 
 
 def comments_in(module: Module, first: int, last: int) -> list[str]:
-    """Return the comments of some lines, those for tools left out."""
+    """Return the comments in a range of lines, without directives for tools."""
     return [
         token.string
         for token in tokens_of(module, first, last)
@@ -74,7 +73,7 @@ def comments_in(module: Module, first: int, last: int) -> list[str]:
 
 
 def has_long_text(module: Module, first: int, last: int) -> bool:
-    """Whether a text literal goes over several of some lines: indenting would change it."""
+    """Whether a range of lines has a multi-line string, which indentation would change."""
     texts = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     return any(
         token.type in texts and token.start[0] != token.end[0]
@@ -89,11 +88,11 @@ class Draft:
     module: Module
     edits: list[Edit] = field(default_factory=list)
     gone: dict[ast.stmt, None] = field(default_factory=dict)
-    """Statements that are taken out."""
+    """Removed statements."""
     _before: dict[ast.stmt, list[str]] = field(default_factory=dict)
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> None:
-        """Put a text in the place of a node; comments within it are put before its statement."""
+        """Replace a node with a text; its comments move before its statement."""
         self.edits.append(replace_node(self.module, node, text))
         if node.end_lineno != node.lineno:
             statement = self.module.statement_of(node)
@@ -103,20 +102,20 @@ class Draft:
                 self.before(statement, *kept)
 
     def before(self, statement: ast.stmt, *lines: str) -> None:
-        """Put lines before a statement, with its indentation; the same lines only once."""
+        """Insert lines before a statement with its indentation; equal lines only once."""
         there = self._before.setdefault(statement, [])
         if there[-len(lines) :] != list(lines):
             there.extend(lines)
 
     def after(self, statement: ast.stmt, *lines: str) -> None:
-        """Put lines behind a statement and its comment, with its indentation."""
+        """Insert lines after a statement and its comment, with its indentation."""
         number = statement.end_lineno or statement.lineno
         row = self.module.lines[number - 1]
         text = "".join(f"\n{indent_of(self.module, statement)}{line}" for line in lines)
         self.edits.append(insert(self.module, number, len(row) + 1, text))
 
     def enclose(self, first: ast.stmt, last: ast.stmt, head: str) -> None:
-        """Put statements of one block into a `with`."""
+        """Enclose statements of one block in a `with`."""
         unit = unit_of(self.module, first)
         self.before(first, head)
         indent = indent_of(self.module, first)
@@ -126,7 +125,7 @@ class Draft:
                 self.edits.append(insert(self.module, number, column, unit))
 
     def remove(self, *statements: ast.stmt) -> None:
-        """Take statements out, and the conditions around them that hold nothing else."""
+        """Remove statements, and enclosing conditions that become empty."""
         self.gone.update(dict.fromkeys(statements))
 
     def finish(self) -> list[Edit]:
@@ -146,7 +145,7 @@ class Draft:
         return list(dict.fromkeys(edits))
 
     def _widen(self) -> None:
-        """Add conditions and imports tried of which nothing is left."""
+        """Add enclosing conditions and import `try` blocks that become empty."""
         waiting = list(self.gone)
         for statement in waiting:
             parent = self.module.parent(statement)
@@ -163,7 +162,7 @@ class Draft:
                 waiting.append(parent)
 
     def _placed(self) -> list[Edit]:
-        """Return the edits with those at one place made one."""
+        """Return the edits, merged where several are at the same position."""
         merged: dict[tuple[int, int], str] = {}
         rest: list[Edit] = []
         for statement, lines in self._before.items():

@@ -20,7 +20,7 @@ def column_at(module: Module, line: int, offset: int) -> int:
 
 
 def replace_node(module: Module, node: ast.expr | ast.stmt, text: str) -> Edit:
-    """Return the edit that puts a text in the place of a node."""
+    """Return the edit that replaces a node with a text."""
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     return Edit(
@@ -51,9 +51,9 @@ def insert_before(module: Module, node: ast.expr | ast.stmt, text: str) -> Edit:
 
 
 def opening(module: Module, call: ast.Call) -> tuple[int, int] | None:
-    """Return line and column behind the parenthesis that opens the arguments of a call.
+    """Return line and column after the parenthesis that opens the arguments of a call.
 
-    None if something stands between what is called and the parenthesis.
+    None if there is other text between the called expression and the parenthesis.
     """
     function = call.func
     assert function.end_lineno is not None

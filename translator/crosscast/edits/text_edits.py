@@ -18,7 +18,7 @@ def lines_of(text: str) -> list[str]:
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """Return a text with edits applied; they must not overlap.
 
-    Lines that an edit brings get the line ends that the text has.
+    Inserted lines get the line ending of the text.
     """
     starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
     newline = newline_of(text)
@@ -31,13 +31,13 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
 
 
 def newline_of(text: str) -> str:
-    """Return the line end that a text uses most."""
+    """Return the most frequent line ending of a text."""
     windows = text.count("\r\n")
     return "\r\n" if windows > text.count("\n") - windows else "\n"
 
 
 def overlap(edit: Edit, other: Edit) -> bool:
-    """Whether two edits change the same text, or insert at one place."""
+    """Whether two edits change the same text or insert at the same position."""
     if edit.file != other.file:
         return False
     first, second = sorted((edit, other), key=_place)

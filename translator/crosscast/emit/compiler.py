@@ -1,4 +1,4 @@
-"""Compile a recipe: judge, lower, verify, render. No framework is imported and nothing written."""
+"""Compile a recipe: judge, lower, verify, render, without importing frameworks or writing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from crosscast.targets.backend import (
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """One target's plan, files by relative path, and what is to be said about it."""
+    """One target's plan, files by relative path, and diagnostics."""
 
     target: Target
     plan: Plan
@@ -44,11 +44,11 @@ def compile_recipe(
     Args:
         recipe: The recipe.
         targets: Names of targets, see `crosscast.targets.backend.find_target`.
-        form: `script` for a whole training script, `step` for the training step alone.
-        strict: Refuse whatever is not exact.
+        form: `script` for a complete training script, `step` for only the training step.
+        strict: Refuse fields that are not exact.
 
     Raises:
-        DiagnosticError: Fields or overrides a target cannot express, for all targets at once.
+        DiagnosticError: Fields or overrides that a target cannot express, for all targets together.
     """
     collect = Collector()
     collect.found += check_override_names(recipe)
@@ -78,14 +78,14 @@ def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collec
             Diagnostic(
                 code="CC301",
                 message=f"{target.name}: not everything is exact ({codes})",
-                hint="leave --strict out, or see `crosscast explain`",
+                hint="remove --strict, or see `crosscast explain`",
             )
         )
 
 
 def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
     """Return errors for fields about the model, which a step does not contain."""
-    asked = {
+    requested = {
         "precision.ops": recipe.precision.ops != OpTypes(),
         "activation_checkpointing": recipe.activation_checkpointing,
     }
@@ -94,10 +94,10 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
             code="CC212",
             path=path,
             message="this is about the model, which a step does not contain",
-            hint="leave it or --form step out, and write it into your model",
+            hint="remove it or --form step, and implement it in your model",
         )
-        for path, is_asked in asked.items()
-        if is_asked
+        for path, is_set in requested.items()
+        if is_set
     ]
 
 
@@ -111,7 +111,7 @@ def _compile_one(
     backend = target.backend
     lowered = backend.lower(recipe, target.dialect, form)
     broken = verify(lowered.plan)
-    if broken:  # a fault of the backend, never of the recipe
+    if broken:  # a bug in the backend, not in the recipe
         raise AssertionError(f"{target.name}: {broken[0].code}: {broken[0].message}")
     files = {
         file.path: OutputFile(render(backend.templates, file.template, file.view), file.executable)
@@ -150,7 +150,7 @@ def check_all_overrides(recipe: Recipe) -> None:
 
 
 def check_overrides(recipe: Recipe, backend: Backend) -> list[Diagnostic]:
-    """Return what is wrong with the overrides of one backend."""
+    """Return the problems of one backend's overrides."""
     try:
         backend.overrides.model_validate(recipe.overrides.get(backend.name, {}))
     except ValidationError as error:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def compile_to_folders(
     recipe: Recipe, targets: Sequence[str], directory: Path, *, form: Form = "script"
 ) -> None:
-    """Write the scripts of a recipe, or steps alone, one folder per target.
+    """Write the scripts or steps of a recipe, one folder per target.
 
-    What it needs is imported when it is called: commands name it before they know their arguments.
+    Imports are inside the function because commands refer to it before they parse arguments.
     """
     from crosscast.emit.compiler import compile_recipe
     from crosscast.messages.output import write_files

@@ -11,19 +11,19 @@ JOB = "job.sbatch"
 
 
 def launch_view(recipe: Recipe) -> dict[str, Any]:
-    """Return the view of how a recipe's processes are started, the same on every framework."""
+    """Return the view for starting a recipe's processes, which is equal for every framework."""
     launch = recipe.launch
     requeues = launch.max_requeues > 0
     return {
         "nodes": recipe.distributed.nodes,
         "each": recipe.distributed.processes_per_node,
         "several": recipe.distributed.nodes > 1,
-        # Where node 0 is found: launchers of frameworks tell the others the rest.
+        # Address of node 0; the framework's launcher distributes the rest.
         "one_address": recipe.distributed.nodes > 1,
         "port_turn": "SLURM_JOB_ID",
         "last_node": recipe.distributed.nodes - 1,
         "elastic": launch.rendezvous == "elastic",
-        # Started anew by something that gives the same arguments every time.
+        # Restarted with the same arguments every time.
         "resumes": requeues or launch.rendezvous == "elastic",
         "first_flags": "--auto-resume " if launch.rendezvous == "elastic" else "",
         "requeues": requeues,
@@ -42,11 +42,11 @@ def job_files(recipe: Recipe, view: dict[str, Any]) -> tuple[File, ...]:
 
 
 def _sbatch(recipe: Recipe) -> tuple[str, ...]:
-    """Return what a job asks for. Every value is a number, a slug or a checked name: a line of
-    #SBATCH cannot be quoted."""
+    """Return the options of a job. Every value is a number, a slug or a validated name, because a
+    line of #SBATCH cannot be quoted."""
     launch, each = recipe.launch, recipe.distributed.processes_per_node
     cores = launch.cpus_per_process
-    asked = {
+    options = {
         "job-name": recipe.name,
         "nodes": recipe.distributed.nodes,
         "ntasks-per-node": 1,  # launch.sh, which starts the processes of its node
@@ -58,11 +58,11 @@ def _sbatch(recipe: Recipe) -> tuple[str, ...]:
         "account": launch.account,
         "output": "%x-%j.log",
     }
-    return (*(f"--{k}={v}" for k, v in asked.items() if v is not None), *_queue(launch))
+    return (*(f"--{k}={v}" for k, v in options.items() if v is not None), *_queue(launch))
 
 
 def _queue(launch: Launch) -> tuple[str, ...]:
     if not launch.max_requeues:
         return ("--no-requeue",)
-    # B: only the script is told, and it asks for a checkpoint.
+    # B: only the batch script receives the signal, and it requests a checkpoint.
     return ("--requeue", "--open-mode=append", f"--signal=B:USR1@{launch.signal_seconds}")

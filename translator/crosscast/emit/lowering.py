@@ -1,6 +1,6 @@
 """Shared parts of lowering: the common view and the printing of a Plan.
 
-Decisions are taken here and in the backends' `lower` modules; templates only print.
+Decisions are made here and in the backends' `lower` modules; templates only print.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from crosscast.recipe.document import (
 OpValues = Callable[[Op], Mapping[str, Any]]
 
 MARK = "\N{REPLACEMENT CHARACTER} operation "
-"""Begins the lines around an operation in a text that is printed with marks."""
+"""Prefix of the lines around an operation in marked output."""
 MARKED: ContextVar[bool] = ContextVar("MARKED", default=False)
-"""Whether the lines of every operation are marked, for those who ask where it went."""
+"""Whether to mark the lines of every operation, to locate them later."""
 
 MACHINE_RULE = ("growth_factor", "backoff_factor", "growth_interval", "hysteresis")
-"""What the emitted LossScale decides by: constants of the script unless a backend says else."""
+"""Values used by the emitted LossScale: constants of the script unless overridden."""
 
 
 def recipe_hash(recipe: Recipe) -> str:
-    """Return a short fingerprint of everything the recipe says of the training.
+    """Return a short fingerprint of all recipe fields that affect the training.
 
-    A checkpoint can be resumed wherever it agrees: how the processes are started, and on how many
-    machines, is none of it.
+    Checkpoints can be resumed if it matches; the launch of the processes and the number of machines
+    are not included.
     """
-    said = recipe.model_dump(mode="json")
-    del said["launch"], said["distributed"]["nodes"]
-    said["distributed"]["processes_per_node"] = recipe.processes
-    text = json.dumps(said, sort_keys=True)
+    data = recipe.model_dump(mode="json")
+    del data["launch"], data["distributed"]["nodes"]
+    data["distributed"]["processes_per_node"] = recipe.processes
+    text = json.dumps(data, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -60,8 +60,8 @@ def print_ops(templates: Path, folder: str, ops: Iterable[Op], values: OpValues,
         templates: The backend's template root.
         folder: Folder of the operation templates below it.
         ops: The operations.
-        values: What the template of an operation sees.
-        by: Spaces to indent.
+        values: View for the template of an operation.
+        by: Indentation in spaces.
     """
     pieces = [(op.kind, render(templates, f"{folder}/{op.kind}.j2", values(op))) for op in ops]
     if MARKED.get():
@@ -82,7 +82,7 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "shell_header": header,
         "form": form,
         "versions": None,  # a backend's own, see target.version_view
-        # What a script has only where a backend says that it needs it.
+        # Optional parts of a script, enabled by backends.
         "contextlib": False,
         "flags": "",
         "fnmatch": False,
@@ -155,7 +155,7 @@ def _schedule(recipe: Recipe) -> dict[str, Any]:
         "total_steps": schedule.total_steps,
         "decays": falls,
         "counts_down": (falls and length > 0) or schedule.name == "inverse_sqrt",
-        # Warm-up over the whole length leaves nothing to divide by: it ends at the end rate.
+        # With a warm-up over the whole length the divisor is 0; the rate is the end rate.
         "progress": f"min(1.0, {since} / {over})" if length > 0 else "1.0",
         "remaining": _REMAINING.get(schedule.name, ""),
         "math": schedule.name in ("cosine", "inverse_sqrt"),
@@ -163,9 +163,9 @@ def _schedule(recipe: Recipe) -> dict[str, Any]:
 
 
 def divisor(op: Normalize, distributed: bool) -> str:
-    """Return what emitted code divides the loss of a micro-batch by.
+    """Return the divisor of a micro-batch's loss in emitted code.
 
-    `rows` and `n_micro` count over all processes; the mean over processes takes the factor back.
+    `rows` and `n_micro` count over all processes; the factor compensates the mean over processes.
     """
     unit = {"sample": "rows", "microbatch": "n_micro", "token": "max(1, tokens)"}[op.unit]
     count = unit if op.renormalize else "FULL_WINDOW"
@@ -173,7 +173,7 @@ def divisor(op: Normalize, distributed: bool) -> str:
 
 
 def slot_names(recipe: Recipe) -> tuple[str, ...]:
-    """Return what checkpoints call the optimizer's moments."""
+    """Return the names of the optimizer's moments in checkpoints."""
     return _SLOTS[recipe.optimizer.name] if getattr(recipe.optimizer, "momentum", 1.0) else ()
 
 
@@ -188,7 +188,7 @@ _SLOTS = {
 
 
 def clip_constants(recipe: Recipe, *, with_eps: bool) -> tuple[str, ...]:
-    """Return the constants of the clipping; a stock function may bring its own epsilon."""
+    """Return the constants of the clipping; stock functions may have a fixed epsilon."""
     clipping = recipe.clipping
     if isinstance(clipping, NoClipping):
         return ()
@@ -248,7 +248,7 @@ def _data(recipe: Recipe) -> dict[str, Any]:
 
 
 def synthetic_command(recipe: Recipe, data: SyntheticData) -> tuple[str, ...]:
-    """Return the command that makes the data which the recipe means, in parts of one line each."""
+    """Return the command that creates the recipe's synthetic data, as lines."""
     vocab = recipe.model.vocab_size if isinstance(recipe.model, BertModel) else 0
     return (
         "make it with: crosscast data nli-synthetic -o data",

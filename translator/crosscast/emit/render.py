@@ -21,7 +21,7 @@ def template_root() -> Path:
 
 @cache
 def environment(folder: Path) -> Environment:
-    """Return the template environment of a backend's folder, with the shared root behind it."""
+    """Return the template environment of a backend's folder, with the shared root as fallback."""
     env = Environment(
         loader=ChoiceLoader([FileSystemLoader(folder), FileSystemLoader(template_root())]),
         undefined=StrictUndefined,
@@ -41,7 +41,7 @@ def render(folder: Path, template: str, view: Mapping[str, Any]) -> str:
 
 
 def py_literal(value: object) -> str:
-    """Return Python source for a plain value, the way a formatter would write it.
+    """Return Python source for a plain value in the style of a formatter.
 
     Strings are ASCII and in double quotes unless that needs more escapes. Only str, bool, int,
     finite float, None and tuples of them are accepted.
@@ -59,14 +59,14 @@ def py_literal(value: object) -> str:
 
 
 def _string_literal(text: str) -> str:
-    """Write a string with the quotes that need fewer escapes, double ones in a draw."""
+    """Return a string literal with the quotes that need fewer escapes, preferring double quotes."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     pieces = (f"\\{c}" if c == quote else c if c in "'\"" else ascii(c)[1:-1] for c in text)
     return f"{quote}{''.join(pieces)}{quote}"
 
 
 def assign(name: str, value: object, width: int = 88) -> str:
-    """Return `name = literal`, wrapped in parentheses where a formatter would do so."""
+    """Return `name = literal`, wrapped in parentheses as a formatter would."""
     literal = py_literal(value)
     line = f"{name} = {literal}"
     if len(line) <= width or len(literal) + 4 > width:

@@ -1,9 +1,9 @@
 """Variants of a recipe that need less memory and train the same.
 
 The rows of a window never change: micro_batch_size x accumulation.steps x processes stays the
-global batch, and the schedule counts windows. What a window's mean is:
+global batch, and the schedule counts windows. The mean of a window:
 
-- `normalize_by: sample` and `token` divide sums by what the window holds, whatever the split.
+- `normalize_by: sample` and `token` divide sums by the size of the window, for any split.
 - `microbatch` is a mean of means. While all micro-batches are equally long it is the mean over the
   rows. In a short last window of an epoch (`tail: flush*`) the last micro-batch may be shorter and
   then weighs more for each of its rows, which another split cannot repeat.
@@ -21,8 +21,8 @@ from crosscast.recipe import rules
 from crosscast.recipe.document import BertModel, Recipe
 
 Meaning = Literal["same", "as_sample", "differs"]
-"""What a split does to the mean of a window: nothing; nothing if it is written as a mean over
-rows; it changes the short window at the end of an epoch."""
+"""Effect of a split on the mean of a window: none; none if expressed as a mean over rows; a change
+of the short window at the end of an epoch."""
 HALF_BYTES = ("float16", "bfloat16")
 
 
@@ -40,13 +40,13 @@ class Candidate:
 
 
 def divisors(number: int) -> list[int]:
-    """Return the divisors of a number, in rising order."""
+    """Return the divisors of a number in ascending order."""
     low = [index for index in range(1, isqrt(number) + 1) if number % index == 0]
     return sorted({*low, *(number // divisor for divisor in low)})
 
 
 def own(recipe: Recipe) -> Candidate:
-    """Return the recipe as it is."""
+    """Return the unchanged recipe."""
     return Candidate(
         micro_batch_size=recipe.batch.micro_batch_size,
         steps=recipe.accumulation.steps,
@@ -63,7 +63,7 @@ def candidates(
     """Yield every way to run a recipe.
 
     Args:
-        recipe: What is trained.
+        recipe: The recipe.
         native: Half types that the device has; a recipe in another one cannot run there.
         precision: Also change the precision, which changes numbers.
     """
@@ -97,14 +97,14 @@ def _precisions(
 
 
 def _checkpointings(recipe: Recipe) -> tuple[bool, ...]:
-    """Layers of the shipped BERT only are known here to compute again (CC210)."""
+    """Only the layers of the shipped BERT are known to support checkpointing (CC210)."""
     if isinstance(recipe.model, BertModel):
         return (False, True)
     return (recipe.activation_checkpointing,)
 
 
 def meaning_of(recipe: Recipe, micro: int) -> Meaning:
-    """Return what another micro-batch size does to the mean of a window."""
+    """Return the effect of another micro-batch size on the mean of a window."""
     accumulation, now = recipe.accumulation, recipe.batch.micro_batch_size
     if micro == now or accumulation.normalize_by != "microbatch":
         return "same"
@@ -113,7 +113,7 @@ def meaning_of(recipe: Recipe, micro: int) -> Meaning:
     short = _short_window(recipe)
     if short is None:
         return "differs"
-    if short < recipe.processes:  # none, or too short for all processes: it is left out
+    if short < recipe.processes:  # none, or too short for all processes and dropped
         return "same"
     before = _row_weights(recipe, short, now, by_row=False)
     if before == _row_weights(recipe, short, micro, by_row=False):
@@ -122,13 +122,13 @@ def meaning_of(recipe: Recipe, micro: int) -> Meaning:
 
 
 Runs = list[tuple[int, Fraction]]
-"""Rows that follow each other and weigh the same: how many, and their weight in the mean."""
+"""Runs of rows with equal weight: their number and the weight in the mean."""
 
 
 def _row_weights(recipe: Recipe, short: int, micro: int, *, by_row: bool) -> list[Runs]:
-    """Return what the rows of a short window weigh, for both lengths that processes have of it.
+    """Return the weights of a short window's rows, for both possible lengths on a process.
 
-    `by_row`: as a mean over rows, else as a mean of the means of micro-batches.
+    `by_row`: for a mean over rows, otherwise for a mean of the means of micro-batches.
     """
     processes, whole = recipe.processes, recipe.batch.global_batch_size
     renormalized = recipe.accumulation.tail == "flush_renormalized"
@@ -153,7 +153,7 @@ def _merged(rows: int, micro: int, number: int) -> Runs:
 
 
 def _short_window(recipe: Recipe) -> int | None:
-    """Rows of the short window of an epoch; 0 if the run has none, None if it is not known."""
+    """Rows of the short window of an epoch; 0 if there is none, None if unknown."""
     if recipe.data.source != "synthetic":
         return None
     full, short = divmod(recipe.data.train_rows, recipe.batch.global_batch_size)
@@ -191,7 +191,7 @@ def changed_recipe(recipe: Recipe, candidate: Candidate) -> Recipe | None:
     for path, value in changes(recipe, candidate).items():
         section, _, name = path.rpartition(".")
         if section == "loss_scaling":
-            data[section] = {name: value}  # the fields of one mode are not those of another
+            data[section] = {name: value}  # modes have different fields
         elif section:
             data[section] = {**data[section], name: value}
         else:

@@ -14,8 +14,9 @@ al., "Training Deep Nets with Sublinear Memory Cost", 2016): 4 instead of 3.
 Waterman and Patterson, "Roofline", 2009): a dense layer of n tokens does 2 n operations for every
 weight it reads, so with b bytes a weight, n_half = ridge x b / 2.
 
-Left out: what is the same for all answers (the optimizer's step), attention's square in the length
-of a row, what is not matrix products (so float32 against half is overdrawn), and TensorFloat-32.
+Not modelled: parts that are equal for all answers (the optimizer's step), the quadratic part of
+attention, operations other than matrix products (which exaggerates float32 against half), and
+TensorFloat-32.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ def n_half(device: GpuModel, dtype: str) -> float:
 def window_cost(
     *, steps: int, tokens: int, checkpointing: bool, dtype: str, device: GpuModel
 ) -> float:
-    """Return the modelled time of a window, in a unit that only serves to compare.
+    """Return the modelled time of a window in an arbitrary unit.
 
     Args:
         steps: Micro-batches of a window, on one process.
         tokens: Tokens of one micro-batch.
-        checkpointing: Whether the forward pass of the layers is computed again.
+        checkpointing: Whether the forward pass of the layers is recomputed.
         dtype: Type of the matrix products.
-        device: Whose rates count.
+        device: The device.
     """
     passes = FORWARD_AND_BACKWARD + (RECOMPUTE if checkpointing else 0)
     return steps * passes * (tokens + n_half(device, dtype)) / device.tflops(dtype)

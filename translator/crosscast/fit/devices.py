@@ -1,12 +1,12 @@
 """Table of GPUs: memory, supported dtypes and rates from data sheets.
 
-What a process can use is not what is sold. The driver reports less: on boards with GDDR memory the
-error-correcting code, on by default, takes a sixteenth (NVIDIA's CUDA C++ best practices guide),
-and the 141 GB of an H200 are not 141 x 2**30 bytes. The context of a process takes more.
-`usable_bytes` is what drivers report, by a published list of data-center boards and otherwise as
-sold (V100, GeForce), less `RESERVED`, which is an assumption: `--memory` says better.
+A process can use less than the nominal memory. The driver reports less: on boards with GDDR memory
+ECC, on by default, takes a sixteenth (NVIDIA's CUDA C++ best practices guide), and the 141 GB of an
+H200 are not 141 x 2**30 bytes. The context of a process takes more.
+`usable_bytes` is the size that drivers report (from a published list of data-center boards, or the
+nominal size for V100 and GeForce) minus `RESERVED`, an assumption. `--memory` is more accurate.
 
-Data sheets since Ampere give the rates of tensor cores with sparsity; half of that stands here.
+Data sheets since Ampere list rates of tensor cores with sparsity; this table has half of them.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ class GpuModel:
 
     name: str
     memory_gb: int
-    """As sold."""
+    """Nominal size."""
     reported_mib: int
-    """What the driver (`nvidia-smi`) reports, error-correcting code at its default: 2**20 bytes."""
+    """Size that the driver (`nvidia-smi`) reports with default ECC, in units of 2**20 bytes."""
     half_types: tuple[str, ...]
-    """Half types that its matrix units have."""
+    """Half types supported by its matrix units."""
     half_tflops: float
-    """Matrix products of half numbers summed in float32, 10**12 operations a second."""
+    """Matrix products in half with float32 accumulation, 10**12 operations per second."""
     float32_tflops: float
     """Without TensorFloat-32."""
     bandwidth_gbs: float
-    """Memory bandwidth, 10**9 bytes a second."""
+    """Memory bandwidth, 10**9 bytes per second."""
     source: str
-    """Of the rates."""
+    """Source of the rates."""
 
     @property
     def usable_bytes(self) -> int:
-        """Bytes that a process is assumed to get."""
+        """Bytes assumed to be available to a process."""
         return self.reported_mib * MIB - RESERVED
 
     def tflops(self, dtype: str) -> float:
@@ -96,11 +96,11 @@ DEVICES: Sequence[GpuModel] = (
     _gpu("H200", 141, 143771, 989.5, 67, 4800, "NVIDIA H200 Tensor Core GPU data sheet (SXM)"),
 )
 ASSUMED = "A100-40"
-"""Whose rates rank answers where no device is named."""
+"""Its rates rank answers if no device is given."""
 
 
 def find_device(name: str) -> GpuModel:
-    """Return a device by name, whatever the case of its letters.
+    """Return a device by its case-insensitive name.
 
     Raises:
         DiagnosticError: CC462 for a name that is not in the table.
@@ -115,6 +115,6 @@ def find_device(name: str) -> GpuModel:
         Diagnostic(
             code="CC462",
             message=f"no device {name[:40]!r} in the table",
-            hint=f"{hint}known are {', '.join(names.values())}; --memory takes any amount",
+            hint=f"{hint}known devices: {', '.join(names.values())}; --memory accepts any amount",
         )
     )

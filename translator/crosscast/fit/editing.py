@@ -1,9 +1,8 @@
 """Change values in the text of a recipe and preserve comments, order and layout.
 
-Single values are replaced where they stand; a field that is not in the file is put at the head of
-its section, or at the end of the file. Only as many fields are added as are needed: the edited text
-is read again and must be exactly the recipe that was wanted. Where that cannot be, the recipe is
-written out in full.
+Single values are replaced in place; a missing field is added at the beginning of its section, or at
+the end of the file. As few fields as possible are added: the edited text is parsed again and must
+equal the wanted recipe. Otherwise the recipe is written out in full.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def edited(
 
     Args:
         text: A valid recipe.
-        changes: New values (strings, whole numbers, yes or no) by dotted path.
+        changes: New values (strings, integers, booleans) by dotted path.
         wanted: The recipe that the result must be.
         write_out: Writes a recipe in full.
     """
@@ -45,7 +44,7 @@ def edited(
 
 
 def _choices(changes: Mapping[str, Any], present: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield what to write, the least first: what is left out may follow from the rest."""
+    """Yield sets of changes to write, smallest first: other values may be derived from them."""
     yield present
     absent = {path: value for path, value in changes.items() if path not in present}
     derived = ("accumulation.steps", "batch.micro_batch_size", "loss_scaling.mode")
@@ -69,7 +68,7 @@ def _reads_as(text: str, wanted: Recipe) -> bool:
 
 
 def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str | None:
-    """Return the text with the values written in; None if there is no place for one."""
+    """Return the text with the values inserted; None if one has no place."""
     lines = [found[0] for found in _LINE.finditer(text) if found[0]]
     starts = [0]
     for line in lines:
@@ -90,7 +89,7 @@ def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str 
         sections.setdefault(section, []).append(f"{name}: {shown}")
     for section, entries in sections.items():
         place = document.values.get(_key(section) if section else ())
-        if section and _key(section) not in document.keys:  # a section of its own
+        if section and _key(section) not in document.keys:  # a new section
             entries = [f"{section}: {{{', '.join(entries)}}}"]
             place = document.values.get(())
         elif section and not isinstance(_at(document.data, _key(section)), dict):

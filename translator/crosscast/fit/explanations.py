@@ -16,7 +16,7 @@ def not_native(recipe: Recipe, request: Request) -> Diagnostic | None:
     """Return the error for a recipe in a half type that the device does not have: CC468."""
     if not recipe.half or recipe.half in request.native or request.precision:
         return None
-    assert request.device is not None  # without one every type counts as there
+    assert request.device is not None  # without a device every type is allowed
     return Diagnostic(
         code="CC468",
         path="precision.compute_dtype",
@@ -29,7 +29,7 @@ def not_native(recipe: Recipe, request: Request) -> Diagnostic | None:
 def cannot_fit(outcome: Outcome, request: Request, *, with_precision: bool) -> Diagnostic:
     """Return the error for an outcome without an answer: CC460.
 
-    `with_precision`: whether there would be one if the precision might be changed.
+    `with_precision`: whether there is an answer with another precision.
     """
     least = outcome.smallest or outcome.now
     hints = list(_helps(least, request, with_precision=with_precision))
@@ -41,7 +41,7 @@ def cannot_fit(outcome: Outcome, request: Request, *, with_precision: bool) -> D
 
 
 def because(least: Variant, limit: int) -> str:
-    """Return the reason: what exceeds the limit in the way that needs least memory."""
+    """Return what exceeds the limit in the variant that needs least memory."""
     estimate = least.estimate
     alone = [component for component in estimate.components if component.bytes > limit]
     room = f"the limit of {show_bytes(limit)}"

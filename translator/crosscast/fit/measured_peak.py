@@ -15,25 +15,25 @@ from crosscast.recipe.document import Recipe
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What a trace tells about memory."""
+class MeasuredPeak:
+    """Memory values of a trace."""
 
     file: str
     rows: int
     peak_bytes: int
-    """Most bytes that tensors held on the GPU of the process that wrote the trace."""
+    """Peak bytes of tensors on the GPU of the process that wrote the trace."""
     warnings: tuple[Diagnostic, ...]
 
     def error_of(self, estimated: int) -> float:
-        """Return how much an estimate is off, as a share of what was measured; + is too much."""
+        """Return the relative error of an estimate; positive if it is too high."""
         return estimated / self.peak_bytes - 1
 
 
-def read_measured(path: str, recipe: Recipe) -> Measured:
-    """Return what a trace tells.
+def read_measured(path: str, recipe: Recipe) -> MeasuredPeak:
+    """Return the memory values of a trace.
 
     Raises:
-        DiagnosticError: CC464 if it has no peak, CC001-CC003 and CC701 if it is no trace.
+        DiagnosticError: CC464 if it has no peak, CC001-CC003 and CC701 if it is not a trace.
     """
     from crosscast_parity.recordings.trace import read_trace
 
@@ -62,7 +62,7 @@ def read_measured(path: str, recipe: Recipe) -> Measured:
     warnings: tuple[Diagnostic, ...] = ()
     if all((row.rows, row.n_micro) != full for row in rows):
         warnings = (_other_recipe(path, full, (rows[0].rows, rows[0].n_micro)),)
-    return Measured(path, len(rows), max(peaks), warnings)
+    return MeasuredPeak(path, len(rows), max(peaks), warnings)
 
 
 def _fail(code: str, message: str) -> DiagnosticError:
@@ -81,7 +81,7 @@ def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> D
     )
 
 
-def measured_rows(measured: Measured, estimate: Estimate) -> list[list[str]]:
+def measured_rows(measured: MeasuredPeak, estimate: Estimate) -> list[list[str]]:
     """Return the cells of the comparison."""
     found = [["measured", show_bytes(measured.peak_bytes), ""]]
     sizes = {
@@ -94,8 +94,8 @@ def measured_rows(measured: Measured, estimate: Estimate) -> list[list[str]]:
     return found
 
 
-def measured_json(measured: Measured, estimate: Estimate) -> dict[str, Any]:
-    """Return the comparison as plain data; errors are shares of what was measured."""
+def measured_json(measured: MeasuredPeak, estimate: Estimate) -> dict[str, Any]:
+    """Return the comparison as plain data, with relative errors."""
     return {
         "file": measured.file,
         "rows": measured.rows,

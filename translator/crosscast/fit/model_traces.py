@@ -17,15 +17,15 @@ Tracer = Callable[[Recipe], TracedModel]
 
 @dataclass(slots=True)
 class Estimates:
-    """Estimates for GPUs, with traces where the model is the user's and tracing is allowed.
+    """Estimates for GPUs, based on traces if the model is the user's and tracing is allowed.
 
-    A trace holds for every number of rows, so only another precision needs another one.
+    A trace is valid for every number of rows, so only another precision needs another trace.
     """
 
     trace: Tracer | None
     """None: the user's code must not run."""
     known: dict[tuple[str, str], TracedModel | DiagnosticError] = field(default_factory=dict)
-    """By `precision.mode` and type; a trace that failed would fail again."""
+    """By `precision.mode` and type; failed traces are kept, as they would fail again."""
 
     def of(self, recipe: Recipe, target: str) -> Estimate:
         """Return the memory of a recipe on a target.

@@ -16,7 +16,7 @@ from crosscast.recipe.document import BertModel, Recipe
 
 ANSWERS = ("answer", "micro", "steps", "ckpt", "precision", "peak", "total", "simple", "cost")
 SHOWN = 5
-"""Most answers whose components are shown: as many as fit into 80 characters."""
+"""Maximum number of answers with components: as many as fit into 80 characters."""
 
 
 def precision_name(candidate: Candidate) -> str:
@@ -26,7 +26,7 @@ def precision_name(candidate: Candidate) -> str:
 
 
 def named(outcome: Outcome) -> dict[str, Variant]:
-    """Return the recipe as it is and the answers by the names that they have in tables."""
+    """Return the unchanged recipe and the answers by their names in tables."""
     return {"now": outcome.now} | {str(n): answer for n, answer in enumerate(outcome.answers, 1)}
 
 
@@ -49,7 +49,7 @@ def answer_rows(outcome: Outcome) -> list[list[str]]:
 
 
 def component_table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
-    """Return head and cells of the table of components at the peak."""
+    """Return header and cells of the table of components at the peak."""
     shown = dict(list(named(outcome).items())[: SHOWN + 1])
     sizes = {name: component_sizes(way.estimate) for name, way in shown.items()}
     rows = [
@@ -68,7 +68,7 @@ def component_sizes(estimate: Estimate) -> dict[str, int]:
 
 
 def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
-    """Return what is to be known about the answers, each once for all of them."""
+    """Return remarks about the answers, without duplicates."""
     found = [replace(d, severity=Severity.NOTE) for outcome in outcomes for d in outcome.refused]
     new = [answer.candidate for outcome in outcomes for answer in outcome.answers]
     split = [
@@ -129,7 +129,7 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
 
 
 def _random(recipe: Recipe) -> tuple[str, str] | None:
-    """Return field and words for what another split changes by chance."""
+    """Return field and description of random effects of another split."""
     if not isinstance(recipe.model, BertModel):
         return "model", (
             "layers that depend on the whole micro-batch, such as batch normalization, see "

@@ -1,7 +1,7 @@
 """Find the ways to run a recipe within a memory limit, cheapest first.
 
-Candidates are tried in the order of their rank until enough of them fit, so the answers are those
-of trying all, and nothing is assumed about how memory grows.
+Candidates are tried in the order of their rank until enough of them fit. The answers are those of
+an exhaustive search, without assumptions about the growth of memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Check = Callable[[Recipe], None]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way to run the recipe, and what it needs."""
+    """A way to run the recipe, with its memory and cost."""
 
     candidate: Candidate
     recipe: Recipe
@@ -42,25 +42,25 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the solver found for one target."""
+    """Result of the solver for one target."""
 
     target: str
     limit: int
-    """Bytes a process may use."""
+    """Bytes available to a process."""
     now: Variant
-    """The recipe as it is."""
+    """The unchanged recipe."""
     answers: tuple[Variant, ...]
-    """What fits, best first: not more than asked for."""
+    """Fitting variants, best first, at most the requested number."""
     smallest: Variant | None
-    """Of those tried, what needs least; without an answer that is the least of all."""
+    """The tried variant with least memory; without an answer, the minimum of all."""
     tried: int
     refused: tuple[Diagnostic, ...]
-    """Why the target cannot run some of them, each reason once."""
+    """Reasons why the target cannot run some variants, without duplicates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for."""
+    """Parameters of the search."""
 
     limit: int
     device: GpuModel | None = None
@@ -89,7 +89,7 @@ def cost_of(recipe: Recipe, candidate: Candidate, device: GpuModel | None) -> fl
 def rank(
     recipe: Recipe, device: GpuModel | None, candidate: Candidate
 ) -> tuple[bool, float, int, int]:
-    """Return the place in the order: what keeps the meaning first, then what costs least."""
+    """Return the sort key: candidates that keep the meaning first, then by cost."""
     changed = changes(recipe, candidate)
     return (
         candidate.meaning == "differs",
@@ -102,10 +102,10 @@ def rank(
 def solve(
     recipe: Recipe, target: str, request: Request, *, estimate: Estimator, check: Check
 ) -> Outcome:
-    """Return what fits into the limit on one target.
+    """Return the variants that fit into the limit on one target.
 
     Raises:
-        DiagnosticError: From `estimate` or `check`, if the recipe as it is has no estimate or the
+        DiagnosticError: From `estimate` or `check`, if the unchanged recipe has no estimate or the
             target cannot express it.
     """
     check(recipe)

@@ -20,21 +20,21 @@ MAX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
-    """What a baseline leaves."""
+class NewResults:
+    """Results after applying a baseline."""
 
     results: list[Result]
     known: int
-    """Findings that it holds and that are still there."""
+    """Number of known findings that still exist."""
     gone: int
-    """Findings that it holds of files that were looked at, and that are no longer there."""
+    """Number of known findings in checked files that no longer exist."""
 
 
 def fingerprints(results: Iterable[Result], folder: Path) -> list[str]:
-    """Return a name for every result that stays when lines move.
+    """Return a fingerprint of every result that does not depend on line numbers.
 
-    It is made of the file (relative to the folder of the baseline), the code, the text of the line
-    without its layout, and, among equal ones of a file, the number.
+    It consists of the file (relative to the folder of the baseline), the code, the text of the line
+    without whitespace, and a number that distinguishes equal ones in a file.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     names = []
@@ -55,8 +55,8 @@ class Baseline:
     """Fingerprint to file, relative to the folder."""
     folder: Path
 
-    def apply(self, results: Sequence[Result], files: Iterable[str]) -> Filtered:
-        """Return what is new among the results for some files."""
+    def apply(self, results: Sequence[Result], files: Iterable[str]) -> NewResults:
+        """Return the new results for some files."""
         ordered = sorted(results, key=order)
         names = fingerprints(ordered, self.folder)
         left = [
@@ -66,7 +66,7 @@ class Baseline:
         ]
         looked_at = {_relative(file, self.folder) for file in files}
         gone = {name for name, file in self.entries.items() if file in looked_at} - set(names)
-        return Filtered(left, len(ordered) - len(left), len(gone))
+        return NewResults(left, len(ordered) - len(left), len(gone))
 
 
 def load(path: str) -> Baseline:
@@ -93,7 +93,7 @@ def load(path: str) -> Baseline:
 
 
 def text_of(results: Sequence[Result], path: str) -> str:
-    """Return the text of a baseline file that holds all findings."""
+    """Return the text of a baseline file with all findings."""
     found = sorted((result for result in results if result.is_finding), key=order)
     folder = Path(path).parent
     entries = [

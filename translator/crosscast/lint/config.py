@@ -16,7 +16,7 @@ _KEYS = ("select", "ignore", "exclude", "per-file-ignores")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What a project asks for. Words are codes, beginnings of codes, names of rules, or ALL."""
+    """Settings of a project. Words are codes, code prefixes, names of rules, or ALL."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -27,10 +27,10 @@ class Config:
 
 
 def find_config(start: Path) -> Config:
-    """Return the settings of the nearest pyproject.toml that has some, in a folder or above it.
+    """Return the settings of the nearest pyproject.toml with any, in a folder or its parents.
 
     Raises:
-        DiagnosticError: CC952 for a file that is not understood.
+        DiagnosticError: CC952 for invalid settings.
     """
     for folder in (start.absolute(), *start.absolute().parents):
         path = folder / NAME

@@ -1,4 +1,4 @@
-"""Apply the rules to sources that belong together."""
+"""Apply the rules to a group of sources."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ EVERYTHING = Options()
 
 
 def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> list[Result]:
-    """Return what is wrong with sources that belong together, in order of places.
+    """Return the results for a group of sources, ordered by location.
 
     Args:
         sources: a program with its modules, main file first, its launch scripts and settings.
-        options: which rules to ask.
+        options: the rules to apply.
 
     Returns:
-        Findings, and diagnostics (CC95x) for parts of crosscast that failed; a failure of one rule
-        loses nothing of the others.
+        Findings, and diagnostics (CC95x) for parts of crosscast that failed; the other rules still
+        apply.
     """
     if not any(may_train(source) for source in sources):
         return []
@@ -36,7 +36,7 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     results = [of_diagnostic(failure) for failure in failures]
     for rule in rules:
         if _concerns(rule, subject):
-            results += _ask(rule, subject)
+            results += _apply(rule, subject)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
     return distinct(
         _repairable(result) for result in results if not options.silent(result.file, result.code)
@@ -44,14 +44,14 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
 
 
 def _repairable(result: Result) -> Result:
-    """Return a result without its edits in notebooks, whose places count in cells."""
+    """Return a result without its edits in notebooks, whose locations refer to cells."""
     if result.edits and result.file.endswith(".ipynb"):
         return replace(result, edits=())
     return result
 
 
 def distinct(results: Iterable[Result]) -> list[Result]:
-    """Return results in order of places, each once: a helper may belong to several programs."""
+    """Return results ordered by location, without duplicates from modules of several programs."""
     found: dict[tuple[object, ...], Result] = {}
     for result in results:
         place = (
@@ -69,12 +69,12 @@ def _concerns(rule: Rule, subject: Subject) -> bool:
     return not rule.hints or any(has_word(source.text, rule.hints) for source in subject.sources)
 
 
-def _ask(rule: Rule, subject: Subject) -> list[Result]:
+def _apply(rule: Rule, subject: Subject) -> list[Result]:
     found = []
     try:
         for finding in rule.check(subject):
             found.append(of_finding(rule, finding))
-    except Exception as error:  # a fault of the rule, not of the user's files
+    except Exception as error:  # a bug in the rule, not in the user's files
         from crosscast.sources.subject_builder import failure
 
         main = subject.sources[0].name if subject.sources else ""

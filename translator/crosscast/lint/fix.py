@@ -18,37 +18,37 @@ from crosscast.sources.files import Text, kind_of, write_whole
 
 MAX_ROUNDS = 10
 Look = Callable[[Sequence[Source]], list[Result]]
-"""Find what is wrong with sources."""
+"""Return the results for a group of sources."""
 
 
 @dataclass(slots=True)
 class Fixed:
-    """What repairs come to."""
+    """Result of applying fixes."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    """File to new text, of those that change."""
+    """Changed file to new text."""
     made: list[Result] = field(default_factory=list)
-    """The findings that were repaired, round after round."""
+    """The fixed findings, in the order of rounds."""
     results: list[Result] = field(default_factory=list)
-    """What is still wrong."""
+    """Remaining results."""
     problems: list[Diagnostic] = field(default_factory=list)
     spoilt: set[str] = field(default_factory=set)
-    """Files that stay as they were, because edits would have made them something else."""
+    """Files that were not changed, because the result would not be valid."""
 
     @property
     def repaired(self) -> int:
-        """How many findings were repaired."""
+        """Number of fixed findings."""
         return len(self.made)
 
 
 def repair(sources: Sequence[Source], look: Look) -> Fixed:
     """Apply the edits of findings until there are none, at most ten rounds.
 
-    A file whose text would no longer be Python stays as it was.
+    A file is not changed if the result would not be valid Python.
 
     Args:
-        sources: all that was looked at.
-        look: finds what is wrong with changed sources; the order of sources is kept.
+        sources: all checked sources.
+        look: returns the results for changed sources; the order of sources is kept.
     """
     original = {source.name: source for source in sources}
     current = dict(original)
@@ -81,9 +81,9 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
 def choose(
     results: Iterable[Result], spoilt: frozenset[str], files: frozenset[str]
 ) -> tuple[dict[str, list[Edit]], list[Result]]:
-    """Return file to edits that can be made together, and the findings that they repair.
+    """Return file to compatible edits, and the findings that they fix.
 
-    The edits of one finding are made all or not at all; what overlaps waits for the next round.
+    The edits of a finding are applied together; overlapping findings wait for the next round.
     """
     taken: list[Edit] = []
     made: list[Result] = []
@@ -106,7 +106,7 @@ def choose(
 
 def diff_of(before: Source, after: str) -> str:
     """Return the unified diff of a change."""
-    # Split at line ends only: a form feed in a line is part of it.
+    # Split only at line endings: a form feed is part of its line.
     old, new = (_with_ends(text) for text in (before.text, after))
     lines = difflib.unified_diff(old, new, f"a/{before.name}", f"b/{before.name}")
     return "".join(
@@ -115,7 +115,7 @@ def diff_of(before: Source, after: str) -> str:
 
 
 def write(files: Mapping[str, Text], texts: Mapping[str, str]) -> list[Diagnostic]:
-    """Write changed files, each at once or not at all; return what the system refused."""
+    """Write changed files atomically; return diagnostics for those that cannot be written."""
     problems: list[Diagnostic] = []
     for name, text in texts.items():
         try:
@@ -124,7 +124,7 @@ def write(files: Mapping[str, Text], texts: Mapping[str, str]) -> list[Diagnosti
             problems += error.diagnostics
         except (OSError, UnicodeEncodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            message = f"{name}: not repaired: {reason}"
+            message = f"{name}: not fixed: {reason}"
             problems.append(Diagnostic(code="CC502", message=message))
     return problems
 
@@ -137,7 +137,7 @@ def _replace(file: Text, text: str) -> None:
 
 
 def _parses(source: Source, text: str) -> bool:
-    """Whether a text is still what its source was: Python, if that was Python."""
+    """Whether a text is valid Python, if its source was."""
     if kind_of(source) != "python" or source.name.endswith(".ipynb"):
         return True
     with warnings.catch_warnings():
@@ -153,7 +153,7 @@ def _refused(name: str) -> Diagnostic:
     return Diagnostic(
         code="CC953",
         severity=Severity.WARNING,
-        message=f"{name}: left as it is: with the repairs it would not be Python",
+        message=f"{name}: not changed: with the fixes it would not be valid Python",
         hint="please report this with the file, if you can share it",
     )
 

@@ -27,20 +27,20 @@ _HASH = re.compile(r"(?:^|(?<=[\s;|&]))#.*")
 
 @dataclass(slots=True)
 class Ignore:
-    """One comment. An empty `words` silences every rule."""
+    """One comment. An empty `words` disables every rule."""
 
     line: int
     start: int
     end: int
-    """Columns of the comment's part that says it, from 0."""
+    """Columns of the directive in the comment, from 0."""
     words: tuple[str, ...]
     lines: range
-    """Where it holds."""
+    """The lines to which it applies."""
     used: set[str] = field(default_factory=set)
-    """Words that silenced something; "" for the comment without any."""
+    """Words that disabled a finding; "" for a comment without words."""
 
     def silences(self, result: Result) -> bool:
-        """Whether a finding is silenced; remembers by which word."""
+        """Whether a finding is disabled; records the word that did."""
         if result.span is None or result.span.line not in self.lines:
             return False
         if not self.words:
@@ -80,7 +80,7 @@ def find_ignores(source: Source) -> list[Ignore]:
 
 
 def _shown(source: Source) -> str:
-    """Return the text that places count in: of a notebook, that of its code cells."""
+    """Return the text that locations refer to; for a notebook, that of its code cells."""
     if not source.name.endswith(".ipynb"):
         return source.text
     from crosscast.pysource.syntax.notebook import cells_as_source
@@ -90,43 +90,43 @@ def _shown(source: Source) -> str:
 
 
 def apply_ignores(
-    sources: Sequence[Source], results: Sequence[Result], asked: frozenset[str]
+    sources: Sequence[Source], results: Sequence[Result], enabled: frozenset[str]
 ) -> list[Result]:
-    """Return the results that no comment silences, and a finding for every useless comment.
+    """Return the results that no comment disables, and a finding for every unused comment.
 
     Args:
-        sources: that were looked at.
-        results: found in them.
-        asked: codes of the rules that were asked; of others nothing is known.
+        sources: the checked sources.
+        results: the results for them.
+        enabled: codes of the enabled rules.
     """
     ignores = {file.name: found for file in sources if (found := find_ignores(file))}
     if not ignores:
         return list(results)
     kept = []
     for result in results:
-        said = [ignore.silences(result) for ignore in ignores.get(result.file, ())]
-        if not (result.is_finding and any(said)):
+        disabled = [ignore.silences(result) for ignore in ignores.get(result.file, ())]
+        if not (result.is_finding and any(disabled)):
             kept.append(result)
-    if UNUSED_IGNORE in asked:
+    if UNUSED_IGNORE in enabled:
         for source in sources:
             lines = lines_of(_shown(source))
             for ignore in ignores.get(source.name, ()):
-                kept += _unused(source.name, lines, ignore, asked)
+                kept += _unused(source.name, lines, ignore, enabled)
     return kept
 
 
 def _unused(
-    file: str, lines: Sequence[str], ignore: Ignore, asked: frozenset[str]
+    file: str, lines: Sequence[str], ignore: Ignore, enabled: frozenset[str]
 ) -> Iterator[Result]:
-    """Yield a finding if a comment, or a word of it, silences nothing."""
+    """Yield a finding if a comment, or a word of it, is unused."""
     rules = all_rules()
     if not ignore.words:
-        useless = [] if ignore.used or asked < frozenset(rules) else [""]
+        useless = [] if ignore.used or enabled < frozenset(rules) else [""]
     else:
         useless = [
             word
             for word in ignore.words
-            if word not in ignore.used and _is_known_useless(word, asked)
+            if word not in ignore.used and _is_known_useless(word, enabled)
         ]
     if not useless:
         return
@@ -144,18 +144,18 @@ def _unused(
     )
 
 
-def _is_known_useless(word: str, asked: frozenset[str]) -> bool:
-    meant = {code for code, rule in all_rules().items() if matches(word, rule)}
-    return meant <= asked
+def _is_known_useless(word: str, enabled: frozenset[str]) -> bool:
+    selected = {code for code, rule in all_rules().items() if matches(word, rule)}
+    return selected <= enabled
 
 
 def _removal(file: str, lines: Sequence[str], ignore: Ignore, left: Sequence[str]) -> Edit:
-    """Return the edit that takes a comment away, or the useless words out of it."""
+    """Return the edit that removes a comment or its unused words."""
     text = lines[ignore.line - 1]
     start, end, new, last = ignore.start, ignore.end, "", ignore.line
     if left:
-        said = text[start:end]
-        new = f"{said[: said.index('[') + 1]}{', '.join(left)}]"
+        directive = text[start:end]
+        new = f"{directive[: directive.index('[') + 1]}{', '.join(left)}]"
     elif not text[end:].strip() and not text[:start].strip() and ignore.line < len(lines):
         start, end, last = 0, 0, ignore.line + 1  # the whole line
     else:
@@ -196,7 +196,7 @@ def _python_comments(text: str) -> Iterator[tuple[int, int, int, int]]:
                 pending, first = [], 0
             elif not first and token.type not in _LAYOUT:
                 first = line
-    except (tokenize.TokenError, SyntaxError):  # what was read until there counts
+    except (tokenize.TokenError, SyntaxError):  # keep the comments found so far
         yield from ((ignore, at, ignore, ignore) for ignore, at in pending)
 
 

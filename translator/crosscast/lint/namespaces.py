@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 _NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 _TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboard|\btb\b", re.I)
-"""Calls that only tell people about their arguments."""
+"""Calls that only display their arguments."""
 _HARMLESS = frozenset({"str", "repr", "print", "type", "isinstance", "id", "len", "format"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "deepcopy", "copy"})
 
 
 @dataclass(slots=True)
 class Use:
-    """What a program does with its flags."""
+    """Uses of a program's flags."""
 
     read: set[str] = field(default_factory=set)
-    """Entries that something reads."""
+    """Names of flags that are read."""
     escapes: list[str] = field(default_factory=list)
-    """What the whole namespace is handed to outside of the files given, as text."""
+    """Calls outside of the given files that receive the whole namespace, as text."""
 
 
 def use_of(program: Program) -> Use:
-    """Return what a program does with the namespaces of its flags."""
+    """Return the uses of the namespaces of a program's flags."""
     use = Use()
     names = {name for module in program.modules for name in _bound(module)} | _NAMES
     names |= _parameters(program, names)
@@ -48,7 +48,7 @@ def use_of(program: Program) -> Use:
 
 
 def _bound(module: Module) -> Iterator[str]:
-    """Yield the names that results of parsers are assigned to."""
+    """Yield the names assigned from results of parsers."""
     for call in module.calls:
         if call.method in _PARSES:
             statement = module.statement_of(call.node)
@@ -62,7 +62,7 @@ def _bound(module: Module) -> Iterator[str]:
 
 
 def _parameters(program: Program, names: set[str]) -> set[str]:
-    """Return the parameters of the program's functions that get a namespace under another name."""
+    """Return the parameters of the program's functions that receive a namespace."""
     found: set[str] = set()
     for module in program.modules:
         for call in module.calls:
@@ -92,7 +92,7 @@ def _is_namespace(node: ast.AST, names: set[str]) -> bool:
 
 
 def _of_library(node: ast.Attribute, module: Module) -> bool:
-    """Whether an attribute is a name of a library: `torch.cuda.amp` reads no flag called amp."""
+    """Whether an attribute belongs to a library: `torch.cuda.amp` does not read a flag `amp`."""
     base: ast.expr = node
     while isinstance(base, ast.Attribute):
         base = base.value
@@ -103,7 +103,7 @@ def _of_library(node: ast.Attribute, module: Module) -> bool:
 
 
 def _by_text(node: ast.Call, use: Use) -> None:
-    """Count `getattr(args, "x")` and `hasattr(args, "x")`."""
+    """Record `getattr(args, "x")` and `hasattr(args, "x")`."""
     function = node.func
     if isinstance(function, ast.Name) and function.id in ("getattr", "hasattr"):
         if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
@@ -113,7 +113,7 @@ def _by_text(node: ast.Call, use: Use) -> None:
 
 
 def _follow(node: ast.AST, module: Module, program: Program, use: Use) -> None:
-    """Find out what becomes of one mention of a namespace."""
+    """Record one use of a namespace."""
     parent = module.parent(node)
     if isinstance(parent, ast.keyword):
         if parent.arg is None:
@@ -136,7 +136,7 @@ def _handed(call: ast.Call, module: Module, program: Program, use: Use) -> None:
     record = module.call(call)
     name = module.text(call.func)
     if record.name == "vars" or name == "vars":
-        if not _only_told(call, module):
+        if not _is_only_displayed(call, module):
             use.escapes.append("vars")
         return
     if name in ("getattr", "hasattr", "setattr", "delattr") or name in _HARMLESS:
@@ -149,8 +149,8 @@ def _handed(call: ast.Call, module: Module, program: Program, use: Use) -> None:
         use.escapes.append(name)
 
 
-def _only_told(call: ast.Call, module: Module) -> bool:
-    """Whether `vars(args)` only reaches logs: in a call that tells, or a loop of such calls."""
+def _is_only_displayed(call: ast.Call, module: Module) -> bool:
+    """Whether `vars(args)` is only displayed: in a displaying call, or a loop of such calls."""
     here: ast.AST | None = module.parent(call)
     while here is not None and not isinstance(here, ast.stmt):
         if isinstance(here, ast.Call) and _TELLS.search(module.text(here.func)):

@@ -12,29 +12,29 @@ from crosscast.sources.path_patterns import path_matches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Which rules are asked, and where."""
+    """The rules to apply, and to which files."""
 
     codes: frozenset[str] | None = None
-    """Codes of the rules to ask; None: all."""
+    """Codes of the selected rules; None for all."""
     ignored: frozenset[str] = frozenset()
-    """Codes of rules not to ask."""
+    """Codes of ignored rules."""
     per_file: tuple[tuple[str, frozenset[str]], ...] = ()
-    """Pattern of paths and the codes that are not reported there."""
+    """Path patterns with the codes that are ignored there."""
     root: str = ""
-    """The folder that the patterns are relative to; empty: the current one."""
+    """The folder that the patterns are relative to; empty for the current one."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Package to version, where the user named one."""
+    """Package to version, as given by the user."""
 
     def rules(self) -> tuple[Rule, ...]:
-        """Return the rules to ask, in the order of their codes."""
+        """Return the rules to apply, ordered by code."""
         return tuple(rule for rule in all_rules().values() if self.wants(rule.code))
 
     def wants(self, code: str) -> bool:
-        """Whether a rule is asked at all."""
+        """Whether a rule is enabled."""
         return (self.codes is None or code in self.codes) and code not in self.ignored
 
     def silent(self, file: str, code: str) -> bool:
-        """Whether a rule is not reported in a file."""
+        """Whether a rule is ignored in a file."""
         return any(
             code in codes and path_matches(file, pattern, self.root)
             for pattern, codes in self.per_file

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def older(program: Program, package: str, version: str) -> bool:
-    """Whether the sources name a version of a package that is below one."""
+    """Whether the sources pin a package below a version."""
     named = program.versions.get(package, "")
     return bool(named) and _numbers(named) < _numbers(version)
 
@@ -30,7 +30,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def used(
     subject: Subject, wanted: Callable[[str], bool]
 ) -> Iterator[tuple[Module, str, list[ast.expr]]]:
-    """Yield for every module the names of libraries that it uses for certain, with the places.
+    """Yield the library names that each module certainly uses, with their locations.
 
     A name that is only one of several possibilities (a fallback for old versions) does not count.
     """
@@ -70,5 +70,5 @@ def _handles(node: ast.Try) -> bool:
 
 
 def spans(module: Module, places: list[ast.expr], most: int = 4) -> tuple[Span, ...]:
-    """Return the places after the first, few enough to be read."""
+    """Return the locations after the first one, up to a limit."""
     return tuple(module.span(place) for place in places[1 : most + 1])

@@ -16,9 +16,9 @@ from crosscast.sources.workers import spread
 
 Group = tuple[Source, ...]
 ENOUGH = 400_000
-"""Characters of sources from which a second process is worth its start."""
+"""Minimum size of sources, in characters, for a second process."""
 _CHUNK = 60_000
-"""Characters that are handed to a process at once."""
+"""Chunk size for a process, in characters."""
 
 
 def lint_groups(
@@ -27,13 +27,13 @@ def lint_groups(
     jobs: int,
     done: Callable[[int], None] = lambda number: None,
 ) -> Iterator[Result]:
-    """Yield the results of groups, in no order.
+    """Yield the results of groups in arbitrary order.
 
     Args:
-        groups: sources that belong together.
-        options: which rules to ask.
-        jobs: most processes; 0 chooses.
-        done: is told how many more groups are finished.
+        groups: groups of sources.
+        options: the rules to apply.
+        jobs: maximum number of processes; 0 chooses automatically.
+        done: called with the number of newly finished groups.
     """
     size = sum(len(source.text) for group in groups for source in group)
     wanted = jobs or min(os.cpu_count() or 1, 1 + size // ENOUGH)
@@ -56,7 +56,7 @@ def lint_groups(
 
 
 def _chunks(groups: Sequence[Group]) -> Iterator[tuple[Group, ...]]:
-    """Yield groups of about the same work, the largest first."""
+    """Yield chunks of groups with about equal work, largest first."""
     chunk: list[Group] = []
     size = 0
     for group in sorted(groups, key=_size, reverse=True):
@@ -76,7 +76,7 @@ def _size(group: Group) -> int:
 def _spread(
     chunks: Sequence[tuple[Group, ...]], options: Options, jobs: int
 ) -> Iterator[tuple[tuple[Group, ...], list[Result] | None]]:
-    """Yield chunks with their results; None for those whose process died."""
+    """Yield chunks with their results; None if the process died."""
     with spread(_work, [(chunk, options) for chunk in chunks], jobs) as futures:
         chunk_of = dict(zip(futures, chunks, strict=True))
         for future in as_completed(futures):
@@ -94,7 +94,7 @@ def _died(group: Group) -> Result:
     return of_diagnostic(
         Diagnostic(
             code="CC956",
-            message=f"{group[0].name}: the process that looked at it died",
+            message=f"{group[0].name}: its worker process died",
             hint="it may have run out of memory; please report this with the file",
         )
     )

@@ -13,17 +13,17 @@ from crosscast.lint.rule import Rule
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 UNUSED_IGNORE = "CL990"
-"""Found by the engine itself: only it knows what an ignore comment was good for."""
+"""Reported by the engine itself, which knows the unused ignore comments."""
 _CODE = re.compile(r"CL\d{3}")
 _PREFIX = re.compile(r"CL\d{0,3}")
 
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Return the rules by code, in the order of their codes.
+    """Return code to rule, ordered by code.
 
     Every module of `crosscast.lint.rules` has a constant `RULE`; names that start with an
-    underscore hold what rules share.
+    underscore contain shared code.
     """
     found: dict[str, Rule] = {}
     names: set[str] = set()
@@ -39,7 +39,7 @@ def all_rules() -> Mapping[str, Rule]:
 
 
 def matches(word: str, rule: Rule) -> bool:
-    """Whether a word of a user (code, beginning of a code, name, ALL) means a rule."""
+    """Whether a word from the user (code, code prefix, name, ALL) selects a rule."""
     upper = word.upper()
     if upper == "ALL" or word.lower() == rule.name:
         return True
@@ -47,15 +47,15 @@ def matches(word: str, rule: Rule) -> bool:
 
 
 def expand(words: Iterable[str], option: str) -> frozenset[str]:
-    """Return the codes that words mean.
+    """Return the codes selected by words.
 
     Raises:
-        DiagnosticError: CC951 for words that mean no rule.
+        DiagnosticError: CC951 for words that select no rule.
     """
     codes: set[str] = set()
     for word in words:
-        meant = {rule.code for rule in all_rules().values() if matches(word, rule)}
-        if not meant:
+        selected = {rule.code for rule in all_rules().values() if matches(word, rule)}
+        if not selected:
             raise DiagnosticError(
                 Diagnostic(
                     code="CC951",
@@ -63,7 +63,7 @@ def expand(words: Iterable[str], option: str) -> frozenset[str]:
                     hint=_near(word),
                 )
             )
-        codes |= meant
+        codes |= selected
     return frozenset(codes)
 
 
@@ -86,4 +86,4 @@ def _near(word: str) -> str:
     choices = [part for rule in all_rules().values() for part in (rule.code, rule.name)]
     wanted = word.upper() if word.upper().startswith("CL") else word.lower()
     near = difflib.get_close_matches(wanted, choices, n=1)
-    return f"did you mean {near[0]}?" if near else "`crosscast lint --list-rules` names them all"
+    return f"did you mean {near[0]}?" if near else "see `crosscast lint --list-rules` for all rules"

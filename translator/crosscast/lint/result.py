@@ -24,12 +24,12 @@ class Result:
 
     @property
     def is_finding(self) -> bool:
-        """Whether a rule found it; everything else is about lint's own work."""
+        """Whether a rule reported it; other results are about the lint run."""
         return self.code.startswith("CL")
 
     @property
     def file(self) -> str:
-        """The file it is in; empty if it is about none."""
+        """The file of the result; empty if there is none."""
         return self.span.file if self.span else ""
 
     def diagnostic(self) -> Diagnostic:
@@ -69,7 +69,7 @@ def of_diagnostic(diagnostic: Diagnostic) -> Result:
 
 
 def order(result: Result) -> tuple[str, int, int, str, str]:
-    """Order results by file, place, code and message."""
+    """Order results by file, location, code and message."""
     span = result.span
     if span is None:
         return ("", 0, 0, result.code, result.message)

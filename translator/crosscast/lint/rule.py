@@ -29,51 +29,51 @@ Topic = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A mistake at a place."""
+    """A mistake at a location."""
 
     span: Span
     message: str
-    """What is wrong here and what it does, in one sentence, with the names of the source."""
+    """The mistake and its effect, in one sentence, with the names of the source."""
     hint: str = ""
     """What to write instead."""
     related: tuple[Span, ...] = ()
-    """Other places that matter: the step that the clipping comes too late for."""
+    """Other relevant locations, such as the step before a late clipping."""
     edits: tuple[Edit, ...] = ()
-    """A certain repair; empty if a person must decide."""
+    """A safe fix; empty if a person must decide."""
     severity: Severity | None = None
-    """Instead of the rule's."""
+    """Overrides the severity of the rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule. The wrong example must give exactly this finding, the right one none at all."""
+    """A rule. Its wrong example must yield exactly this finding, the right one none."""
 
     code: str
-    """CL and three digits; never used again for something else."""
+    """CL and three digits; never reused."""
     name: str
     """In kebab case: `clip-before-unscale`."""
     topic: Topic
     severity: Severity
     title: str
     why: str
-    """What happens to the training, with numbers where semantics are measured."""
+    """The effect on the training, with numbers if it was measured."""
     wrong: str
-    """A whole small example: Python, shell, JSON or YAML (`language`)."""
+    """A complete small example: Python, shell, JSON or YAML (`language`)."""
     right: str
     check: Callable[[Subject], Iterable[Finding]]
     language: Literal["python", "bash", "json", "yaml"] = "python"
     hints: tuple[str, ...] = ()
-    """Words without one of which in the text it finds nothing: a fast pre-filter."""
+    """A text without any of these words has no findings: a fast pre-filter."""
     fixable: bool = False
     sources: tuple[str, ...] = ()
-    """Where the fact is documented: `pytorch/examples#1196`, a section of the framework's docs."""
+    """Source of the fact: `pytorch/examples#1196`, a section of the framework's docs."""
     needs_training: bool = True
-    """Whether it is only asked about sources that train (`Subject.trains`)."""
+    """Whether it applies only to sources that train (`Subject.trains`)."""
     beside: tuple[tuple[str, str], ...] = ()
-    """Name and text of files that lie beside both examples: the program that a script starts."""
+    """Name and text of files next to both examples, such as the program of a launch script."""
 
     @property
     def example_name(self) -> str:
-        """The name of the file that holds an example: its suffix says the language."""
+        """The file name of an example, with the suffix of its language."""
         suffix = {"python": "py", "bash": "sh", "json": "json", "yaml": "yaml"}[self.language]
         return f"example.{suffix}"

@@ -14,19 +14,19 @@ def explain(rule: Rule) -> str:
     lines = [f"{rule.code} {rule.name} ({rule.severity}, {rule.topic})", "", rule.title, ""]
     lines += wrapped(rule.why)
     for name, text in rule.beside:
-        lines += ["", f"Beside {name}:", "", indent(text.rstrip("\n"), "    ")]
+        lines += ["", f"Next to {name}:", "", indent(text.rstrip("\n"), "    ")]
     lines += ["", "Wrong:", "", indent(rule.wrong.rstrip("\n"), "    ")]
     lines += ["", "Right:", "", indent(rule.right.rstrip("\n"), "    ")]
     if rule.fixable:
-        lines += ["", "`crosscast lint --fix` repairs it."]
+        lines += ["", "`crosscast lint --fix` fixes it."]
     if rule.sources:
         lines += ["", f"Sources: {'; '.join(rule.sources)}"]
-    lines += ["", f"Silence one place with a comment: # crosscast: ignore[{rule.code}]"]
+    lines += ["", f"To ignore one finding, add a comment: # crosscast: ignore[{rule.code}]"]
     return "\n".join(lines) + "\n"
 
 
 def rows(rules: Iterable[Rule]) -> list[tuple[str, str, str, str, str, str]]:
-    """Return the table of rules: code, name, topic, severity, whether --fix repairs it, title."""
+    """Return the table of rules: code, name, topic, severity, whether --fix applies, title."""
     return [
         (
             rule.code,
@@ -41,7 +41,7 @@ def rows(rules: Iterable[Rule]) -> list[tuple[str, str, str, str, str, str]]:
 
 
 def wrapped(text: str) -> list[str]:
-    """Return the lines of a text in paragraphs."""
+    """Return the wrapped lines of the paragraphs of a text."""
     from textwrap import wrap
 
     lines: list[str] = []

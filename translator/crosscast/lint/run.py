@@ -17,7 +17,7 @@ from crosscast.sources.files import Text, read_all
 from crosscast.sources.grouping import group
 
 Progress = Callable[[int, int], None]
-"""Is told how many groups of sources are finished, and of how many."""
+"""Called with the number of finished groups and the total."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,16 +43,16 @@ class Report:
     files: dict[str, Text]
     """Everything that was read, by name."""
     looked_at: int
-    """Files that a rule was asked about."""
+    """Files to which a rule was applied."""
     fixed: Fixed | None = None
     known: int = 0
-    """Findings that the baseline holds."""
+    """Number of findings in the baseline."""
     gone: int = 0
     """Findings of the baseline that are no longer there."""
 
 
 def run(request: Request) -> Report:
-    """Look at files; nothing is written."""
+    """Check files without writing."""
     files, problems = read_all(
         request.paths, request.exclude, request.options.root, request.stdin_name
     )

@@ -1,1 +1,1 @@
-"""How much memory a training step needs, computed without running it."""
+"""Memory of a training step, computed without running it."""

@@ -1,8 +1,8 @@
 """Simulation of the emitted BERT: `templates/torch/model.py.j2` line by line.
 
-Other frameworks override what they do otherwise.
+Other frameworks override what differs.
 
-Names of Python functions hold tensors until they end; `free` stands where they do.
+Local names keep tensors alive until the function ends, which `free` simulates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crosscast.recipe.document import BertModel, Recipe
 
 @dataclass(slots=True)
 class Types:
-    """In which type each class of operations computes, as the emitted model has it."""
+    """The dtype of each class of operations in the emitted model."""
 
     matmul: str
     pointwise: str = "float32"
@@ -32,7 +32,7 @@ def types_of(recipe: Recipe, *, autocast: bool) -> Types:
 
     Args:
         recipe: The recipe.
-        autocast: Whether an autocast does it, rather than casts in the model.
+        autocast: Whether autocast is used instead of casts in the model.
     """
     half = recipe.precision.compute_dtype
     if recipe.precision.mode == "none":
@@ -54,7 +54,7 @@ class Bert:
     weights: dict[str, Weight]
     checkpointing: bool = False
     cache: dict[int, Block] = field(default_factory=dict)
-    """Weights that autocast has cast, until its context ends."""
+    """Weights cast by autocast, kept until its context ends."""
 
     @property
     def tokens(self) -> int:
@@ -64,7 +64,7 @@ class Bert:
     # layers
 
     def cast(self, x: Value, dtype: str) -> Value:
-        """`x.to(dtype)`: the tensor itself, held once more, where it has the type."""
+        """`x.to(dtype)`: the tensor itself, with one more reference, if it has the dtype."""
         if x.dtype == dtype:
             x.block.hold()
             return x
@@ -77,7 +77,7 @@ class Bert:
         return cast
 
     def _cast_weight(self, weight: Weight, dtype: str) -> Block | None:
-        """Return the copy of a weight in another type, held once for the caller."""
+        """Return the copy of a weight in another dtype, with a reference for the caller."""
         if weight.dtype == dtype:
             return None
         if not self.types.autocast:
@@ -121,7 +121,7 @@ class Bert:
         return out
 
     def dropout(self, x: Value) -> Value:
-        """`x = F.dropout(x)`; nothing at all where the rate is 0."""
+        """`x = F.dropout(x)`; no operation if the rate is 0."""
         if not self.model.dropout:
             return x
         out = self.tape.op("dropout", [x], x.count, x.dtype, extra=x.count)
@@ -129,7 +129,7 @@ class Bert:
         return out
 
     def embedding(self, name: str, count: int) -> Value:
-        """A lookup of so many ids."""
+        """A lookup of `count` ids."""
         weight = self.weights[f"bert.embeddings.{name}_embeddings.weight"]
         numbers = count * self.model.hidden_size
         out = self.tape.op(
@@ -175,7 +175,7 @@ class Bert:
         return flat
 
     def _merged(self, x: Value) -> Value:
-        """Batch and heads as one axis: a copy unless one of the two is 1."""
+        """Merge batch and heads into one axis: a copy unless one of the two is 1."""
         if self.rows == 1 or self.model.attention_heads == 1:
             return self.cast(x, x.dtype)
         return self.tape.op("copy", [x], x.count, x.dtype)
@@ -193,7 +193,7 @@ class Bert:
         return out
 
     def layer(self, number: int, x: Value, mask: Value) -> Value:
-        """`EncoderLayer.forward`; `x` stays the caller's."""
+        """`EncoderLayer.forward`; the caller keeps its reference to `x`."""
         prefix = f"bert.encoder.layer.{number}"
         context = self.attention(f"{prefix}.attention.self", x, mask)
         attended = self.add_norm(f"{prefix}.attention.output", context, x)
@@ -254,7 +254,7 @@ class Bert:
         held = [x.block.hold(), mask.block.hold()]
 
         def back(node: Node) -> None:
-            """Compute the layer again, then go back through it."""
+            """Recompute the layer, then run its backward pass."""
             start, phase, tape.phase = len(tape.nodes), tape.phase, "recompute"
             again = self.layer(number, x, mask)
             self.leave_autocast()
@@ -270,7 +270,7 @@ class Bert:
 
 
 def parameters_of(recipe: Recipe) -> dict[str, Weight]:
-    """Return the parameters of the emitted model, by name, in the types it computes with."""
+    """Return the parameters of the emitted model by name, in the dtypes it computes with."""
     assert isinstance(recipe.model, BertModel)
     full = recipe.precision.mode == "full"
     weights = {}

@@ -1,4 +1,4 @@
-"""How much memory a recipe needs on a target."""
+"""Memory estimate of a recipe on a target."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from crosscast.targets.backend import Dialect, Target
 
 @runtime_checkable
 class Accountant(Protocol):
-    """A backend that can rehearse a step; an optional part of `targets.backend.Backend`."""
+    """A backend that can simulate a step; an optional part of `targets.backend.Backend`."""
 
     traces_models: bool
-    """Whether a trace of a model of one's own can be had; else such a model is not modelled."""
+    """Whether user models can be traced; otherwise they are not modelled."""
 
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
     ) -> Rehearsal | None:
-        """Return what a window of the emitted script allocates; None if that is not modelled.
+        """Return the allocations of a window of the emitted script; None if that is not modelled.
 
         Imports no framework.
         """
 
 
 class Rehearsal(Protocol):
-    """What a backend answers."""
+    """Result of a backend's simulation."""
 
     @property
     def tape(self) -> Tape:
@@ -38,15 +38,15 @@ class Rehearsal(Protocol):
 
     @property
     def fixed_bytes(self) -> int:
-        """What is held between windows."""
+        """Bytes allocated between windows."""
 
     @property
     def forward_bytes(self) -> int:
-        """What is held where the forward pass of a micro-batch ends."""
+        """Bytes allocated at the end of a micro-batch's forward pass."""
 
     @property
     def margin_bytes(self) -> int:
-        """What to keep free besides."""
+        """Additional bytes to keep free."""
 
     @property
     def notes(self) -> Mapping[str, str]:
@@ -59,21 +59,21 @@ def estimate(
     """Return the memory that one process of a recipe needs at its peak.
 
     Args:
-        recipe: What is trained.
-        target: For which framework.
+        recipe: The recipe.
+        target: The target.
         device: `cpu`, or `cuda` for one GPU.
-        traced: For a model of one's own: what a trace of it saw.
+        traced: Trace of the user's model, if it is custom.
 
     Raises:
-        DiagnosticError: CC450 for a model of one's own without a trace, CC451 for a target whose
-            memory is not modelled.
+        DiagnosticError: CC450 for a custom model without a trace, CC451 for a target without a
+            memory model.
     """
     backend: object = target.backend
     if not target.runs or not isinstance(backend, Accountant):
         raise _error("CC451", "", f"{target.name}: its memory is not modelled")
     if not isinstance(recipe.model, BertModel):
         if not backend.traces_models:
-            message = "what a model of your own keeps can only be found out in PyTorch"
+            message = "the memory of a custom model can only be determined with PyTorch"
             raise _error("CC451", "", f"{target.name}: {message}", hint="--to torch")
         if traced is None:
             message = "the size of a custom model is not known"

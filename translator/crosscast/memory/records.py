@@ -24,29 +24,28 @@ COMPONENTS = (
 )
 """Names of components, in the order in which they are shown.
 
-`parameters`: the weights that the model computes with. `masters`: float32 weights behind half ones.
-`half_copies`: weights that autocast has turned to a half type. `gradients`: what backward leaves.
-`accumulators`: sums of gradients that are kept beside them. `optimizer`: moments. `ema`: averaged
-weights. `buckets`: the copy of the gradients that data parallelism exchanges. `batch`: inputs,
-masks and labels. `activations`: what forward keeps for backward. `logits`: outputs of the model and
-the loss. `temporaries`: what only the operation at the peak needs. `workspace`: what libraries
-allocate for themselves.
+`parameters`: weights that the model computes with. `masters`: float32 weights of half ones.
+`half_copies`: weights cast by autocast. `gradients`: results of backward. `accumulators`: separate
+sums of gradients. `optimizer`: moments. `ema`: averaged weights. `buckets`: the copy of the
+gradients that data parallelism exchanges. `batch`: inputs, masks and labels. `activations`: tensors
+saved for backward. `logits`: outputs of the model and the loss. `temporaries`: memory that only the
+operation at the peak needs. `workspace`: internal memory of libraries.
 """
 
 PHASES = ("forward", "recompute", "backward", "collect", "clip", "step", "average")
-"""Where the peak can lie: the forward pass, a layer that is computed again, the backward pass,
+"""Phases that can have the peak: the forward pass, the recomputation of a layer, the backward pass,
 the sum of half gradients in float32, the norm, the optimizer's update, the average of weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One part of what is allocated at the peak."""
+    """One part of the memory at the peak."""
 
     name: str
     """One of `COMPONENTS`."""
     bytes: int
     dtype: str
-    """Type of the numbers, several joined by `+`."""
+    """Dtype of the elements, several joined by `+`."""
     note: str
 
     def __post_init__(self) -> None:
@@ -60,29 +59,29 @@ class Estimate:
     target: str
     device: str
     components: tuple[Component, ...]
-    """What is allocated at the peak, in the order of `COMPONENTS`; they sum to `peak_bytes`."""
+    """Components at the peak, in the order of `COMPONENTS`; their sum is `peak_bytes`."""
     peak_bytes: int
-    """Highest sum of what the framework's allocator has given out."""
+    """Maximum of the bytes allocated by the framework."""
     peak_phase: str
     """One of `PHASES`."""
     margin_bytes: int
-    """What to keep free besides: rounding, fragments, what is not modelled."""
+    """Additional bytes to keep free: rounding, fragmentation, parts that are not modelled."""
     simple_formula_bytes: int
-    """What `crosscast.memory.simple_formula.simple_formula` says."""
+    """Result of `crosscast.memory.simple_formula.simple_formula`."""
     forward_bytes: int = 0
-    """What is allocated where the forward pass ends."""
+    """Bytes allocated at the end of the forward pass."""
     fixed_bytes: int = 0
-    """What is allocated between windows: it does not depend on the batch."""
+    """Bytes allocated between windows, independent of the batch."""
 
     @property
     def total(self) -> int:
-        """Bytes a device should have for the run: peak and margin."""
+        """Bytes required on a device: peak and margin."""
         return self.peak_bytes + self.margin_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class TracedWeight:
-    """A parameter as the model computes with it."""
+    """A parameter in the dtype the model computes with."""
 
     count: int
     dtype: str
@@ -97,29 +96,29 @@ class Moment:
     phase: str
     """`forward` or `backward`."""
     gradients: int
-    """Bytes that parameters hold as gradients."""
+    """Bytes of the parameters' gradients."""
     fixed: int
     per_row: int
 
     def at(self, rows: int) -> int:
-        """Return the bytes besides gradients for that many rows of a micro-batch."""
+        """Return the bytes without gradients for a micro-batch of `rows` rows."""
         return max(0, self.fixed + rows * self.per_row)
 
 
 @dataclass(frozen=True, slots=True)
 class TracedModel:
-    """A model of the user's as a trace of two micro-batches saw it, without computing anything."""
+    """A trace of the user's model for two micro-batches, without computation."""
 
     weights: tuple[TracedWeight, ...]
-    """Parameters that are trained, shared ones once."""
+    """Trained parameters; shared ones appear once."""
     frozen_bytes: int
-    """Of weights without a gradient, and of buffers."""
+    """Bytes of weights without a gradient, and of buffers."""
     first: tuple[Moment, ...]
-    """Moments of a micro-batch that is the first of its window, of which the highest one counts."""
+    """Moments of the first micro-batch of a window; the maximum counts."""
     later: tuple[Moment, ...]
-    """The same where gradients are there already."""
+    """Moments of a later micro-batch, when gradients already exist."""
     forward_end: Moment
     outputs_per_row: int
-    """Bytes that the modules of the model put out for a row."""
+    """Bytes of the outputs of all modules for one row."""
     sequence_length: int
     """Tokens per row of the trace; 0 if its inputs have no such axis."""

@@ -36,7 +36,7 @@ def parameter_count(model: BertModel) -> int:
 
 
 def _outputs(recipe: Recipe) -> int:
-    """Return how many numbers the layers put out for one row."""
+    """Return the number of output elements of all layers for one row."""
     model = recipe.model
     assert isinstance(model, BertModel)
     hidden, inner = model.hidden_size, model.intermediate_size

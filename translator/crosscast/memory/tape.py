@@ -1,9 +1,8 @@
 """Simulation of a training step that counts bytes without computing anything.
 
-The program of a framework (`crosscast_torch.memory` for one) calls the tape as the emitted script
-calls the framework. The tape allocates what each operation would, keeps what the framework would
-keep for backward (`OpRow`), and walks back through it. What is held at the highest point is the
-answer.
+The model of a framework (such as `crosscast_torch.memory`) calls the tape as the emitted script
+calls the framework. The tape allocates the result of each operation, keeps what the framework saves
+for backward (`OpRow`), and simulates the backward pass. The result is the peak.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from crosscast.targets.evidence import Evidence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpRow:
-    """What a framework does about one kind of operation."""
+    """Memory behavior of one kind of operation in a framework."""
 
     keeps: tuple[str, ...] = ()
-    """What is kept for backward: `input` (all of them), `first`, `second`, `output`, `weight`,
+    """Tensors saved for backward: `input` (all of them), `first`, `second`, `output`, `weight`,
     `extra` (mask of dropout, statistics of a normalization)."""
     grad: str = "new"
-    """Gradient of an input: `new` memory; `same`: that of the output is handed on; `first`: it is
-    handed to the first input, the others get a copy."""
+    """Gradient of an input: `new` allocates memory; `same` passes on the output's gradient; `first`
+    passes it to the first input and copies it for the others."""
     extra_dtype: str = ""
-    """Type of `extra`; empty for that of the output."""
+    """Dtype of `extra`; empty for the dtype of the output."""
     scratch: tuple[str, ...] = ()
-    """What the operation needs while it runs: types, each one as many numbers as the output."""
+    """Dtypes of temporaries of the operation, each with as many elements as the output."""
     backward_scratch: tuple[str, ...] = ()
-    """The same of its backward; as many numbers as the gradient of the output."""
+    """Dtypes of temporaries of its backward, each of the size of the output's gradient."""
     contiguous: tuple[int, ...] = ()
-    """Inputs that are transposed views, and are copied while it or its backward runs."""
+    """Inputs that are transposed views and copied during the operation and its backward."""
     evidence: Evidence = Evidence.MEASURED_CPU
     note: str = ""
 
 
 class Block:
-    """A piece of memory. It is given back when nobody holds it."""
+    """A reference-counted piece of memory."""
 
     __slots__ = ("bytes", "category", "dtype", "holders", "tape")
 
@@ -50,18 +49,18 @@ class Block:
         tape.grow(self)
 
     def hold(self) -> Block:
-        """Hold it once more."""
+        """Add a reference."""
         self.holders += 1
         return self
 
     def drop(self) -> None:
-        """Hold it once less."""
+        """Drop a reference; the last one frees the memory."""
         self.holders -= 1
         if not self.holders:
             self.tape.shrink(self)
 
     def recategorize(self, category: str) -> None:
-        """Count it as something else from now on."""
+        """Change its category."""
         self.tape.shrink(self)
         self.category = category
         self.tape.grow(self)
@@ -69,24 +68,24 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """A tensor of the rehearsal: as many numbers of a type, in a block."""
+    """A simulated tensor: element count and dtype, in a block."""
 
     count: int
     dtype: str
     block: Block
     differentiable: bool = True
     gradient: Block | None = None
-    """What has arrived of its gradient while the tape goes back."""
+    """The part of its gradient computed so far in the backward pass."""
 
     @property
     def bytes(self) -> int:
-        """Size of its numbers."""
+        """Size in bytes."""
         return self.count * BYTES[self.dtype]
 
 
 @dataclass(slots=True, eq=False)
 class Weight:
-    """A parameter: it outlives the step, and so does its gradient until the window ends."""
+    """A parameter. It outlives the step; its gradient lives until the end of the window."""
 
     count: int
     dtype: str
@@ -97,69 +96,69 @@ class Weight:
 
 @dataclass(slots=True)
 class Node:
-    """One operation on the way back."""
+    """An operation of the backward pass."""
 
     row: OpRow
     inputs: tuple[Value, ...]
     output: Value
     kept: list[Block]
     weights: tuple[tuple[Weight, str], ...] = ()
-    """Parameters with the type in which backward computes their gradients."""
+    """Parameters with the dtypes of their gradients."""
     run: Callable[[Node], None] | None = None
-    """A way back of its own."""
+    """A custom backward function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """What is held at the highest point."""
+    """The memory at the peak."""
 
     total: int
     phase: str
     parts: Mapping[tuple[str, str], int]
-    """Bytes by category and type."""
+    """Bytes by category and dtype."""
 
 
 @dataclass(slots=True)
 class Tape:
-    """What is allocated, and the way back."""
+    """The current allocations and the recorded operations."""
 
     rows: Mapping[str, OpRow]
     round_to: int = 1
-    """The allocator gives out multiples of this many bytes."""
+    """Allocation granularity in bytes."""
     phase: str = "forward"
     total: int = 0
     held: Counter[tuple[str, str]] = field(default_factory=Counter)
     peak: Peak = Peak(0, "forward", {})
     nodes: list[Node] = field(default_factory=list)
     keeping: bool = True
-    """Whether operations keep anything for backward."""
+    """Whether operations save tensors for backward."""
     on_gradient: Callable[[Weight, Block], None] | None = None
 
     # memory
 
     def rounded(self, size: int) -> int:
-        """Return what the allocator gives out for that many bytes."""
+        """Return the allocated size for `size` bytes."""
         return -(-size // self.round_to) * self.round_to
 
     def grow(self, block: Block) -> None:
-        """Count a block."""
+        """Add a block to the allocated memory."""
         self.held[block.category, block.dtype] += block.bytes
         self.total += block.bytes
         if self.total > self.peak.total:
             self.peak = Peak(self.total, self.phase, dict(self.held))
 
     def shrink(self, block: Block) -> None:
-        """Count a block no longer."""
+        """Remove a block from the allocated memory."""
         self.held[block.category, block.dtype] -= block.bytes
         self.total -= block.bytes
 
     def block(self, count: int, dtype: str, category: str = "activations") -> Block:
-        """Allocate so many numbers."""
+        """Allocate `count` elements."""
         return Block(self, self.rounded(count * BYTES[dtype]), category, dtype)
 
     @contextmanager
     def scratch(self, *parts: tuple[int, str], category: str = "temporaries") -> Iterator[None]:
-        """Hold (count, type) for a while."""
+        """Allocate (count, dtype) for the duration of a context."""
         blocks = [self.block(count, dtype, category) for count, dtype in parts if count]
         yield
         for block in blocks:
@@ -168,7 +167,7 @@ class Tape:
     # forward
 
     def value(self, count: int, dtype: str, category: str, *, differentiable: bool) -> Value:
-        """Return a tensor that no operation made."""
+        """Return a tensor that is not the result of an operation."""
         return Value(count, dtype, self.block(count, dtype, category), differentiable)
 
     def op(
@@ -183,17 +182,17 @@ class Tape:
         extra: int = 0,
         category: str = "activations",
     ) -> Value:
-        """Run an operation that makes a new tensor.
+        """Run an operation that returns a new tensor.
 
         Args:
-            kind: Names the row.
-            inputs: The tensors it reads; gradients go back to those that are differentiable.
-            count: Numbers of its result.
-            dtype: Type of its result.
-            weights: Parameters that it reads, with the types of their gradients.
-            kept: What it keeps besides what its row says, as the cast of a weight.
-            extra: Numbers of what its row calls `extra`.
-            category: What the result counts as.
+            kind: Name of the row.
+            inputs: Its input tensors; differentiable ones receive gradients.
+            count: Number of elements of its result.
+            dtype: Dtype of its result.
+            weights: Its parameters, with the dtypes of their gradients.
+            kept: Saved blocks in addition to its row, such as the cast of a weight.
+            extra: Number of elements of `extra` in its row.
+            category: Category of the result.
         """
         row = self.rows[kind]
         copied = [(inputs[at].count, inputs[at].dtype) for at in row.contiguous]
@@ -221,7 +220,7 @@ class Tape:
         return output
 
     def view(self, kind: str, source: Value, count: int | None = None) -> Value:
-        """Return a tensor that shares the memory of another; its way back may still copy."""
+        """Return a tensor that shares the memory of another; its backward may still copy."""
         size = source.count if count is None else count
         output = Value(size, source.dtype, source.block.hold(), source.differentiable)
         if self.keeping and source.differentiable:
@@ -229,14 +228,14 @@ class Tape:
         return output
 
     def free(self, *values: Value) -> None:
-        """Let go of tensors, as the end of a Python function does with its names."""
+        """Drop the references to tensors, as the end of a Python function does."""
         for value in values:
             value.block.drop()
 
     # backward
 
     def backward(self, start: Value, down_to: int = 0) -> None:
-        """Go back from a tensor whose gradient begins as ones."""
+        """Run the backward pass from a tensor, whose gradient is initialized with ones."""
         if start.gradient is None:
             start.gradient = self.block(start.count, start.dtype, "temporaries")
         while len(self.nodes) > down_to:
@@ -266,7 +265,7 @@ class Tape:
     def _gradients(
         self, node: Node, upstream: Block
     ) -> tuple[list[tuple[Value, Block]], list[tuple[Weight, Block]]]:
-        """Return the gradients that an operation makes of the one it gets."""
+        """Return the gradients that an operation computes from its output's gradient."""
         row = node.row
         scratch = [(node.output.count, part) for part in row.backward_scratch]
         scratch += [(node.inputs[at].count, node.inputs[at].dtype) for at in row.contiguous]
@@ -285,7 +284,7 @@ class Tape:
         return made, own
 
     def arrive(self, value: Value, block: Block) -> None:
-        """Add to the gradient of a tensor: in place where nobody else holds the memory."""
+        """Add to the gradient of a tensor, in place if the memory has no other reference."""
         if value.gradient is None:
             value.gradient = block
             return
@@ -297,7 +296,7 @@ class Tape:
         block.drop()
 
     def collect(self, weight: Weight, block: Block) -> None:
-        """Give a gradient to its parameter: the memory itself at first, later its sum."""
+        """Store a gradient in its parameter; later ones are added."""
         if self.on_gradient is not None:
             self.on_gradient(weight, block)
         elif weight.gradient is None:

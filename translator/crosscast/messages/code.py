@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A diagnostic code with its title and a help text that says what to do about it."""
+    """A diagnostic code with its title and a help text."""
 
     code: str
     title: str

@@ -3,7 +3,7 @@
 Ranges: CC0xx reading a file, CC1xx the recipe's fields, CC2xx fields against each other,
 CC3xx what a backend adapts or cannot express, CC4xx this machine, CC45x memory, CC5xx writing
 files, CC6xx data sets, CC7xx parity, CC8xx plans, CC95x lint, CC96x training states. Backends
-bring their own CC3xx codes with their rows.
+define their own CC3xx codes with their rows.
 """
 
 from __future__ import annotations

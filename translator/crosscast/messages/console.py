@@ -29,11 +29,11 @@ _USAGE_CODES = (
     *_PARITY_USAGE,
     *_SWEEP_USAGE,
 )
-"""Codes about the command line: an option, a target, or a file or folder that is named there."""
+"""Codes about the command line: an option, a target, a file or a folder."""
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
-    """Return the exit code that a set of diagnostics asks for."""
+    """Return the exit code for a set of diagnostics."""
     errors = [d for d in diagnostics if d.severity is Severity.ERROR]
     if any(d.code.startswith("CC40") for d in errors):
         return EXIT_CANNOT_RUN
@@ -43,7 +43,7 @@ def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
 
 
 def wants_colour() -> bool:
-    """Whether stderr is a terminal whose user has not asked for plain text."""
+    """Whether stderr is a terminal and colors are not disabled."""
     return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 
 
@@ -69,16 +69,16 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
 
 
 def print_json(data: Any) -> None:
-    """Print one JSON document to stdout, in ASCII whatever the terminal's encoding."""
+    """Print one JSON document to stdout, in ASCII for any terminal encoding."""
     print(json.dumps(data, indent=2, default=str))
 
 
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, long: Collection[str] = ()
 ) -> None:
-    """Print a table to stdout: one line a row in a pipe, within the width of a terminal.
+    """Print a table to stdout: one line per row in a pipe, wrapped to the width of a terminal.
 
-    Columns named in `long` hold sentences, which may be wrapped; no cell is ever cut.
+    Columns named in `long` contain sentences and may be wrapped; no cell is truncated.
     """
     if not sys.stdout.isatty():
         table = layout(columns, rows, long=long)
@@ -98,5 +98,5 @@ def print_table(
 
 
 def cell_text(value: Any) -> str:
-    """Return a value as the text of a cell: strings as they are, everything else as JSON."""
+    """Return a value as the text of a cell: strings unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, default=str)

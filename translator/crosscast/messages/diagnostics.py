@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """How a diagnostic counts: errors stop the command, warnings and notes do not."""
+    """Severity of a diagnostic: errors stop the command, warnings and notes do not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,14 +18,14 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a user's file. Lines and columns count from 1; `end_column` is exclusive."""
+    """A location in a user's file. Lines and columns count from 1; `end_column` is exclusive."""
 
     file: str
     line: int
     column: int
     end_column: int | None = None
     text: str = ""
-    """The whole source line, without its line end, for underlining."""
+    """The whole source line, without its line ending, for underlining."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -39,7 +39,7 @@ class Diagnostic:
     message: str
     severity: Severity = Severity.ERROR
     path: str = ""
-    """Dotted path into the recipe, as in `optimizer.eps`; empty when it is about a whole file."""
+    """Dotted path into the recipe, such as `optimizer.eps`; empty for a whole file."""
     span: Span | None = None
     hint: str = ""
 
@@ -49,7 +49,7 @@ class Diagnostic:
 
 
 class DiagnosticError(Exception):
-    """Raised when a pass cannot go on; carries all diagnostics found up to there."""
+    """Raised when a pass cannot continue; contains all diagnostics found so far."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
@@ -58,12 +58,12 @@ class DiagnosticError(Exception):
 
 @dataclass(slots=True)
 class Collector:
-    """Gathers diagnostics during a pass so that a user sees all of them at once."""
+    """Collects diagnostics during a pass so that the user sees all of them at once."""
 
     found: list[Diagnostic] = field(default_factory=list)
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Keep one diagnostic."""
+        """Add a diagnostic."""
         self.found.append(diagnostic)
 
     @property
@@ -72,13 +72,13 @@ class Collector:
         return [d for d in self.found if d.severity is Severity.ERROR]
 
     def raise_errors(self) -> None:
-        """Raise `DiagnosticError` with everything found if any of it is an error."""
+        """Raise `DiagnosticError` with all diagnostics if any of them is an error."""
         if self.errors:
             raise DiagnosticError(*self.found)
 
 
 def sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
-    """Order diagnostics by file, then place, then code."""
+    """Order diagnostics by file, then location, then code."""
     span = diagnostic.span
     if span is None:
         return ("", 0, 0, diagnostic.code)
@@ -86,15 +86,15 @@ def sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
 
 
 def render(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return the plain-text form: place, code, message, underlined source line, hint."""
+    """Return the plain-text form: location, code, message, underlined source line, hint."""
     return "\n".join(_render_one(d) for d in sorted(diagnostics, key=sort_key))
 
 
 def _render_one(diagnostic: Diagnostic) -> str:
     place = f"{diagnostic.span}: " if diagnostic.span else ""
     path = f"{diagnostic.path}: " if diagnostic.path else ""
-    said = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
-    lines = [_printable(said, keep="\n")]
+    line = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
+    lines = [_printable(line, keep="\n")]
     if diagnostic.span and diagnostic.span.text:
         lines += _underline(diagnostic.span)
     if diagnostic.hint:
@@ -103,7 +103,7 @@ def _render_one(diagnostic: Diagnostic) -> str:
 
 
 def _printable(text: str, keep: str = "") -> str:
-    """Replace what could steer a terminal: messages quote keys and paths of untrusted files."""
+    """Replace control characters: messages quote keys and paths of untrusted files."""
     return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

@@ -6,9 +6,9 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 
 def parity_missing(who: str, error: ModuleNotFoundError) -> DiagnosticError:
-    """Return what is raised where the harness, or a package that it needs, is not installed: CC401.
+    """Return the error for a missing harness, or a missing package that it requires: CC401.
 
-    `who`: what needs it, in words: `sweeps need`.
+    `who`: the beginning of the message, such as `sweeps need`.
     """
     return DiagnosticError(
         Diagnostic(

@@ -34,13 +34,13 @@ def write_files(
     """Write all files below `root` and the manifest, or change nothing.
 
     Args:
-        root: Output folder; made when missing.
+        root: Output folder; created if missing.
         files: Relative path with forward slashes to content.
         force: Replace foreign files too.
-        manifest: Remember what was written, so that it may be replaced later.
+        manifest: Record the written files, so that they can be replaced later.
 
     Raises:
-        DiagnosticError: CC501 foreign files, CC502 the system refuses, CC503 a path that leaves
+        DiagnosticError: CC501 foreign files, CC502 an error of the system, CC503 a path that leaves
             the folder.
     """
     for path in (*files, MANIFEST):
@@ -73,7 +73,7 @@ def _check_path(root: Path, path: str) -> None:
     for parent in [parts, *parts.parents]:
         if (root / parent).is_symlink() and parent.parts:
             raise _fail("CC503", f"{root / parent} is a symbolic link")
-    if (root / path).is_dir():  # not even with --force: nobody means a whole folder
+    if (root / path).is_dir():  # never replaced, even with --force
         raise _fail("CC502", f"{root / path} is a folder")
 
 
@@ -82,7 +82,7 @@ def _sha256(data: bytes) -> str:
 
 
 def _read_manifest(root: Path) -> dict[str, str]:
-    """Return path to hash; an unreadable manifest claims nothing."""
+    """Return path to hash; empty for an unreadable manifest."""
     try:
         entries = json.loads((root / MANIFEST).read_bytes())["files"]
         return {str(path): str(value) for path, value in entries.items()}
@@ -111,7 +111,7 @@ def _refuse_foreign(root: Path, files: Mapping[str, OutputFile], known: Mapping[
 
 
 def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) -> None:
-    """Stage everything beside the target, then move it in; undo on failure."""
+    """Stage all files next to the target, then move them into place; undo on failure."""
     made: list[Path] = []
     moves: list[tuple[Path, Path | None]] = []
     stage: Path | None = None
@@ -135,7 +135,7 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
             (stage / "new" / path).replace(final)
     except BaseException:
         lost = [final for final, backup in reversed(moves) if not _undo(final, backup)]
-        if stage is not None and not lost:  # what could not be put back stays in the stage
+        if stage is not None and not lost:  # files that could not be restored stay in the stage
             shutil.rmtree(stage, ignore_errors=True)
         for folder in reversed(made):
             with contextlib.suppress(OSError):
@@ -145,7 +145,7 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
 
 
 def _make_folder(folder: Path, made: list[Path]) -> None:
-    """Make a folder with its parents and note which of them are new."""
+    """Create a folder with its parents and record the new ones."""
     for path in reversed([folder, *folder.parents]):
         if not path.exists():
             path.mkdir()
@@ -153,7 +153,7 @@ def _make_folder(folder: Path, made: list[Path]) -> None:
 
 
 def _undo(final: Path, backup: Path | None) -> bool:
-    """Take one move back; return whether that succeeded."""
+    """Undo one move; return whether that succeeded."""
     try:
         if backup is None:
             if final.exists():

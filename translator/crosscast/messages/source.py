@@ -13,14 +13,14 @@ STDIN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text and the name it goes by in diagnostics."""
+    """A text and its name in diagnostics."""
 
     name: str
     text: str
 
 
 def read_source(path: str, *, max_bytes: int) -> Source:
-    """Read a text file, or stdin when `path` is `-`.
+    """Read a text file, or stdin if `path` is `-`.
 
     Raises:
         DiagnosticError: CC001-CC005.

@@ -194,6 +194,6 @@ SOURCE_CODES = (
     Code(
         "CC977",
         "verification failed",
-        "The script does not do what its recipe says or, with `--run`, what the original did.",
+        "The script behaves differently than its recipe or, with `--run`, than the original.",
     ),
 )

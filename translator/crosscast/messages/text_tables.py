@@ -10,9 +10,9 @@ from itertools import pairwise
 GAP = "  "
 INDENT = "    "
 PADDED = 40
-"""Most characters that a column of sentences is padded to in a pipe."""
+"""Maximum padded width of a column of sentences in a pipe."""
 BESIDE = 16
-"""Most characters that a cell beside a sentence is padded to on a narrow terminal."""
+"""Maximum padded width of a cell next to a sentence on a narrow terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Layout:
     """A table as lines."""
 
     head: tuple[str, ...]
-    """The names of the columns: one line, or several where the width asks for them."""
+    """The names of the columns: one line, or several if the width requires it."""
     rows: tuple[str, ...]
 
 
@@ -36,9 +36,9 @@ def layout(
     Args:
         columns: Names of the columns.
         rows: Cells of one line each.
-        long: Names of the columns that hold sentences: these may be wrapped.
-        width: Characters of a terminal's line; without one every row is one line of any length.
-            A row too long for it goes on in indented lines.
+        long: Names of the columns with sentences, which may be wrapped.
+        width: Width of the terminal; None prints every row as one line of any length. Longer rows
+            continue in indented lines.
     """
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     sentences = [name in long for name in columns]
@@ -69,7 +69,7 @@ def _room(widths: Sequence[int]) -> int:
 
 
 def _groups(widths: Sequence[int], sentences: Sequence[bool], width: int) -> list[list[int]]:
-    """Return which columns share a line; one that holds sentences has its own."""
+    """Return the columns of each line; a column of sentences has its own line."""
     groups: list[list[int]] = []
     for index, sentence in enumerate(sentences):
         fits = groups and not sentence and not sentences[groups[-1][-1]]
@@ -88,7 +88,7 @@ def _lines(
     sentences: Sequence[bool],
     width: int,
 ) -> Iterator[str]:
-    """Yield the lines of one row; a short sentence goes behind the names before it."""
+    """Yield the lines of one row; a short sentence follows the names before it."""
     line = ""
     for number, group in enumerate(groups):
         indent = INDENT if number else ""

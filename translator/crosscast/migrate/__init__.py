@@ -1,1 +1,1 @@
-"""Migrate: from a stranded script to a working one on the same or another framework."""
+"""Migrate scripts to the current API of their framework, or to another framework."""

@@ -1,4 +1,4 @@
-"""From sources to scripts of another framework: lift, correct or keep mistakes, compile, pair."""
+"""Migration to another framework: lift, correct or keep mistakes, compile, pair lines."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from crosscast.recipe.yaml_source import parse
 from crosscast.targets.backend import find_target
 
 OWN = ("model.", "data.")
-"""Sections that are always the user's where the source's model is not the shipped one."""
+"""Sections that the user must fill in unless the source uses the shipped model."""
 _KINDS = ("model.kind", "data.source", "optimizer.name", "clipping.kind", "loss_scaling.mode")
-"""Fields that choose what other fields their section has."""
+"""Fields that determine which other fields their section has."""
 _SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrived:
-    """What a target was given."""
+class TargetScripts:
+    """The compiled recipe of one target."""
 
     recipe: Recipe
     compiled: Compiled
@@ -52,28 +52,28 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Across:
-    """One migration. Nothing has been written."""
+class CrossMigration:
+    """Result of a migration. No file has been written yet."""
 
     sources: tuple[Source, ...]
     lifted: Lifted
     fields: Mapping[str, Filled]
-    """Fields of the recipe that is compiled: those of the source, mistakes corrected or kept."""
+    """Fields of the compiled recipe, after mistakes were corrected or kept."""
     recipe: Recipe
     weights: str
-    """Name of published weights that the source begins with; empty for none."""
+    """Name of the pretrained weights that the source loads; empty for none."""
     text: str
-    """The recipe as YAML, with the place of every field."""
+    """The recipe as YAML; comments give the location of every field."""
     findings: tuple[Result, ...]
     fates: tuple[Fate, ...]
-    arrived: tuple[Arrived, ...]
+    arrived: tuple[TargetScripts, ...]
     files: Mapping[str, OutputFile]
     diagnostics: tuple[Diagnostic, ...]
 
     @property
     def fill_in(self) -> tuple[str, ...]:
-        """Fields that no source says and that the user must."""
-        return tuple(path for path, one in self.fields.items() if one.how == "stand_in")
+        """Fields that no source defines and the user must fill in."""
+        return tuple(path for path, filled in self.fields.items() if filled.how == "stand_in")
 
 
 def migrate_across(
@@ -83,15 +83,15 @@ def migrate_across(
     versions: Mapping[str, str] | None = None,
     keep_bugs: bool = False,
     settings: Mapping[str, object] | None = None,
-) -> Across:
-    """Return the scripts of targets that train as sources do.
+) -> CrossMigration:
+    """Return scripts for `targets` that train as `sources` do.
 
     Args:
-        sources: of one run, its program first.
+        sources: files of one run, its program first.
         targets: see `crosscast.targets.backend.find_target`.
-        versions: package to version, instead of what the sources say.
-        keep_bugs: keep mistakes of the source where a recipe can say them.
-        settings: fields of the recipe that the user says, over everything else.
+        versions: package to version; overrides the versions found in the sources.
+        keep_bugs: keep mistakes of the source that a recipe can express.
+        settings: recipe fields set by the user; they override everything else.
 
     Raises:
         DiagnosticError: CC915 and others if there is no recipe in the sources; CC970 for settings
@@ -100,18 +100,18 @@ def migrate_across(
     """
     lifted = lift(analyse(sources, versions))
     if not lifted.fields:
-        hint = "give the program with its launch script and settings"
+        hint = "pass the program together with its launch script and settings"
         if lifted.recipe is not None:
-            hint = "it is a recipe already: `crosscast compile` it"
+            hint = "this is already a recipe: run `crosscast compile`"
         raise DiagnosticError(
             *lifted.diagnostics,
-            Diagnostic(code="CC971", message="there is no training to migrate", hint=hint),
+            Diagnostic(code="CC971", message="found no training to migrate", hint=hint),
         )
     encoder = encoder_of(lifted.analysis.subject.program)
-    findings = [one for one in lint_sources(sources) if one.is_finding]
+    findings = [finding for finding in lint_sources(sources) if finding.is_finding]
     fields, fates = fates_of(_with_model(lifted.fields, encoder), findings, keep=keep_bugs)
-    fields = _for_targets(_said(fields, settings or {}), targets)
-    text = recipe_yaml(fields, [one.name for one in sources])
+    fields = _for_targets(_with_settings(fields, settings or {}), targets)
+    text = recipe_yaml(fields, [source.name for source in sources])
     try:
         recipe = build_recipe(parse(text, "recipe.yaml"))
     except DiagnosticError as error:
@@ -119,12 +119,12 @@ def migrate_across(
     compiled = compile_recipe(recipe, targets)
     seen = list(_calls(lifted, sources))
     files = {"recipe.yaml": OutputFile(text)}
-    for one in compiled:
-        folder = one.target.folder
-        files |= {f"{folder}/{path}": file for path, file in one.files.items()}
-        if recipe.model.kind == "custom" and one.target.runs:
-            files[f"{folder}/{FILE}"] = OutputFile(stub(one.target.backend.name, seen))
-    return Across(
+    for emitted in compiled:
+        folder = emitted.target.folder
+        files |= {f"{folder}/{path}": file for path, file in emitted.files.items()}
+        if recipe.model.kind == "custom" and emitted.target.runs:
+            files[f"{folder}/{FILE}"] = OutputFile(stub(emitted.target.backend.name, seen))
+    return CrossMigration(
         sources=tuple(sources),
         lifted=lifted,
         fields=fields,
@@ -133,49 +133,54 @@ def migrate_across(
         text=text,
         findings=tuple(findings),
         fates=fates,
-        arrived=tuple(Arrived(recipe=recipe, compiled=one) for one in compiled),
+        arrived=tuple(TargetScripts(recipe=recipe, compiled=emitted) for emitted in compiled),
         files=files,
         diagnostics=(
             *lifted.diagnostics,
             *diagnostics_of(fates),
             *_to_fill_in(fields),
-            *(said for one in compiled for said in one.diagnostics),
+            *(diagnostic for emitted in compiled for diagnostic in emitted.diagnostics),
         ),
     )
 
 
 def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[str, Filled]:
-    """Return the fields with the encoder that the source makes, unless a file says another."""
+    """Return the fields with the encoder that the source creates, unless a file defines another."""
     if encoder is None or fields["model.kind"].how != "stand_in":
         return dict(fields)
-    rest = {path: one for path, one in fields.items() if not path.startswith("model.")}
+    rest = {path: filled for path, filled in fields.items() if not path.startswith("model.")}
     return {**rest, **encoder.fields}
 
 
-def _said(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> dict[str, Filled]:
-    """Return fields with what the user says; a field that chooses a kind empties its section."""
+def _with_settings(
+    fields: Mapping[str, Filled], settings: Mapping[str, object]
+) -> dict[str, Filled]:
+    """Return fields with the user's settings; a new kind discards the rest of its section."""
     result = dict(fields)
     for path in _KINDS:
         if path in settings and path in result and result[path].value != settings[path]:
             section = path.partition(".")[0]
-            result = {p: one for p, one in result.items() if not p.startswith(f"{section}.")}
-    said = changed(result, settings, "said with --set")
+            result = {p: filled for p, filled in result.items() if not p.startswith(f"{section}.")}
+    chosen = changed(result, settings, "said with --set")
     for path in settings:
-        for other in said:
+        for other in chosen:
             short, long = sorted((path, other), key=len)
             if long.startswith(f"{short}."):
-                message = f"--set {path}: {short} cannot have both a value and the field {long}"
+                message = f"--set {path}: {short} cannot have both a value and a field {long}"
                 raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    return {p: replace(one, how="source") if p in settings else one for p, one in said.items()}
+    return {
+        p: replace(filled, how="source") if p in settings else filled
+        for p, filled in chosen.items()
+    }
 
 
 def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[str, Filled]:
-    """Return fields with a factory for every target where the model is the user's own."""
-    found = [find_target(one) for one in targets]
-    names = dict.fromkeys(one.backend.name for one in found if one.runs)
+    """Return fields with a model factory for every target if the user must write the model."""
+    found = [find_target(name) for name in targets]
+    names = dict.fromkeys(target.backend.name for target in found if target.runs)
     if fields["model.kind"].value != "custom" or not names:
         return dict(fields)
-    result = {p: one for p, one in fields.items() if not p.startswith("model.factory.")}
+    result = {p: filled for p, filled in fields.items() if not p.startswith("model.factory.")}
     note = f"write build_model() in {FILE}"
     for name in names:
         path = f"model.factory.{name}"
@@ -187,34 +192,34 @@ def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[s
 
 
 def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
-    """Return a diagnostic for every field that nobody says; one for the model, one for the data."""
-    unsaid = {path: one for path, one in fields.items() if one.how == "stand_in"}
+    """Return a diagnostic for every missing field; one each for the model and the data."""
+    unsaid = {path: filled for path, filled in fields.items() if filled.how == "stand_in"}
     found = []
-    if any(one.value == FACTORY for one in unsaid.values()):
-        message = f"the model is yours: write build_model() in {FILE}, beside every train.py"
+    if any(filled.value == FACTORY for filled in unsaid.values()):
+        message = f"the model is not migrated: write build_model() in {FILE} next to each train.py"
         found.append(
-            _unsaid(
+            _missing(
                 "model",
                 message,
-                "or, if it is a BERT: --set model.kind=bert --set model.preset=base",
+                "for a BERT model: --set model.kind=bert --set model.preset=base",
             )
         )
     elif any(path.startswith("model.") for path in unsaid):
         names = ", ".join(path for path in unsaid if path.startswith("model."))
-        found.append(_unsaid("model", f"the source does not say {names}", "say it with --set"))
+        found.append(_missing("model", f"the source does not define {names}", "set it with --set"))
     if any(path.startswith("data.") for path in unsaid):
-        message = "the rows are yours: write them with `crosscast data`"
-        found.append(_unsaid("data", message, "or name them: --set data.train=FILE"))
-    for path, one in unsaid.items():
+        message = "the data is not migrated: write it with `crosscast data`"
+        found.append(_missing("data", message, "or set the file: --set data.train=FILE"))
+    for path, filled in unsaid.items():
         if not path.startswith(OWN):
-            why = f" ({one.note})" if one.note else ""
-            message = f"the source does not say it; {scalar(one.value)} is only a start{why}"
-            place = one.places[0] if one.places else None
-            found.append(_unsaid(path, message, f"say it: --set {path}=VALUE", place))
+            why = f" ({filled.note})" if filled.note else ""
+            message = f"not defined by the source; {scalar(filled.value)} is a placeholder{why}"
+            place = filled.places[0] if filled.places else None
+            found.append(_missing(path, message, f"set it: --set {path}=VALUE", place))
     return found
 
 
-def _unsaid(path: str, message: str, hint: str, span: Span | None = None) -> Diagnostic:
+def _missing(path: str, message: str, hint: str, span: Span | None = None) -> Diagnostic:
     return Diagnostic(
         code="CC972",
         severity=Severity.WARNING,
@@ -226,8 +231,8 @@ def _unsaid(path: str, message: str, hint: str, span: Span | None = None) -> Dia
 
 
 def _calls(lifted: Lifted, sources: Sequence[Source]) -> list[tuple[str, str]]:
-    """Return places and texts at which the source calls its model."""
-    texts = {one.name: one.text.splitlines() for one in sources}
+    """Return the locations and texts of the source's calls of its model."""
+    texts = {source.name: source.text.splitlines() for source in sources}
     places = dict.fromkeys(
         (event.span.file, event.span.line)
         for step in lifted.analysis.subject.steps

@@ -1,4 +1,4 @@
-"""What else a recipe could say in one field: every variation that is a recipe itself."""
+"""Other values for one field of a recipe, as valid recipes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _STRATEGY = {"none": "data_parallel", "data_parallel": "none"}
 
 
 def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
-    """Yield valid recipes with another value in a field, and with what must follow from it."""
-    known = [one for one in paths_of(recipe) if one == path or one.startswith(f"{path}.")]
-    for one in known:
-        yield from (variation.recipe for variation in variations(recipe, one))
+    """Yield valid recipes with another value in a field, and the changes that it requires."""
+    known = [name for name in paths_of(recipe) if name == path or name.startswith(f"{path}.")]
+    for leaf in known:
+        yield from (variation.recipe for variation in variations(recipe, leaf))
     data = recipe.model_dump()
-    for value in _others(value_at(data, path)):
+    for value in _variants(value_at(data, path)):
         for also in _following(data, path, value):
             made = built(changed(data, {path: value, **also}))
             if made is not None and made[1]:
@@ -27,7 +27,7 @@ def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
 
 
 def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[str, Any]]:
-    """Yield what may have to follow from a value, nothing first."""
+    """Yield changes of other fields that a value may require; the first one is empty."""
     yield {}
     micro, steps = data["batch"]["micro_batch_size"], data["accumulation"]["steps"]
     nodes = data["distributed"]["nodes"]
@@ -51,7 +51,7 @@ def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[
             yield {"accumulation.steps": value // (micro * processes)}
 
 
-def _others(value: Any) -> Iterator[Any]:
+def _variants(value: Any) -> Iterator[Any]:
     """Yield other values of the same kind."""
     match value:
         case bool():
@@ -65,5 +65,5 @@ def _others(value: Any) -> Iterator[Any]:
         case str():
             yield from (f"{value}2", f"other/{value}")
         case dict():
-            for key, one in value.items():
-                yield from ({**value, key: other} for other in _others(one))
+            for key, part in value.items():
+                yield from ({**value, key: other} for other in _variants(part))

@@ -1,4 +1,4 @@
-"""A migration in place is looked at from both sides: recipes and training steps, read not run."""
+"""Compares recipes and training steps before and after a migration in place, without execution."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from crosscast.sources.grouping import group
 
 Verdict = Literal["same", "changed on purpose", "different", "not comparable"]
 _SEEN = ("backward", "clip", "step", "zero")
-"""Operations that a program with a loop of its own makes itself."""
-NOT_RUN = "nothing was executed: the sources were read before and after"
+"""Operations that are visible in a program with its own training loop."""
+NOT_RUN = "nothing was executed: only the source texts before and after were compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Comparison:
     """One field of the recipe, or one operation of the training step, before and after."""
 
     name: str
-    """Of the run: its first source."""
+    """Name of the run: its first source."""
     field: str
     verdict: Verdict
     why: str
     evidence: Literal["read", "executed"] = "read"
-    """Whether the sources were read, or a run showed it."""
+    """Whether this follows from the source texts or from a run."""
 
 
-def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[Compared]:
-    """Return every field and every operation of the runs that a migration touches.
+def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[Comparison]:
+    """Compare every field and operation of the runs that a migration changes.
 
     Args:
         sources: before the migration.
-        texts: file to new text, of those that change.
+        texts: changed file to new text.
     """
-    found: list[Compared] = []
+    found: list[Comparison] = []
     for members in group(sources):
-        if not any(one.name in texts for one in members):
+        if not any(member.name in texts for member in members):
             continue
-        after = [Source(one.name, texts.get(one.name, one.text)) for one in members]
+        after = [Source(member.name, texts.get(member.name, member.text)) for member in members]
         before_, after_ = lift(analyse(members)), lift(analyse(after))
         if before_.fields or after_.fields:
             name = members[0].name
@@ -57,69 +57,71 @@ def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[C
     return found
 
 
-def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
+def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Comparison]:
     left, right = side_of_lifted(name, before), side_of_lifted(name, after)
-    other = {one.path: one for one in differences(left, right)}
+    other = {difference.path: difference for difference in differences(left, right)}
     for path in dict.fromkeys((*left.values, *right.values)):
         if path in ("version", "name") or path.startswith("launch."):
-            continue  # how a run is called and started is no part of the training
-        one = other.get(path)
-        if one is None:
-            yield Compared(name=name, field=path, verdict="same", why=_value(left.values, path))
-        elif one.state == "unknown":
-            why = "one side or both do not say it"
-            yield Compared(name=name, field=path, verdict="not comparable", why=why)
+            continue  # name and launch of a run do not affect the training
+        difference = other.get(path)
+        if difference is None:
+            yield Comparison(name=name, field=path, verdict="same", why=_value(left.values, path))
+        elif difference.state == "unknown":
+            why = "not defined on one side or both"
+            yield Comparison(name=name, field=path, verdict="not comparable", why=why)
         else:
-            why = f"{scalar(one.left)} became {scalar(one.right)}"
-            yield Compared(name=name, field=path, verdict="different", why=why)
+            why = f"{scalar(difference.left)} became {scalar(difference.right)}"
+            yield Comparison(name=name, field=path, verdict="different", why=why)
 
 
 def _value(values: Mapping[str, object], path: str) -> str:
-    return scalar(values[path]) if path in values else "not there on one side, without an effect"
+    return scalar(values[path]) if path in values else "absent on one side, without effect"
 
 
-def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Compared]:
-    """Yield what the steps do for every operation of the neutral step."""
+def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Comparison]:
+    """Yield the comparison of every operation of the neutral training step."""
     old, new = _done(before), _done(after)
     if old is None or new is None:
         if before.analysis.subject.steps or after.analysis.subject.steps:
-            why = "one side has no training loop that can be read"
-            yield Compared(name=name, field="step", verdict="not comparable", why=why)
+            why = "one side has no readable training loop"
+            yield Comparison(name=name, field="step", verdict="not comparable", why=why)
         return
     for operation in dict.fromkeys((*old, *new)):
         left, right = old.get(operation, "-"), new.get(operation, "-")
         why = left if left == right else f"{left} became {right}"
         verdict = _judged(operation, left, right)
-        yield Compared(name=name, field=f"step {operation}", verdict=verdict, why=why)
+        yield Comparison(name=name, field=f"step {operation}", verdict=verdict, why=why)
 
 
 def _judged(operation: str, left: str, right: str) -> Verdict:
-    """Return whether an operation is still done; what a library does unseen is not comparable."""
+    """Return whether an operation is still done; hidden work of a library is not comparable."""
     if left == right or right not in ("-", OWN):
         return "same" if (left == "-") == (right == "-") else "different"
     return "different" if right == "-" or operation in _SEEN else "not comparable"
 
 
-def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> Iterator[Compared]:
-    """Yield the mistakes that only one side has."""
+def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> Iterator[Comparison]:
+    """Yield the mistakes that are on one side only."""
     left, right = _mistakes(before), _mistakes(after)
     for code in sorted({*left, *right}):
         if code in right and code not in left:
-            yield Compared(name=name, field=code, verdict="different", why=f"new: {right[code]}")
+            yield Comparison(name=name, field=code, verdict="different", why=f"new: {right[code]}")
         elif code in left and code not in right:
-            yield Compared(
+            yield Comparison(
                 name=name, field=code, verdict="changed on purpose", why=f"gone: {left[code]}"
             )
 
 
 def _mistakes(sources: Sequence[Source]) -> dict[str, str]:
-    """Return code to message of what lint finds, but for notes."""
-    found = [one for one in lint_sources(sources) if one.is_finding]
-    return {one.code: one.message for one in found if one.severity is not Severity.NOTE}
+    """Return code to message of lint's findings, without notes."""
+    found = [finding for finding in lint_sources(sources) if finding.is_finding]
+    return {
+        finding.code: finding.message for finding in found if finding.severity is not Severity.NOTE
+    }
 
 
 def _done(lifted: Lifted) -> dict[str, str] | None:
-    """Return operation to what the first training step does for it."""
+    """Return operation to the corresponding events of the first training step."""
     steps = lifted.analysis.subject.steps
     if not steps or lifted.recipe is None:
         return None

@@ -1,4 +1,4 @@
-"""Mistakes of a source on the way to another framework: corrected, or kept where a recipe can."""
+"""Mistakes of a source in a migration: corrected, or kept if a recipe can express them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 
 Became = Literal["changed on purpose", "kept", "cannot be kept", "as it runs", "of no recipe"]
-"""Corrected; kept as asked; corrected although it should be kept; only the user can say what was
-meant, so the recipe holds what runs; about no field of a recipe."""
+"""Corrected; kept on request; corrected although it should have been kept; ambiguous, so the recipe
+describes what runs; unrelated to recipe fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """What became of one finding."""
+    """The treatment of one finding."""
 
     rule: str
     name: str
@@ -37,33 +37,35 @@ class Fate:
 def fates_of(
     fields: Mapping[str, Filled], findings: Sequence[Result], *, keep: bool
 ) -> tuple[dict[str, Filled], tuple[Fate, ...]]:
-    """Return the fields after all findings were corrected or kept, and what became of each.
+    """Return the fields after all findings were corrected or kept, and the fate of each finding.
 
-    A note of lint is a way to train and no mistake: what a recipe says of it stays.
+    A note of lint is not a mistake, so the values of the recipe stay.
 
     Args:
-        fields: how the recipe came by its values.
-        findings: of lint, about the same sources.
-        keep: whether mistakes are kept where a recipe can say them.
+        fields: values of the recipe with their origins.
+        findings: lint's findings in the same sources.
+        keep: whether mistakes are kept if a recipe can express them.
     """
     current = dict(fields)
     fates = []
-    for one in findings:
-        bug = BUGS.get(one.code)
+    for finding in findings:
+        bug = BUGS.get(finding.code)
         if bug is None:
             continue
-        became, changes = _decide(current, one, bug, keep)
-        current = changed(current, changes, f"{one.code} {one.name}: {became}")
+        became, changes = _decide(current, finding, bug, keep)
+        current = changed(current, changes, f"{finding.code} {finding.name}: {became}")
         instead = bug.instead
         if became == "kept":
-            said = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())
-            instead = f"the recipe says it ({said})" if said else "the recipe says what runs"
+            values = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())
+            instead = (
+                f"the recipe keeps it ({values})" if values else "the recipe describes what runs"
+            )
         fates.append(
             Fate(
-                rule=one.code,
-                name=one.name,
-                message=one.message,
-                span=one.span,
+                rule=finding.code,
+                name=finding.name,
+                message=finding.message,
+                span=finding.span,
                 path=bug.path,
                 became=became,
                 instead=instead,
@@ -83,15 +85,15 @@ def _decide(
     if finding.severity is Severity.NOTE and not bug.sums:
         return "kept", {}
     if not keep:
-        return "changed on purpose", bug.correct if _says(fields, bug) else {}
+        return "changed on purpose", bug.correct if _expresses(fields, bug) else {}
     wanted = _sum(fields, bug.sums) if bug.sums else bug.keep
     if wanted and recipe_of(changed(fields, wanted, "")) is not None:
         return "kept", wanted
     return "cannot be kept", bug.correct if not bug.keep else {}
 
 
-def _says(fields: Mapping[str, Filled], bug: Bug) -> bool:
-    """Whether the recipe of the source says the mistake, or nobody says what it needs."""
+def _expresses(fields: Mapping[str, Filled], bug: Bug) -> bool:
+    """Whether the source's recipe expresses the mistake, or lacks a value for the correction."""
     open_ = fields[bug.path].how == "stand_in" if bug.path in fields else False
     return open_ or all(_value(fields, path) == want for path, want in bug.keep.items())
 
@@ -102,16 +104,16 @@ def _value(fields: Mapping[str, Filled], path: str) -> Any:
         return fields[path].value
     prefix = f"{path}."
     return {
-        name.removeprefix(prefix): one.value
-        for name, one in fields.items()
+        name.removeprefix(prefix): filled.value
+        for name, filled in fields.items()
         if name.startswith(prefix)
     }
 
 
 def _sum(fields: Mapping[str, Filled], power: int) -> Values:
-    """Return the rate that turns a mean into the sum that was made; empty if no rate does.
+    """Return the rate at which a mean acts like the source's sum; empty if there is none.
 
-    Only where the update is linear in the gradient: SGD without decay and without clipping.
+    There is one only if the update is linear in the gradient: SGD without decay and clipping.
     """
     steps, rate = _value(fields, "accumulation.steps"), _value(fields, "optimizer.learning_rate")
     linear = (
@@ -129,31 +131,31 @@ def _is_zero(decay: Filled | None) -> bool:
 
 
 def changed(fields: Mapping[str, Filled], changes: Values, note: str) -> dict[str, Filled]:
-    """Return fields with other values; a value that is a dictionary is a whole section."""
+    """Return fields with values replaced; a mapping replaces a whole section."""
     result = dict(fields)
     for path, value in changes.items():
         if isinstance(value, Mapping):
-            for name in [one for one in result if one.startswith(f"{path}.")]:
+            for name in [field for field in result if field.startswith(f"{path}.")]:
                 del result[name]
-            parts = {f"{path}.{name}": one for name, one in value.items()}
+            parts = {f"{path}.{name}": part for name, part in value.items()}
         else:
             parts = {path: value}
-        for name, one in parts.items():
+        for name, part in parts.items():
             before = fields.get(name)
             places = before.places if before else ()
-            result[name] = Filled(value=one, how="derived", places=places, note=note)
+            result[name] = Filled(value=part, how="derived", places=places, note=note)
     return result
 
 
 def scalar_of(value: Any) -> str:
     """Return a value of a recipe as text, a section in braces."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name}: {scalar(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {scalar(part)}' for name, part in value.items())}}}"
     return scalar(value)
 
 
 def recipe_of(fields: Mapping[str, Filled]) -> Recipe | None:
-    """Return the recipe that fields make, None if they make none."""
+    """Return the recipe of fields, or None if they are no valid recipe."""
     try:
         return build_recipe(parse(recipe_yaml(fields, ()), "recipe.yaml"))
     except DiagnosticError:
@@ -163,18 +165,20 @@ def recipe_of(fields: Mapping[str, Filled]) -> Recipe | None:
 def diagnostics_of(fates: Sequence[Fate]) -> list[Diagnostic]:
     """Return a diagnostic for every mistake that was changed, or could not be kept."""
     found = []
-    for one in fates:
-        if one.became == "cannot be kept":
-            message = f"{one.rule}: {one.message}; no recipe says that, so now {one.instead}"
-            found.append(_said("CC974", Severity.WARNING, message, one))
-        elif one.became == "as it runs":
-            message = f"{one.rule}: {one.message}; {one.instead}"
-            found.append(_said("CC975", Severity.WARNING, message, one))
-        elif one.became == "changed on purpose":
-            message = f"{one.rule}: {one.message}; now {one.instead}"
-            found.append(_said("CC973", Severity.NOTE, message, one))
+    for fate in fates:
+        if fate.became == "cannot be kept":
+            message = (
+                f"{fate.rule}: {fate.message}; a recipe cannot express this, so now {fate.instead}"
+            )
+            found.append(_diagnostic("CC974", Severity.WARNING, message, fate))
+        elif fate.became == "as it runs":
+            message = f"{fate.rule}: {fate.message}; {fate.instead}"
+            found.append(_diagnostic("CC975", Severity.WARNING, message, fate))
+        elif fate.became == "changed on purpose":
+            message = f"{fate.rule}: {fate.message}; now {fate.instead}"
+            found.append(_diagnostic("CC973", Severity.NOTE, message, fate))
     return found
 
 
-def _said(code: str, severity: Severity, message: str, fate: Fate) -> Diagnostic:
+def _diagnostic(code: str, severity: Severity, message: str, fate: Fate) -> Diagnostic:
     return Diagnostic(code=code, severity=severity, message=message, path=fate.path, span=fate.span)

@@ -1,4 +1,4 @@
-"""What a codemod is: it finds an old API in a program and writes the new one in its place."""
+"""The codemod interface: replace an old API in a program with the new one."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     from crosscast.sources.subject import Subject
 
 Api = Literal["torch.amp", "keras3", "paddle3"]
-"""The APIs that programs are brought to: the present one of each framework."""
+"""The APIs to migrate to: the current one of each framework."""
 APIS: tuple[Api, ...] = get_args(Api)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One thing that is written anew. All its edits are made, or none."""
+    """A change. Its edits are applied together or not at all."""
 
     span: Span
-    """Where the old API stands."""
+    """Location of the old API."""
     message: str
-    """What stands there afterwards, in one sentence, with the names of the source."""
+    """What replaces it, in one sentence, with the names of the source."""
     edits: tuple[Edit, ...]
     note: str = ""
-    """What becomes different for the user all the same: another default, another file format."""
+    """Remaining differences for the user, such as a new default or file format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Something old that is left as it is, because a person must decide."""
+    """An old API that is left unchanged because a person must decide."""
 
     span: Span
     message: str
-    """What it is and why it cannot be changed with certainty."""
+    """What was found and why it cannot be changed with certainty."""
     hint: str
-    """What to decide, or what to write by hand."""
+    """What to decide or to write by hand."""
 
 
 Outcome = Change | Refusal
@@ -46,17 +46,17 @@ Outcome = Change | Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A program before and after; equal for one that must stay. `refused`: what is said then."""
+    """A program before and after a codemod; equal if the codemod must not change it."""
 
     before: str
     after: str
     refused: str = ""
-    """A part of the message of the refusal; empty if nothing is refused."""
+    """Part of the refusal's message; empty without a refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Codemod:
-    """One codemod. Its examples are tested: changed, unchanged and refused ones."""
+    """A codemod. Its examples (changed, unchanged, refused) are tested."""
 
     code: str
     """CM and three digits: CM1xx torch.amp, CM2xx keras3, CM3xx paddle3."""
@@ -64,9 +64,9 @@ class Codemod:
     """In kebab case: `apex-amp`."""
     api: Api
     title: str
-    """What it changes into what, in one line."""
+    """The old and the new API, in one line."""
     hints: tuple[str, ...]
-    """Words without one of which in the text there is nothing to change: a fast pre-filter."""
+    """A text without any of these words needs no change: a fast pre-filter."""
     examples: tuple[Example, ...]
     run: Callable[[Subject], Iterable[Outcome]]
-    """Find everything that it changes or refuses. A program that was changed gives no change."""
+    """Find everything to change or refuse. A migrated program must yield no changes."""

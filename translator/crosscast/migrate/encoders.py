@@ -1,7 +1,7 @@
-"""BERT classifiers of known libraries that are the shipped encoder; every other model is asked for.
+"""BERT classifiers of known libraries that equal the shipped encoder. Other models stay the user's.
 
-Only what the source itself says counts: a name whose published sizes everybody knows, or a
-configuration whose every argument can be read.
+The source must define the sizes: by the name of published weights, or by a configuration whose
+arguments can all be evaluated.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FIELDS = {
     "num_labels": "labels",
     "num_classes": "labels",
 }
-"""Arguments of a configuration and fields of the model."""
+"""Argument of a configuration to field of the model."""
 _USUAL: Mapping[str, float] = {
     "layers": 12,
     "hidden_size": 768,
@@ -71,9 +71,9 @@ _USUAL: Mapping[str, float] = {
     "init_std": 0.02,
     "labels": 2,
 }
-"""Defaults of a BertConfig, which are BERT-base."""
+"""Defaults of a BertConfig: BERT-base."""
 _ALIKE = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
-"""Arguments that must say what the shipped encoder does."""
+"""Arguments that must have the value of the shipped encoder."""
 _HARMLESS = frozenset(
     {"pad_token_id", "return_dict", "output_attentions", "output_hidden_states", "cache_dir"}
     | {"id2label", "label2id", "use_cache", "torch_dtype", "local_files_only", "revision"}
@@ -83,16 +83,16 @@ _FLOATS = ("dropout", "layer_norm_eps", "init_std")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """A model that the shipped encoder is."""
+    """A model that equals the shipped encoder."""
 
     fields: Mapping[str, Filled]
-    """Fields of the recipe's model, by their whole path."""
+    """Full path to field, for the fields of the recipe's model."""
     weights: str = ""
-    """Name of the published weights that the source begins with."""
+    """Name of the pretrained weights that the source loads."""
 
 
 def encoder_of(program: Program | None) -> Encoder | None:
-    """Return the encoder of a program; None where there is another model, or it is not certain."""
+    """Return the encoder of a program; None for another or an uncertain model."""
     if program is None:
         return None
     calls = [call for call in program.calls() if _is_classifier(call)]
@@ -112,7 +112,7 @@ def _is_classifier(call: Call) -> bool:
 
 
 def _published(call: Call) -> Encoder | None:
-    """Return the encoder that a name stands for."""
+    """Return the encoder with a published name."""
     named = call.node.args[0] if call.node.args else None
     for keyword in call.node.keywords:
         if keyword.arg == "pretrained_model_name_or_path":
@@ -121,15 +121,15 @@ def _published(call: Call) -> Encoder | None:
     if not isinstance(value, Known) or not isinstance(value.value, str):
         return None
     if "config" in call.bound():
-        return None  # another configuration than the published one
+        return None  # not the published configuration
     sizes = _sizes(value.value)
-    said = _arguments(call)
-    if sizes is None or said is None:
+    overrides = _arguments(call)
+    if sizes is None or overrides is None:
         return None
     span = call.module.span(call.node)
     note = f"published configuration of {value.value}"
-    fields = {path: Filled(value=one, places=(span,), note=note) for path, one in sizes.items()}
-    return _encoder({**fields, **said}, weights=value.value)
+    fields = {path: Filled(value=size, places=(span,), note=note) for path, size in sizes.items()}
+    return _encoder({**fields, **overrides}, weights=value.value)
 
 
 def _sizes(name: str) -> dict[str, float] | None:
@@ -137,7 +137,7 @@ def _sizes(name: str) -> dict[str, float] | None:
         layers, hidden, heads, wide = _SIZES[found["size"]]
         words = _WORDS[found["words"]]
     elif found := _SMALL.fullmatch(name):
-        layers, hidden, heads = (int(one) for one in found.groups())
+        layers, hidden, heads = (int(digits) for digits in found.groups())
         wide, words = 4 * hidden, _WORDS["uncased"]
     else:
         return None
@@ -148,26 +148,26 @@ def _sizes(name: str) -> dict[str, float] | None:
 
 
 def _configured(call: Call, program: Program) -> Encoder | None:
-    """Return the encoder of a configuration that the program makes itself."""
-    made = [one for one in program.calls() if one.name.rpartition(".")[2] == "BertConfig"]
+    """Return the encoder of a configuration that the program creates."""
+    made = [call for call in program.calls() if call.name.rpartition(".")[2] == "BertConfig"]
     if len(made) != 1 or not made[0].name.startswith(_PACKAGES) or made[0].node.args:
         return None
-    said = _arguments(made[0])
-    if said is None or not _is_given(call, made[0]):
+    overrides = _arguments(made[0])
+    if overrides is None or not _is_passed(call, made[0]):
         return None
-    if made[0].name.startswith(_LIBRARY_OF_PADDLE) and "type_vocab_size" not in said:
+    if made[0].name.startswith(_LIBRARY_OF_PADDLE) and "type_vocab_size" not in overrides:
         return None  # other releases have other numbers of segments
     span = made[0].module.span(made[0].node)
     note = f"default of {made[0].name}"
     usual = {
-        path: Filled(value=one, how="default", places=(span,), note=note)
-        for path, one in _USUAL.items()
+        path: Filled(value=size, how="default", places=(span,), note=note)
+        for path, size in _USUAL.items()
     }
-    return _encoder({**usual, **said})
+    return _encoder({**usual, **overrides})
 
 
-def _is_given(call: Call, config: Call) -> bool:
-    """Whether a model is made of a configuration, and nobody sets it otherwise in between."""
+def _is_passed(call: Call, config: Call) -> bool:
+    """Whether a model is created from a configuration that is certainly not modified before."""
     given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "config")]
     if len(given) != 1 or call.module is not config.module:
         return False
@@ -178,17 +178,17 @@ def _is_given(call: Call, config: Call) -> bool:
     made = isinstance(statement, ast.Assign) and statement.value is config.node
     if not made or not isinstance(name, ast.Name) or not isinstance(statement, ast.Assign):
         return False
-    targets = [one.id for one in statement.targets if isinstance(one, ast.Name)]
-    uses = [one for one in module.every(ast.Name) if one.id == name.id]
-    # Its own line and the model; whatever else is done with it may change it.
+    targets = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    uses = [node for node in module.every(ast.Name) if node.id == name.id]
+    # Its definition and the model; any other use may modify it.
     return targets == [name.id] and len(uses) == 2
 
 
 def _arguments(call: Call) -> dict[str, Filled] | None:
-    """Return what arguments say of the model; None if one of them is not known or another model."""
+    """Return the model's fields from arguments; None if one is unknown or defines another model."""
     if call.has_star:
         return None
-    said: dict[str, Filled] = {}
+    values: dict[str, Filled] = {}
     span = call.module.span(call.node)
     rates = set()
     for name, node in call.bound().items():
@@ -207,18 +207,18 @@ def _arguments(call: Call) -> dict[str, Filled] | None:
         elif isinstance(value.value, int | float):
             field = _FIELDS[name]
             number = float(value.value) if field in _FLOATS else value.value
-            said[field] = Filled(value=number, places=(span,), note=value.flag)
+            values[field] = Filled(value=number, places=(span,), note=value.flag)
             rates |= {number} if field == "dropout" else set()
         else:
             return None
-    if ("dropout" in said) != ("attention_probs_dropout_prob" in call.bound()):
+    if ("dropout" in values) != ("attention_probs_dropout_prob" in call.bound()):
         rates.add(_USUAL["dropout"])
-    return said if len(rates) <= 1 else None
+    return values if len(rates) <= 1 else None
 
 
 def _encoder(parts: Mapping[str, Filled], weights: str = "") -> Encoder:
-    """Return an encoder; two labels are every library's default."""
+    """Return an encoder; every library has two labels by default."""
     labels = Filled(value=2, how="default", note="default of the library")
     fields = {"labels": labels, **parts}
-    paths = {f"model.{name}": one for name, one in fields.items()}
+    paths = {f"model.{name}": filled for name, filled in fields.items()}
     return Encoder(fields={"model.kind": Filled(value="bert"), **paths}, weights=weights)

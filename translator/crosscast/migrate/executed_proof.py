@@ -1,4 +1,4 @@
-"""A migration in place is executed, on demand: both sides run, and every update is compared."""
+"""Executes both sides of a migration in place on request and compares every update."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.missing_packages import parity_missing
-from crosscast.migrate.before_after import Compared
+from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.codemod import Api
 from crosscast.sources.files import Text
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from crosscast_parity.side_by_side.proof import Execution
 
 FRAMEWORK_OF: Mapping[Api, str] = {"torch.amp": "torch", "keras3": "tensorflow"}
-"""The APIs whose scripts can be watched while they run."""
+"""The APIs whose scripts can be observed while they run."""
 
 OLD_SIDE: Mapping[Api, Mapping[str, str]] = {"keras3": {"TF_USE_LEGACY_KERAS": "1"}}
-"""Variables with which a present framework still has the old API."""
+"""Environment variables that enable the old API in a current framework."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What a user demands to be executed. `command`: the script and its arguments, as text."""
+    """A request to execute a script. `command`: the script and its arguments, as text."""
 
     command: str
     python: str = ""
@@ -49,15 +49,15 @@ def execute(
     """Run a script before and after a migration and compare its updates.
 
     Args:
-        files: what was read, by name.
-        texts: file to new text, of those that change.
-        api: what they were brought to.
+        files: name to file, of all files read.
+        texts: changed file to new text.
+        api: the API that the files were migrated to.
         demand: what to run.
-        on_run: called with a name when a run begins.
+        on_run: called with the name of each run that begins.
 
     Raises:
-        DiagnosticError: CC970 for a demand that makes no sense, CC001 for a script that is not
-            there, CC401 if the harness is not installed.
+        DiagnosticError: CC970 for an invalid demand, CC001 for a missing script, CC401 if the
+            harness is not installed.
     """
     folder, script, arguments = _command(demand)
     try:
@@ -71,11 +71,13 @@ def execute(
     after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
     framework = FRAMEWORK_OF.get(api)
     if framework is None:
-        words = f"runs of scripts that were brought to {api} cannot be watched yet"
+        words = f"runs of scripts migrated to {api} cannot be observed yet"
         return Execution(outcome="cannot be verified here", wording=words)
     if size_of(folder, MOST_COPIED) > MOST_COPIED:
-        words = f"{folder} holds more than {MOST_COPIED >> 30} GiB, too much to copy for every run"
-        hint = "keep data and checkpoints elsewhere, and name them by absolute paths"
+        words = (
+            f"{folder} contains more than {MOST_COPIED >> 30} GiB, too much to copy for every run"
+        )
+        hint = "keep data and checkpoints elsewhere, and use absolute paths for them"
         return Execution(outcome="cannot be verified here", wording=words, hint=hint)
     places = places_of(before, after)
     migrated = Program(
@@ -108,14 +110,16 @@ def _command(demand: Demand) -> tuple[Path, str, tuple[str, ...]]:
         return DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
 
     if demand.updates < 1 or not demand.timeout > 0 or not 0 <= demand.memory < math.inf:
-        raise refuse("--updates is at least 1, --timeout more than 0 seconds, --memory at least 0")
+        raise refuse(
+            "--updates must be at least 1, --timeout more than 0 seconds, --memory at least 0"
+        )
     try:
         words = shlex.split(demand.command)
     except ValueError as error:
         raise refuse(f"--run {demand.command!r}: {error}") from None
     if not words or Path(words[0]).suffix not in (".py", ".pyw"):
         raise refuse(
-            f"--run {demand.command!r}: it begins with the Python script",
+            f"--run {demand.command!r}: the command must begin with the Python script",
             '--run "train.py --steps 20", without the interpreter',
         )
     script = Path(words[0])
@@ -130,8 +134,8 @@ def _command(demand: Demand) -> tuple[Path, str, tuple[str, ...]]:
 def _below(folder: Path, path: Path) -> str:
     place = path.parent.resolve() / path.name
     if not place.is_relative_to(folder):
-        message = f"{path} changes, and is not below {folder}, which is copied for the runs"
-        hint = "call crosscast in a folder that holds the script and all that changes"
+        message = f"{path} changes but is not inside {folder}, which is copied for the runs"
+        hint = "run crosscast in a folder that contains the script and all changed files"
         raise DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
     return place.relative_to(folder).as_posix()
 
@@ -140,33 +144,33 @@ def _bytes(file: Text, text: str | None = None) -> bytes:
     return (file.source.text if text is None else text).encode(file.encoding)
 
 
-def with_execution(compared: Sequence[Compared], execution: Execution) -> list[Compared]:
-    """Return what was read with what the runs show of it."""
-    found = [_upgraded(one, execution) for one in compared]
+def with_execution(compared: Sequence[Comparison], execution: Execution) -> list[Comparison]:
+    """Return the comparison with the results of the runs."""
+    found = [_upgraded(comparison, execution) for comparison in compared]
     field = execution.differs
-    if field and not any(one.field == field for one in found):
+    if field and not any(comparison.field == field for comparison in found):
         name = found[0].name if found else ""
         found.append(_differs(name, field, execution))
     return found
 
 
-def _upgraded(one: Compared, execution: Execution) -> Compared:
-    if one.field == execution.differs:
-        return _differs(one.name, one.field, execution)
-    why = execution.shown.get(one.field)
-    if why is None or one.verdict != "same":
-        return one
-    return replace(one, evidence="executed", why=f"{one.why}: {why}")
+def _upgraded(comparison: Comparison, execution: Execution) -> Comparison:
+    if comparison.field == execution.differs:
+        return _differs(comparison.name, comparison.field, execution)
+    why = execution.shown.get(comparison.field)
+    if why is None or comparison.verdict != "same":
+        return comparison
+    return replace(comparison, evidence="executed", why=f"{comparison.why}: {why}")
 
 
-def _differs(name: str, field: str, execution: Execution) -> Compared:
-    return Compared(
+def _differs(name: str, field: str, execution: Execution) -> Comparison:
+    return Comparison(
         name=name, field=field, verdict="different", why=execution.wording, evidence="executed"
     )
 
 
 def diagnostics_of(execution: Execution) -> list[Diagnostic]:
-    """Return what a user must know of the runs: that they prove nothing, or a difference."""
+    """Return a diagnostic if the runs were impossible or differ."""
     if execution.outcome == "cannot be verified here":
         message = f"cannot be verified here: {execution.wording}"
         return [
@@ -181,7 +185,7 @@ def diagnostics_of(execution: Execution) -> list[Diagnostic]:
 
 
 def plain(execution: Execution) -> dict[str, Any]:
-    """Return the runs as JSON has them."""
+    """Return the runs as plain data for JSON."""
     found = execution.difference
     return {
         "outcome": execution.outcome,

@@ -1,7 +1,7 @@
-"""Which lines of emitted files carry a field of the recipe.
+"""Find the emitted lines that carry a field of the recipe.
 
-Nothing is looked up by name: the recipe is compiled again with another value in the field, and the
-lines that are no longer the same are those that carried it.
+The search does not use names: the recipe is compiled again with another value in the field, and
+the lines that differ carry the field.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import leaves
 
 _ENOUGH = 4
-"""Other values that are tried of a field."""
+"""Number of other values to try for a field."""
 _SHOWN = 12
-"""A field that decides about the shape of a script carries more lines than help a reader."""
+"""Maximum number of lines per field: more lines do not help a reader."""
 _ABOUT = re.compile(r'\s*(?:from\s|import\s|#|""")')
-"""Lines that follow from others: imports, comments, descriptions."""
+"""Secondary lines: imports, comments, docstrings."""
 
 Texts = Mapping[str, Sequence[str]]
 
@@ -38,9 +38,9 @@ class Line:
 
 
 def carriers(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
-    """Return for every field the emitted lines that would be others with another value.
+    """Return field to the emitted lines that change with the value of the field.
 
-    A field whose value means that nothing is emitted, as `clipping.kind: none`, has none.
+    A field whose value emits nothing, such as `clipping.kind: none`, has none.
     """
     base = _texts(recipe, target)
     found = {path: _lines_of(recipe, target, path, base) for path, _ in leaves(recipe)}
@@ -48,9 +48,9 @@ def carriers(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
 
 
 def _own(path: str, lines: Sequence[Line], found: Mapping[str, Sequence[Line]]) -> tuple[Line, ...]:
-    """Return the lines of a field without those that say another one more closely.
+    """Return the lines of a field without those that belong more closely to another field.
 
-    What only another precision asks for, as the constants of the loss scale, is not its line.
+    For example, the constants of the loss scale do not belong to the precision.
     """
     others = {
         line
@@ -59,17 +59,17 @@ def _own(path: str, lines: Sequence[Line], found: Mapping[str, Sequence[Line]]) 
         for line in carried
     }
     own = [line for line in lines if line not in others] or list(lines)
-    # Where its own lines only follow from others, those that it shares say more.
-    telling = _telling(own) or _telling(lines) or own
+    # If all its own lines are secondary, the shared lines are more informative.
+    telling = _informative(own) or _informative(lines) or own
     return tuple(telling[:_SHOWN])
 
 
-def _telling(lines: Sequence[Line]) -> list[Line]:
+def _informative(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if not _ABOUT.match(line.text)]
 
 
 def _lines_of(recipe: Recipe, target: str, path: str, base: Texts) -> tuple[Line, ...]:
-    """Return the emitted lines that carry a field: those of the change that touches the fewest."""
+    """Return the emitted lines of a field: the smallest set that another value changes."""
     found: list[tuple[Line, ...]] = []
     for other in other_recipes(recipe, path):
         try:
@@ -94,22 +94,22 @@ def _texts(recipe: Recipe, target: str) -> dict[str, list[str]]:
 
 
 def _touched(base: Texts, other: Texts) -> Iterator[Line]:
-    """Yield the lines of the base that the other does not have in their places."""
+    """Yield the lines of the base that are changed or missing in the other text."""
     for path, lines in base.items():
-        theirs = other.get(path, [])
-        if lines == theirs:
+        changed = other.get(path, [])
+        if lines == changed:
             continue
-        skip = _alike(lines, theirs)
-        end = _alike(lines[skip:][::-1], theirs[skip:][::-1])
-        ours, theirs = lines[skip : len(lines) - end], theirs[skip : len(theirs) - end]
-        matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
+        skip = _common_prefix(lines, changed)
+        end = _common_prefix(lines[skip:][::-1], changed[skip:][::-1])
+        old, new = lines[skip : len(lines) - end], changed[skip : len(changed) - end]
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
         for kind, start, stop, _, _ in matcher.get_opcodes():
             if kind in ("replace", "delete"):
-                numbers = (n for n in range(start, stop) if ours[n].strip())
-                yield from (Line(path, skip + n + 1, ours[n]) for n in numbers)
+                numbers = (n for n in range(start, stop) if old[n].strip())
+                yield from (Line(path, skip + n + 1, old[n]) for n in numbers)
 
 
-def _alike(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Return how many lines are the same at the beginning."""
-    pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
+def _common_prefix(base: Sequence[str], other: Sequence[str]) -> int:
+    """Return the number of equal lines at the beginning."""
+    pairs = enumerate(zip(base, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(base), len(other)))

@@ -1,4 +1,4 @@
-"""Migrate programs in place: codemods, round after round, until there is nothing to change."""
+"""Migration in place: apply codemods repeatedly until none has anything to change."""
 
 from __future__ import annotations
 
@@ -18,85 +18,87 @@ from crosscast.sources.subject import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Migrated:
-    """What a migration in place comes to. Nothing has been written."""
+class InPlaceMigration:
+    """Result of a migration in place. No file has been written yet."""
 
     texts: dict[str, str]
-    """File to new text, of those that change."""
+    """Changed file to new text."""
     changes: tuple[Result, ...]
-    """What is written anew, in order of places of the texts before each round."""
+    """Applied changes, ordered by location in the texts before each round."""
     refusals: tuple[Result, ...]
-    """What stays old because a person must decide."""
+    """Old APIs that remain because a person must decide."""
     problems: tuple[Diagnostic, ...]
-    """What failed: parts of crosscast, edits that would have spoilt a file."""
+    """Failures: errors in crosscast, and edits that would have broken a file."""
 
 
-def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> Migrated:
+def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> InPlaceMigration:
     """Return sources with the codemods applied until none finds anything to change.
 
     Args:
         sources: programs with their modules, launch scripts and settings.
-        codemods: what to apply, see `crosscast.migrate.registry.codemods_to`.
+        codemods: the codemods to apply, see `crosscast.migrate.registry.codemods_to`.
     """
 
     spoilt: set[str] = set()
     problems: list[Diagnostic] = []
     while True:
-        fixed = repair(sources, partial(_look, codemods, spoilt))
+        fixed = repair(sources, partial(_run_codemods, codemods, spoilt))
         problems += fixed.problems
         if fixed.spoilt <= spoilt:
             break
-        # What belongs together is changed in all files or in none.
+        # Files that belong together are changed together or not at all.
         spoilt |= fixed.spoilt
-    ours = [one for one in fixed.results if one.code.startswith("CM")]
-    others = [one.diagnostic() for one in fixed.results if not one.code.startswith("CM")]
-    return Migrated(
+    migrations = [result for result in fixed.results if result.code.startswith("CM")]
+    others = [result.diagnostic() for result in fixed.results if not result.code.startswith("CM")]
+    return InPlaceMigration(
         texts=fixed.texts,
         changes=tuple(fixed.made),
-        refusals=tuple(_left(one) if one.edits else one for one in ours),
+        refusals=tuple(_not_applied(result) if result.edits else result for result in migrations),
         problems=(*problems, *others),
     )
 
 
-def _look(codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]) -> list[Result]:
+def _run_codemods(
+    codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
+) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
-    found = distinct(one for members in wanted for one in outcomes(members, codemods))
-    return [one for one in found if not any(edit.file in spoilt for edit in one.edits)]
+    found = distinct(result for members in wanted for result in outcomes(members, codemods))
+    return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
 
-def _left(result: Result) -> Result:
-    """Return a change that could not be made as a refusal."""
+def _not_applied(result: Result) -> Result:
+    """Return the refusal for a change that could not be applied."""
     return replace(
         result,
         severity=Severity.WARNING,
         message=f"not changed: {result.message}",
-        hint="cells of a notebook stay as they are; export it as a script"
+        hint="cells of a notebook are not changed; export it as a script"
         if result.file.endswith(".ipynb")
-        else "this and another change are in each other's way; make it by hand",
+        else "it conflicts with another change; make it by hand",
         edits=(),
     )
 
 
 def outcomes(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Result]:
-    """Return what codemods find in sources that belong together; a failure loses no other."""
+    """Return the results of codemods for one group of sources; a failure affects only itself."""
     from crosscast.sources.subject_builder import subject_of
 
     subject, failures = subject_of(sources)
-    results = [of_diagnostic(one) for one in failures]
+    results = [of_diagnostic(diagnostic) for diagnostic in failures]
     for codemod in codemods:
         if _concerns([codemod], sources):
-            results += _ask(codemod, subject)
+            results += _apply(codemod, subject)
     return results
 
 
 def _concerns(codemods: Sequence[Codemod], sources: Sequence[Source]) -> bool:
-    return any(has_word(one.text, codemod.hints) for one in sources for codemod in codemods)
+    return any(has_word(source.text, codemod.hints) for source in sources for codemod in codemods)
 
 
-def _ask(codemod: Codemod, subject: Subject) -> list[Result]:
+def _apply(codemod: Codemod, subject: Subject) -> list[Result]:
     try:
-        return [_result(codemod, one) for one in codemod.run(subject)]
-    except Exception as error:  # a fault of the codemod, not of the user's files
+        return [_result(codemod, outcome) for outcome in codemod.run(subject)]
+    except Exception as error:  # a bug in the codemod, not in the user's files
         from crosscast.sources.subject_builder import failure
 
         main = subject.sources[0].name if subject.sources else ""

@@ -1,4 +1,4 @@
-"""Which emitted lines are an operation of the Plan: each is printed by a template of its own."""
+"""The emitted lines of each operation of the Plan, which has its own template."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.recipe.document import Recipe
 def operation_lines(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
     """Return the emitted lines of every kind of operation.
 
-    A target whose operations are no templates, because a library makes them, has none.
+    A target without templates, whose operations are performed by a library, has none.
     """
     token = MARKED.set(True)
     try:

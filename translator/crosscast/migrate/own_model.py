@@ -1,4 +1,4 @@
-"""The file in which a user's own model goes on: a function to fill in, with what is known of it."""
+"""The file for the user's model: a function to fill in, with the calls found in the source."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ FACTORY = f"{MODULE}:build_model"
 
 
 def stub(backend: str, seen: Sequence[tuple[str, str]]) -> str:
-    """Return the file, which raises with a clear message until it is filled in.
+    """Return the text of the file, whose function raises an error until it is filled in.
 
     Args:
-        backend: name; one without a framework of its own gets no types.
-        seen: places and texts of the source at which the model is called.
+        backend: name; without a framework there are no type annotations.
+        seen: locations and texts of the source's calls of its model.
     """
     found = load_backend(backend).framework
     framework = None if found is None else found.own_model
@@ -39,6 +39,6 @@ def stub(backend: str, seen: Sequence[tuple[str, str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text of a source fit for a docstring of ASCII."""
+    """Return source text escaped for an ASCII docstring."""
     shown = "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
     return shown.replace("\\", "/").replace('"', "'")

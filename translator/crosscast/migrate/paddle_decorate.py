@@ -1,4 +1,4 @@
-"""The two signatures of Paddle's `decorate` for static graphs, and what their arguments mean."""
+"""The two signatures of Paddle's `decorate` for static graphs and their arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCALING = {
     "incr_every_n_steps": ("1000", "2000"),
     "decr_every_n_nan_or_inf": ("2", "1"),
 }
-"""Defaults of the two signatures of decorate: of fluid and the older one, and of the newer one."""
+"""Defaults of the two signatures: fluid and older releases, and newer releases."""
 _OLDER = {"use_pure_fp16", "use_fp16_guard", "use_bf16"}
 _NEWER = {"level", "dtype", "master_weight", "master_grad", "use_amp_guard"}
 _POSITIONS = {
@@ -30,12 +30,12 @@ _POSITIONS = {
 }
 
 
-def given_of(call: Call, program: Program) -> tuple[Mapping[str, ast.expr], bool]:
-    """Return the arguments by name, and whether the newer of the two signatures holds."""
+def decorate_arguments(call: Call, program: Program) -> tuple[Mapping[str, ast.expr], bool]:
+    """Return the arguments by name, and whether the newer signature applies."""
     node = call.node
-    keywords = {one.arg: one.value for one in node.keywords if one.arg is not None}
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
     if len(keywords) < len(node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
-        raise CannotError(node, "what it is given cannot be seen")
+        raise CannotError(node, "its arguments are not visible")
     fluid, third = call.name != DECORATE, node.args[2] if len(node.args) > 2 else None
     newer = not fluid and bool(_NEWER & set(keywords))
     older_one = fluid or bool(_OLDER & set(keywords))
@@ -47,34 +47,36 @@ def given_of(call: Call, program: Program) -> tuple[Mapping[str, ast.expr], bool
         elif program.versions.get("paddlepaddle") or not set(SCALING) - set(keywords):
             newer = True
         else:
-            raise CannotError(node, "its defaults changed in Paddle 2.5, and no version is named")
+            raise CannotError(
+                node, "its defaults changed in Paddle 2.5, and the version is not known"
+            )
     if len(node.args) > len(_POSITIONS[newer]):
-        raise CannotError(node, "it has more arguments by position than are known")
+        raise CannotError(node, "it has too many positional arguments")
     given = keywords | dict(zip(_POSITIONS[newer], node.args, strict=False))
     known = {*_POSITIONS[newer], *SCALING, "use_dynamic_loss_scaling"}
     if unknown := sorted(set(given) - known - {"use_pure_fp16", "use_bf16", "use_fp16_guard"}):
         raise CannotError(node, f"{unknown[0]} has no counterpart")
     if "optimizer" not in given or call.name.endswith("decorate_bf16"):
-        raise CannotError(node, "bfloat16 of static graphs has other lists")
+        raise CannotError(node, "bfloat16 of static graphs uses other lists")
     _wanted(node, given, newer)
     return given, newer
 
 
 def _wanted(node: ast.Call, given: Mapping[str, ast.expr], newer: bool) -> None:
-    """Refuse what is not float16 with lists of operations and a scale that adjusts."""
+    """Refuse all but float16 with lists of operations and a dynamic scale."""
     for name, plain, reason in (
-        ("use_pure_fp16", (False,), "weights in half (use_pure_fp16) are decided by the user"),
-        ("use_bf16", (False,), "bfloat16 of static graphs has other lists"),
+        ("use_pure_fp16", (False,), "the user must decide about half weights (use_pure_fp16)"),
+        ("use_bf16", (False,), "bfloat16 of static graphs uses other lists"),
         ("use_fp16_guard", (False, None), "use_fp16_guard has no counterpart"),
-        ("level", ("O1",), "levels other than O1 are decided by the user"),
-        ("dtype", ("float16",), "bfloat16 of static graphs has other lists"),
-        ("master_weight", (None, False), "weights in half are decided by the user"),
-        ("master_grad", (False,), "weights in half are decided by the user"),
+        ("level", ("O1",), "the user must decide about levels other than O1"),
+        ("dtype", ("float16",), "bfloat16 of static graphs uses other lists"),
+        ("master_weight", (None, False), "the user must decide about half weights"),
+        ("master_grad", (False,), "the user must decide about half weights"),
         (
             "use_dynamic_loss_scaling",
             (True, None) if newer else (True,),
-            "a scale that never changes: GradScaler of Paddle 3 divides the gradients of a "
-            "program by it without having multiplied the loss",
+            "a constant scale: GradScaler of Paddle 3 divides the gradients of a static "
+            "program by it without multiplying the loss",
         ),
     ):
         value = given.get(name)

@@ -1,4 +1,4 @@
-"""What codemods about `paddle.fluid` share: how old names are written, imported and replaced."""
+"""Shared code of the codemods for `paddle.fluid`: imports and replacement of old names."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class CannotError(Exception):
 
 @dataclass(slots=True)
 class Renaming:
-    """The edits that make the calls of a module reach new places.
+    """Replacement of the called names of a module.
 
     Attributes:
-        module: whose names.
-        calls: the expressions that are called, with the new qualified name, as `paddle.amp.x`.
-        imported: what `from ... import` brings: old qualified name to new one.
-        gone: ids of expressions whose text goes away with the edits of others.
+        module: module of the names.
+        calls: called expression and its new qualified name, such as `paddle.amp.x`.
+        imported: old to new qualified name, for `from ... import`.
+        gone: ids of nodes that other edits remove.
     """
 
     module: Module
@@ -49,10 +49,12 @@ class Renaming:
         for node in self.module.every(ast.Name):
             if node.id in renamed and isinstance(node.ctx, ast.Load):
                 if id(node) not in ids:
-                    raise CannotError(node, f"{node.id} is more than called")
+                    raise CannotError(node, f"{node.id} is also used as a value")
                 if new := renamed[node.id]:
                     self.edits.append(replace_node(self.module, node, new))
-        chains = [(one, new) for one, new in self.calls if isinstance(one, ast.Attribute)]
+        chains = [
+            (function, new) for function, new in self.calls if isinstance(function, ast.Attribute)
+        ]
         for function, _ in self.calls:
             if isinstance(function, ast.Name) and function.id not in renamed:
                 raise CannotError(function, f"{function.id} is not imported under this name")
@@ -61,15 +63,15 @@ class Renaming:
         return self.edits
 
     def _imports(self) -> dict[str, str]:
-        """Edit the imports of single names; return local names and what they are called now."""
+        """Edit the imports of single names; return old to new local names."""
         renamed: dict[str, str] = {}
         for statement in self.module.every(ast.ImportFrom):
-            ours = [one for one in statement.names if _whole(statement, one) in self.imported]
-            if not ours:
+            moved = [a for a in statement.names if _whole(statement, a) in self.imported]
+            if not moved:
                 continue
-            if len(ours) < len(statement.names):
-                raise CannotError(statement, "one import brings this and other names")
-            for alias in ours:
+            if len(moved) < len(statement.names):
+                raise CannotError(statement, "the import has other names, too")
+            for alias in moved:
                 new = self.imported[_whole(statement, alias)].rpartition(".")[2]
                 if alias.asname is None and alias.name in renamed:
                     raise CannotError(statement, f"{alias.name} is imported twice")
@@ -77,10 +79,10 @@ class Renaming:
                 same = alias.asname is not None or taken or alias.name == new
                 renamed[alias.asname or alias.name] = "" if same else new
                 self.edits.append(_name_edit(self.module, alias, new, keep=taken))
-            places = {self.imported[_whole(statement, one)].rpartition(".")[0] for one in ours}
+            places = {self.imported[_whole(statement, alias)].rpartition(".")[0] for alias in moved}
             self.edits.append(_place_edit(self.module, statement, places.pop()))
             if places:
-                raise CannotError(statement, "one import brings names of several new places")
+                raise CannotError(statement, "the imported names moved to several modules")
         return renamed
 
     def _chains(self, chains: Sequence[tuple[ast.Attribute, str]]) -> None:
@@ -88,7 +90,7 @@ class Renaming:
         for function, _ in chains:
             root = _root(function)
             if root is None:
-                raise CannotError(function, "it is reached through something else than a name")
+                raise CannotError(function, "it is an attribute of an expression, not of a name")
             roots.setdefault(root.id, []).append(root)
         local = self._paddle(roots)
         for function, new in chains:
@@ -96,15 +98,17 @@ class Renaming:
             self.edits.append(replace_node(self.module, function, text))
 
     def _paddle(self, roots: Mapping[str, list[ast.Name]]) -> str:
-        """Return the name of paddle in the module; import it, and drop imports not used now."""
+        """Return the name of paddle in the module; add its import and drop unused ones."""
         body = [
-            one for one in self.module.tree.body if isinstance(one, ast.Import | ast.ImportFrom)
+            statement
+            for statement in self.module.tree.body
+            if isinstance(statement, ast.Import | ast.ImportFrom)
         ]
         named = [
             alias.asname or "paddle"
-            for one in body
-            if isinstance(one, ast.Import)
-            for alias in one.names
+            for statement in body
+            if isinstance(statement, ast.Import)
+            for alias in statement.names
             if alias.name == "paddle"
         ]
         local = named[0] if named else "paddle"
@@ -113,8 +117,10 @@ class Renaming:
             statement = _single_import(self.module, root)
             if statement is None:
                 if root in named:
-                    continue  # `import paddle`, and then paddle.fluid
-                raise CannotError(roots[root][0], f"{root} is not imported once, at the top")
+                    continue  # `import paddle` and use of paddle.fluid
+                raise CannotError(
+                    roots[root][0], f"{root} is not imported exactly once at module level"
+                )
             stale = self._uses(root) == len(roots[root])
             if stale and known and _alone(self.module, statement):
                 self.edits.append(drop_lines(self.module, statement))
@@ -125,15 +131,17 @@ class Renaming:
                 self.edits.append(insert_before(self.module, statement, "import paddle\n"))
                 known = True
         if local == "paddle" and not named and is_bound(self.module, "paddle", imports=False):
-            raise CannotError(self.module.tree.body[0], "paddle is the name of something else")
+            raise CannotError(
+                self.module.tree.body[0], "the name paddle is used for another object"
+            )
         return local
 
     def _uses(self, local: str) -> int:
         return sum(
-            node.id == local and not self._goes(node) for node in self.module.every(ast.Name)
+            node.id == local and not self._is_removed(node) for node in self.module.every(ast.Name)
         )
 
-    def _goes(self, node: ast.AST) -> bool:
+    def _is_removed(self, node: ast.AST) -> bool:
         here: ast.AST | None = node
         while here is not None and id(here) not in self.gone:
             here = self.module.parent(here)
@@ -141,13 +149,13 @@ class Renaming:
 
 
 def guarded(module: Module, names: Iterable[str]) -> bool:
-    """Whether a module expects that old names may be missing: their import is in a `try`."""
+    """Whether a module handles missing old names: their import is in a `try`."""
     places = tuple(names)
     for statement in module.nodes:
         if not isinstance(statement, ast.Import | ast.ImportFrom):
             continue
         whole = [_whole(statement, alias) for alias in statement.names]
-        if any(one.startswith(places) for one in whole) and _in_try(module, statement):
+        if any(name.startswith(places) for name in whole) and _in_try(module, statement):
             return True
     return False
 
@@ -156,20 +164,20 @@ def _in_try(module: Module, node: ast.AST) -> bool:
     return within_try(module, node) or module.enclosing(node, ast.ExceptHandler) is not None
 
 
-def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
-    """Yield what a module uses of paddle.fluid for certain, each name once, with its first place.
+def remaining_fluid_names(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
+    """Yield each name of paddle.fluid that a module certainly uses, with its first location.
 
     Args:
-        module: to look through.
-        done: names that are dealt with elsewhere.
+        module: the module to search.
+        done: names that are handled elsewhere.
     """
     seen: set[str] = set()
     nodes: list[ast.Attribute | ast.Name] = [*module.every(ast.Attribute)]
     for node in (*nodes, *module.every(ast.Name)):
-        root = _root(node)  # none: a method of what a call returns
+        root = _root(node)  # None for a method of a returned object
         if root is None or isinstance(module.parent(node), ast.Attribute) or module.is_dead(node):
             continue
-        if not _made_by_import(module, root.id) or not isinstance(node.ctx, ast.Load):
+        if not _is_imported(module, root.id) or not isinstance(node.ctx, ast.Load):
             continue
         names = module.resolve_all(node)
         if not names or not all(map(_FLUID.fullmatch, names)) or done.match(names[0]):
@@ -179,8 +187,8 @@ def left_of_fluid(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, 
             yield names[0], module.span(node)
 
 
-def imports_left(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
-    """Yield what a module imports of paddle.fluid and does not use."""
+def unused_fluid_imports(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
+    """Yield unused imports of paddle.fluid."""
     for statement in module.nodes:
         if not isinstance(statement, ast.Import | ast.ImportFrom) or module.is_dead(statement):
             continue
@@ -193,7 +201,7 @@ def imports_left(module: Module, done: re.Pattern[str]) -> Iterator[tuple[str, S
                 yield name, module.span(statement)
 
 
-def _made_by_import(module: Module, local: str) -> bool:
+def _is_imported(module: Module, local: str) -> bool:
     return module.imports.get(local, "").partition(".")[0] == "paddle"
 
 
@@ -210,27 +218,27 @@ def _root(node: ast.expr) -> ast.Name | None:
 
 
 def _single_import(module: Module, local: str) -> ast.Import | ast.ImportFrom | None:
-    """Return the import of fluid, alone in its statement at the top, that makes a local name."""
+    """Return the module-level import of fluid alone that binds a local name."""
     found: list[ast.Import | ast.ImportFrom] = []
-    for one in module.nodes:
-        if isinstance(one, ast.Import | ast.ImportFrom) and any(
+    for statement in module.nodes:
+        if isinstance(statement, ast.Import | ast.ImportFrom) and any(
             (alias.asname or alias.name.partition(".")[0]) == local
-            and _FLUID.fullmatch(_whole(one, alias))
-            for alias in one.names
+            and _FLUID.fullmatch(_whole(statement, alias))
+            for alias in statement.names
         ):
-            found.append(one)
+            found.append(statement)
     if len(found) != 1 or len(found[0].names) != 1 or found[0] not in module.tree.body:
         return None
     return found[0]
 
 
 def is_bound(module: Module, name: str, *, imports: bool = True) -> bool:
-    """Whether a name means something in a module already, or is asked for.
+    """Whether a module binds or reads a name.
 
     Args:
-        module: to look through.
+        module: the module to search.
         name: without dots.
-        imports: whether imports and reading count too.
+        imports: whether imports and reads count.
     """
     for node in module.nodes:
         if isinstance(node, ast.Name):
@@ -264,7 +272,7 @@ def _place_edit(module: Module, statement: ast.ImportFrom, new: str) -> Edit:
     place = statement.module or ""
     start = row.find(place, column_at(module, statement.lineno, statement.col_offset) - 1)
     if start < 0:
-        raise CannotError(statement, "the import is written over several lines")
+        raise CannotError(statement, "the import spans several lines")
     return Edit(
         file=module.source.name,
         line=statement.lineno,
@@ -276,7 +284,7 @@ def _place_edit(module: Module, statement: ast.ImportFrom, new: str) -> Edit:
 
 
 def _alone(module: Module, statement: ast.stmt) -> bool:
-    """Whether nothing else stands in the lines of a statement, no comment either."""
+    """Whether a statement shares its lines with nothing, not even a comment."""
     last = statement.end_lineno or statement.lineno
     rows = module.lines[statement.lineno - 1 : last]
     whole = " ".join(" ".join(rows).split())
@@ -284,9 +292,9 @@ def _alone(module: Module, statement: ast.stmt) -> bool:
 
 
 def drop_lines(module: Module, statement: ast.stmt) -> Edit:
-    """Return the edit that takes a statement away with its lines."""
+    """Return the edit that removes a statement with its lines."""
     if not _alone(module, statement):
-        raise CannotError(statement, "something else stands in its lines")
+        raise CannotError(statement, "it shares its lines with other code")
     return Edit(
         file=module.source.name,
         line=statement.lineno,
@@ -298,14 +306,14 @@ def drop_lines(module: Module, statement: ast.stmt) -> Edit:
 
 
 def exact(module: Module, node: ast.expr) -> str:
-    """Return the text of an expression as it is written, over several lines if it is."""
+    """Return the source text of an expression, including line breaks."""
     found = ast.get_source_segment("\n".join(module.lines), node)
     assert found is not None
     return found
 
 
 def more_arguments(module: Module, node: ast.Call, text: str) -> Edit:
-    """Return the edit that writes more arguments, by name, behind those that a call has."""
+    """Return the edit that appends keyword arguments to a call."""
     if node.keywords:
         last = node.keywords[-1]
         assert last.end_lineno is not None
@@ -316,7 +324,7 @@ def more_arguments(module: Module, node: ast.Call, text: str) -> Edit:
     assert node.end_col_offset is not None
     column = column_at(module, node.end_lineno, node.end_col_offset) - 1
     if node.args and (node.lineno != node.end_lineno):
-        raise CannotError(node, "its arguments stand by position in several lines")
+        raise CannotError(node, "its positional arguments span several lines")
     before = module.lines[node.end_lineno - 1][: column - 1].rstrip()
     comma = "" if not node.args or before.endswith(",") else ", "
     return insert(module, node.end_lineno, column, f"{comma}{text}")

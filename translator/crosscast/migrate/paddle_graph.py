@@ -1,8 +1,8 @@
-"""What a static program with a decorated optimizer consists of, where all of it is in one place.
+"""The parts of a static program with a decorated optimizer.
 
 In Paddle 3 `paddle.static.amp.decorate` casts nothing and scales nothing by itself (3.0.0, 3.3.1):
-the network must be built under `auto_cast`, and a `GradScaler` minimizes. That form can be written
-where data, network, loss, optimizer and `minimize` stand in one block.
+the network must be built under `auto_cast`, and a `GradScaler` minimizes. The migration requires
+data, network, loss, optimizer and `minimize` in one block.
 """
 
 from __future__ import annotations
@@ -29,94 +29,95 @@ class Graph:
     """The parts of a static program, statements of one block in this order."""
 
     network: Sequence[ast.stmt]
-    """From the first data to the loss."""
+    """Statements from the first data to the loss."""
     loss: ast.Name
-    """As `minimize` is given it."""
+    """The argument of `minimize`."""
     decorated: ast.Assign
     test: ast.If | None
-    """What the optimizer is decorated under, if that is certain before the network is built."""
+    """Condition of `decorate`, known before the network is built."""
     minimize: ast.Call
     optimizer: str
     """Name of the decorated optimizer."""
     scaler: str
-    """A free name for the scaler."""
+    """An unused name for the scaler."""
     block: Sequence[ast.stmt]
-    """Where all of them stand."""
+    """The common block."""
 
     @property
     def anchor(self) -> ast.stmt:
-        """The statement of the block that decorates."""
+        """The statement of the block that contains `decorate`."""
         return self.test or self.decorated
 
-    def made_once(self, module: Module, name: ast.Name) -> ast.Assign:
-        """Return the statement of the block that makes what a name means only once, for one use."""
-        uses = [one for one in module.every(ast.Name) if one.id == name.id]
+    def only_assignment(self, module: Module, name: ast.Name) -> ast.Assign:
+        """Return the assignment in the block of a name assigned and used once."""
+        uses = [node for node in module.every(ast.Name) if node.id == name.id]
         before = [
             *self.block[: self.block.index(self.anchor)],
             *(self.test.body if self.test else ()),
         ]
-        for one in before:
+        for statement in before:
             if (
-                isinstance(one, ast.Assign)
-                and one not in self.network
+                isinstance(statement, ast.Assign)
+                and statement not in self.network
                 and len(uses) == 2
-                and len(one.targets) == 1
-                and one.targets[0] in uses
+                and len(statement.targets) == 1
+                and statement.targets[0] in uses
             ):
-                return one
-        raise CannotError(name, f"{name.id} is made elsewhere, or used for more")
+                return statement
+        raise CannotError(name, f"{name.id} is created elsewhere, or has other uses")
 
 
 def graph_of(module: Module, decorate: ast.Call) -> Graph:
-    """Return the program around a `decorate`; raise `CannotError` if it is not all in one block."""
+    """Return the program around a `decorate`; raise `CannotError` unless it is in one block."""
     decorated = module.parent(decorate)
     if (
         not isinstance(decorated, ast.Assign)
         or len(decorated.targets) != 1
         or not isinstance(decorated.targets[0], ast.Name)
     ):
-        raise CannotError(decorate, "its result has no name of its own")
+        raise CannotError(decorate, "its result is not assigned to a separate name")
     optimizer = decorated.targets[0].id
     test = _test_of(module, decorated)
     anchor = test or decorated
     block = _block_of(module, anchor)
     minimize, at = _minimize(module, block, decorated, optimizer)
     if len(minimize.args) != 1 or minimize.keywords or not isinstance(minimize.args[0], ast.Name):
-        raise CannotError(minimize, "minimize is given more than a name for the loss")
+        raise CannotError(minimize, "minimize has other arguments than a name for the loss")
     loss = minimize.args[0]
     before = block[: block.index(anchor)]
     network = _network(module, before, loss.id, decorate)
     if test is not None:
         _known_before(module, test, network[0])
         _in_two(module, decorate, minimize, optimizer)
-    for one in block[block.index(network[-1]) + 1 : at]:
-        if any(isinstance(node, ast.Name) and node.id == loss.id for node in _stored(one)):
-            raise CannotError(one, f"{loss.id} is changed before minimize")
+    for statement in block[block.index(network[-1]) + 1 : at]:
+        if any(isinstance(node, ast.Name) and node.id == loss.id for node in _stored(statement)):
+            raise CannotError(statement, f"{loss.id} is changed before minimize")
     _one_program(module)
     names = [name for name in ("scaler", "loss_scaler") if not is_bound(module, name)]
     if not names:
-        raise CannotError(decorate, "there are scalers already")
+        raise CannotError(decorate, "there are already scalers")
     return Graph(network, loss, decorated, test, minimize, optimizer, names[0], block)
 
 
 def _test_of(module: Module, decorated: ast.Assign) -> ast.If | None:
-    """Renegate the condition a decorated optimizer, where nothing else depends on it."""
+    """Return the `if` statement around `decorate`, if its body consists of assignments only."""
     around = module.parent(decorated)
     if not isinstance(around, ast.If) or around.orelse or around.body[-1] is not decorated:
         return None
     plain = all(
-        isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) for one in around.body
+        isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        for statement in around.body
     )
     return around if plain else None
 
 
 def _known_before(module: Module, test: ast.If, first: ast.stmt) -> None:
-    """Make sure that a condition has the same value where the network begins."""
-    for one in walk(test.test):
-        if not isinstance(one, _PLAIN):
-            raise CannotError(test, "it stands under a condition that is computed")
-        if isinstance(one, ast.Attribute | ast.Subscript):
-            text = module.text(one)
+    """Raise `CannotError` unless a condition has the same value where the network begins."""
+    for part in walk(test.test):
+        if not isinstance(part, _PLAIN):
+            raise CannotError(test, "it is under a computed condition")
+        if isinstance(part, ast.Attribute | ast.Subscript):
+            text = module.text(part)
             members: list[ast.Attribute | ast.Subscript] = [
                 *module.every(ast.Attribute),
                 *module.every(ast.Subscript),
@@ -126,37 +127,37 @@ def _known_before(module: Module, test: ast.If, first: ast.stmt) -> None:
                 for node in members
             )
             if stored:
-                raise CannotError(test, f"{text}, the condition it stands under, is changed")
-        if isinstance(one, ast.Name):
-            here = list(bindings_of(one.id, one, module))
+                raise CannotError(test, f"its condition {text} is changed")
+        if isinstance(part, ast.Name):
+            here = list(bindings_of(part.id, part, module))
             home = module.scope_of(first)
             late = any(
                 binding.scope is home
                 and binding.kind != "parameter"
                 and getattr(binding.node, "lineno", 0) >= first.lineno
-                for binding in (*here, *bindings_of(one.id, first, module))
+                for binding in (*here, *bindings_of(part.id, first, module))
             )
             if not here or late:
                 raise CannotError(
                     test,
-                    f"{one.id}, the condition it stands under, is not known before the network",
+                    f"its condition {part.id} is not known before the network",
                 )
 
 
 def _in_two(module: Module, decorate: ast.Call, minimize: ast.Call, optimizer: str) -> None:
-    """Make sure that `minimize` can be written twice: for both values of the condition."""
+    """Check that `minimize` can be duplicated for both values of the condition."""
     given = [*decorate.args[:1], *(k.value for k in decorate.keywords if k.arg == "optimizer")]
     if not given or module.text(given[0]) != optimizer:
-        raise CannotError(decorate, "it stands under a condition and gets a name of its own")
+        raise CannotError(decorate, "it is under a condition and its result has a separate name")
     statement = module.statement_of(minimize)
     if not isinstance(statement, ast.Expr | ast.Assign) or statement.value is not minimize:
         raise CannotError(minimize, "minimize is part of another expression")
     if statement.lineno != statement.end_lineno:
-        raise CannotError(minimize, "minimize stands in several lines")
+        raise CannotError(minimize, "minimize spans several lines")
 
 
 def minimized(module: Module, graph: Graph) -> list[Edit]:
-    """Return the edits that let the scaler minimize, where the optimizer is decorated."""
+    """Return the edits that call the scaler's `minimize` if the optimizer is decorated."""
     member = graph.minimize.func
     assert isinstance(member, ast.Attribute)
     given = f"{graph.optimizer}, {graph.scaler}.scale({graph.loss.id})"
@@ -183,7 +184,7 @@ def _block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
     parent = module.parent(statement)
     body = getattr(parent, "body", [])
     if not isinstance(parent, ast.Module | ast.FunctionDef | ast.With) or statement not in body:
-        raise CannotError(statement, "it stands under a condition or in a loop")
+        raise CannotError(statement, "it is under a condition or in a loop")
     found: list[ast.stmt] = body
     return found
 
@@ -199,18 +200,22 @@ def _minimize(
         member = module.parent(node)
         call = module.parent(member) if isinstance(member, ast.Attribute) else None
         if not isinstance(call, ast.Call) or call.func is not member:
-            raise CannotError(node, f"{optimizer} is handed on")
+            raise CannotError(node, f"{optimizer} is passed on")
         assert isinstance(member, ast.Attribute)
         statement = module.statement_of(call)
         if member.attr == "minimize" and statement in block:
             assert statement is not None
             found.append((call, block.index(statement)))
         elif member.attr == "minimize":
-            raise CannotError(call, f"{optimizer}.minimize is not called once, in the same block")
+            raise CannotError(
+                call, f"{optimizer}.minimize is not called exactly once in the same block"
+            )
         elif member.attr not in _HARMLESS or len(call.args) > 1 or call.keywords:
-            raise CannotError(call, f"what {optimizer}.{member.attr} does is another in Paddle 3")
+            raise CannotError(call, f"{optimizer}.{member.attr} behaves differently in Paddle 3")
     if len(found) != 1:
-        raise CannotError(decorated, f"{optimizer}.minimize is not called once, in the same block")
+        raise CannotError(
+            decorated, f"{optimizer}.minimize is not called exactly once in the same block"
+        )
     return found[0]
 
 
@@ -219,16 +224,22 @@ def _network(
 ) -> Sequence[ast.stmt]:
     """Return the statements from the first data to the loss."""
     data = [call.node for call in module.calls if call.name in _DATA]
-    first = next((n for n, one in enumerate(before) if _holds(one, data)), None)
-    made = [n for n, one in enumerate(before) if any(x.id == loss for x in _stored(one))]
+    first = next((n for n, statement in enumerate(before) if _contains(statement, data)), None)
+    made = [
+        n for n, statement in enumerate(before) if any(x.id == loss for x in _stored(statement))
+    ]
     if first is None or not made or made[-1] < first:
-        raise CannotError(decorate, "data, network and loss are not made in the same block")
+        raise CannotError(decorate, "data, network and loss are not created in the same block")
     last = made[-1]
-    inside = [one for one in data if any(_holds(s, [one]) for s in before[first : last + 1])]
+    inside = [
+        statement
+        for statement in data
+        if any(_contains(s, [statement]) for s in before[first : last + 1])
+    ]
     if len(inside) < len(data):
-        raise CannotError(decorate, "there are data for other programs")
+        raise CannotError(decorate, "there is data for other programs")
     if not isinstance(before[last], ast.Assign):
-        raise CannotError(before[last], f"{loss} is not made by an assignment")
+        raise CannotError(before[last], f"{loss} is not created by an assignment")
     return before[first : last + 1]
 
 
@@ -236,12 +247,12 @@ def _one_program(module: Module) -> None:
     for call in module.calls:
         if call.method == "clone":
             raise CannotError(
-                call.node, "a program is cloned: in Paddle 3 the clone computes in half as well"
+                call.node, "a program is cloned, and in Paddle 3 the clone also computes in half"
             )
 
 
-def _holds(statement: ast.stmt, nodes: Sequence[ast.AST]) -> bool:
-    wanted = {id(one) for one in nodes}
+def _contains(statement: ast.stmt, nodes: Sequence[ast.AST]) -> bool:
+    wanted = {id(node) for node in nodes}
     return any(id(node) in wanted for node in walk(statement))
 
 
@@ -259,7 +270,7 @@ def _after(node: ast.Name, statement: ast.stmt) -> bool:
 
 
 def decorated_plainly(module: Module, node: ast.Call, optimizer: str) -> Edit:
-    """Return the edit that leaves decorate the optimizer, and says what the old form meant."""
+    """Return the edit that reduces `decorate` to the optimizer with explicit old defaults."""
     assert node.func.end_lineno is not None
     assert node.func.end_col_offset is not None
     whole = replace_node(
@@ -270,7 +281,7 @@ def decorated_plainly(module: Module, node: ast.Call, optimizer: str) -> Edit:
 
 
 def put_under(module: Module, graph: Graph, lists: str) -> list[Edit]:
-    """Return the edits that put the network under auto_cast."""
+    """Return the edits that wrap the network in auto_cast."""
     first, last = graph.network[0], graph.network[-1]
     indent = " " * first.col_offset
     enable = f"{as_bool(graph.test.test, module)}, " if graph.test is not None else ""
@@ -284,24 +295,24 @@ def put_under(module: Module, graph: Graph, lists: str) -> list[Edit]:
 
 
 def can_be_indented(module: Module, graph: Graph) -> bool:
-    """Whether the lines of the network can be indented: spaces, one statement a line, no texts."""
+    """Whether the network can be indented: spaces, one statement per line, one-line strings."""
     first, last = graph.network[0], graph.network[-1]
     rows = module.lines[first.lineno - 1 : last.end_lineno]
     if any("\t" in row or row.rstrip().endswith("\\") for row in rows):
         return False
     if rows[0][: first.col_offset].strip() or '"""' in "".join(rows) or "'''" in "".join(rows):
         return False
-    behind = rows[-1][last.end_col_offset or 0 :].strip()
+    rest = rows[-1][last.end_col_offset or 0 :].strip()
     decorated = module.lines[(graph.decorated.end_lineno or 1) - 1]
     after = decorated[graph.decorated.end_col_offset or 0 :].strip()
-    return all(not one or one.startswith("#") for one in (behind, after))
+    return all(not line or line.startswith("#") for line in (rest, after))
 
 
 def name_of_paddle(module: Module) -> str:
-    """Return what paddle is called in a module."""
-    for one in module.tree.body:
-        if isinstance(one, ast.Import):
-            for alias in one.names:
+    """Return the name of paddle in a module."""
+    for statement in module.tree.body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
                 if alias.name == "paddle":
                     return alias.asname or "paddle"
-    raise CannotError(module.tree.body[0], "there is no import of paddle at the top")
+    raise CannotError(module.tree.body[0], "there is no import of paddle at module level")

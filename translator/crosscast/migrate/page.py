@@ -1,4 +1,4 @@
-"""The report of a migration as Markdown: what a person reads first."""
+"""The report of a migration as Markdown."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def page(data: Mapping[str, Any]) -> str:
     """Return the text of report.md.
 
     Args:
-        data: what `crosscast.migrate.report.report` returns.
+        data: result of `crosscast.migrate.report.report`.
     """
     parts = [
         _head(data),
         _bugs(data),
         _fill_in(data),
-        _left(data),
+        _not_carried(data),
         _lines(data),
         _defaults(data),
         _verified(data),
@@ -30,24 +30,24 @@ def _head(data: Mapping[str, Any]) -> Iterator[str]:
     yield f"# Migration of {_code(data['name'])}"
     yield ""
     yield f"From {', '.join(map(_code, data['sources']))}, with crosscast {data['crosscast']}."
-    for one in data["targets"]:
+    for target in data["targets"]:
         counts: dict[str, int] = {}
-        for field in one["fields"]:
+        for field in target["fields"]:
             counts[field["verdict"]] = counts.get(field["verdict"], 0) + 1
-        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        yield f"To {_code(one['target'])}: {said}."
+        summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        yield f"To {_code(target['target'])}: {summary}."
     yield ""
 
 
 def _bugs(data: Mapping[str, Any]) -> Iterator[str]:
-    found = [one for one in data["bugs"] if one["became"] != "of no recipe"]
+    found = [bug for bug in data["bugs"] if bug["became"] != "of no recipe"]
     if not found:
         return
     yield "## Mistakes of the source"
     yield ""
     rows = [
-        (one["rule"], _at(one["place"]), one["message"], one["became"], one["instead"])
-        for one in found
+        (bug["rule"], _at(bug["place"]), bug["message"], bug["became"], bug["instead"])
+        for bug in found
     ]
     yield from _table(("rule", "at", "the source", "became", "the new script"), rows)
 
@@ -57,22 +57,23 @@ def _fill_in(data: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "## To fill in"
     yield ""
-    yield "No source says these; what stands in the recipe is only a start."
+    yield "The sources do not define these fields; the values in the recipe are placeholders."
     yield ""
     rows = [
-        (_code(one["field"]), _code(one["value"]), one["note"] or "-") for one in data["fill_in"]
+        (_code(entry["field"]), _code(entry["value"]), entry["note"] or "-")
+        for entry in data["fill_in"]
     ]
-    yield from _table(("field", "a start", "why"), rows)
+    yield from _table(("field", "placeholder", "reason"), rows)
 
 
-def _left(data: Mapping[str, Any]) -> Iterator[str]:
+def _not_carried(data: Mapping[str, Any]) -> Iterator[str]:
     if not data["not_carried"]:
         return
     yield "## Not carried"
     yield ""
     rows = [
-        (one["what"], ", ".join(map(_at, one["places"])) or "-", one["why"])
-        for one in data["not_carried"]
+        (entry["what"], ", ".join(map(_at, entry["places"])) or "-", entry["why"])
+        for entry in data["not_carried"]
     ]
     yield from _table(("what", "at", "why"), rows)
 
@@ -85,17 +86,17 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
         rows = []
         for line in data["lines"]:
             place = f"{line['file']}:{line['line']}"
-            for number, said in enumerate(line["says"]):
-                to = said["targets"][name]
+            for number, field in enumerate(line["says"]):
+                to = field["targets"][name]
                 where = [
-                    f"{one['file']}:{one['line']} {_code(one['text'])}" for one in to["emitted"]
+                    f"{line['file']}:{line['line']} {_code(line['text'])}" for line in to["emitted"]
                 ]
                 rows.append(
                     (
                         "" if number else f"{place} {_code(line['text'])}",
-                        said["operation"] or said["field"] or said["says"],
+                        field["operation"] or field["field"] or field["says"],
                         "<br>".join(where) or "-",
-                        _verdict(said["became"], to["verdict"]),
+                        _verdict(field["became"], to["verdict"]),
                     )
                 )
         yield from _table(("source", "says", "emitted", "verdict"), rows)
@@ -125,12 +126,12 @@ def _defaults(data: Mapping[str, Any]) -> Iterator[str]:
             yield from _table(("field", "value", "whose", "emitted", "verdict"), rows)
         if unsaid:
             names = ", ".join(f"{_code(f['field'])} {_code(f['value'])}" for f in unsaid)
-            yield f"Of no library's defaults, but the recipe's own: {names}."
+            yield f"Defaults of the recipe format, not of a library: {names}."
             yield ""
 
 
 def _emitted(field: Mapping[str, Any]) -> str:
-    return ", ".join(f"{one['file']}:{one['line']}" for one in field["emitted"]) or "-"
+    return ", ".join(f"{line['file']}:{line['line']}" for line in field["emitted"]) or "-"
 
 
 def _verified(data: Mapping[str, Any]) -> Iterator[str]:
@@ -138,16 +139,16 @@ def _verified(data: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     found = data["verification"]
     if found is None:
-        yield "Nothing was run: `crosscast migrate ... --verify` does."
+        yield "Nothing was run. To run the scripts, use `crosscast migrate ... --verify`."
         return
-    for one in found["targets"]:
-        stages = [(f["stage"], f["outcome"], f["wording"]) for f in one["stages"]]
-        words = f" {one['wording']}" if not stages else ""
-        yield f"{_code(one['target'])}: **{one['outcome']}**.{words}"
+    for target in found["targets"]:
+        stages = [(f["stage"], f["outcome"], f["wording"]) for f in target["stages"]]
+        words = f" {target['wording']}" if not stages else ""
+        yield f"{_code(target['target'])}: **{target['outcome']}**.{words}"
         yield ""
         if stages:
             yield from _table(("stage", "outcome", "why"), stages)
-        rows = [(_code(f["field"]), f["verdict"], f["why"]) for f in one["fields"]]
+        rows = [(_code(f["field"]), f["verdict"], f["why"]) for f in target["fields"]]
         if rows:
             yield from _table(("field", "verdict", "why"), rows)
 
@@ -160,17 +161,17 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for row in rows:
-        yield f"| {' | '.join(_cell(one) for one in row)} |"
+        yield f"| {' | '.join(_cell(cell) for cell in row)} |"
     yield ""
 
 
 def _cell(text: str) -> str:
-    """Return a text of a source that cannot end its cell."""
+    """Return source text escaped for a table cell."""
     return "".join(c if c.isprintable() else " " for c in text).replace("|", "\\|") or " "
 
 
 def _code(value: Any) -> str:
-    """Return a value as code, whatever marks it holds."""
+    """Return a value as inline code, with backquotes replaced."""
     text = value if isinstance(value, str) else _shown(value)
     text = text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
     return f"`{text.replace('`', chr(39))}`"
@@ -180,5 +181,5 @@ def _shown(value: Any) -> str:
     from crosscast.lift.annotated_yaml import scalar
 
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items())
+        return ", ".join(f"{name}: {_shown(part)}" for name, part in value.items())
     return scalar(value)

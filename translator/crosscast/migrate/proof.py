@@ -1,4 +1,4 @@
-"""The proof at the end of a migration across frameworks: the harness runs what was emitted."""
+"""The proof of a migration to another framework: the harness runs the emitted scripts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.missing_packages import parity_missing
-from crosscast.migrate.across_frameworks import Across
+from crosscast.migrate.across_frameworks import CrossMigration
 
 if TYPE_CHECKING:
     from crosscast_parity.compare.migration_proof import Proof
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 FOLDER = "verification"
 
 
-def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> dict[str, Any]:
-    """Run the scripts of all targets and return what `report.json` has as `verification`.
+def verify(
+    across: CrossMigration, root: Path, on_progress: Callable[[Any], None]
+) -> dict[str, Any]:
+    """Run the scripts of all targets and return the `verification` of `report.json`.
 
     Args:
         across: the migration.
-        root: its folder; the comparisons go below it.
+        root: folder of the migration; comparisons are written below it.
         on_progress: called whenever a run begins or ends.
 
     Raises:
@@ -35,10 +37,10 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
     except ModuleNotFoundError as error:
         raise parity_missing("the parity harness needs", error) from None
     proofs = []
-    for one in across.arrived:
-        target = one.compiled.target
+    for arrival in across.arrived:
+        target = arrival.compiled.target
         if not target.runs:
-            proofs.append(_nothing_to_run(target.name))
+            proofs.append(_proof_without_script(target.name))
             continue
         proofs.append(
             prove(
@@ -51,39 +53,39 @@ def verify(across: Across, root: Path, on_progress: Callable[[Any], None]) -> di
                 on_progress=on_progress,
             )
         )
-    return {"targets": [_plain(one) for one in proofs]}
+    return {"targets": [_plain(proof) for proof in proofs]}
 
 
-def _nothing_to_run(target: str) -> Proof:
+def _proof_without_script(target: str) -> Proof:
     from crosscast_parity.compare.migration_proof import Proof
 
-    words = "what is written starts a program that is not part of it"
+    words = "the written files launch a program that is not part of them"
     return Proof(target=target, outcome="cannot be verified here", wording=words)
 
 
 def _plain(proof: Proof) -> dict[str, Any]:
-    said = [proof.outcome, *(stage.outcome for stage in proof.stages)]
-    executed = any(one != "cannot be verified here" for one in said)
+    outcomes = [proof.outcome, *(stage.outcome for stage in proof.stages)]
+    executed = any(outcome != "cannot be verified here" for outcome in outcomes)
     return {**asdict(proof), "executed": executed}
 
 
-def _corrected(across: Across) -> Mapping[str, str]:
-    """Return the fields that are others on purpose, with the mistake of the source."""
+def _corrected(across: CrossMigration) -> Mapping[str, str]:
+    """Return the intentionally changed fields, with the mistake of the source."""
     return {
-        one.path: f"{one.rule}: {one.message}; {one.instead}"
-        for one in across.fates
-        if one.path and one.became in ("changed on purpose", "cannot be kept")
+        fate.path: f"{fate.rule}: {fate.message}; {fate.instead}"
+        for fate in across.fates
+        if fate.path and fate.became in ("changed on purpose", "cannot be kept")
     }
 
 
 def diagnostics_of(verification: Mapping[str, Any]) -> list[Diagnostic]:
-    """Return what a user must know of a proof: that there is none, or that it failed."""
+    """Return a diagnostic for every target without a proof or with a failed one."""
     found = []
-    for one in verification["targets"]:
-        if one["outcome"] == "cannot be verified here":
-            message = f"{one['target']} cannot be verified here: {one['wording']}"
+    for target in verification["targets"]:
+        if target["outcome"] == "cannot be verified here":
+            message = f"{target['target']} cannot be verified here: {target['wording']}"
             found.append(Diagnostic(code="CC976", severity=Severity.WARNING, message=message))
-        elif one["outcome"] == "different":
-            message = f"{one['target']} does not do what the recipe says: {one['wording']}"
+        elif target["outcome"] == "different":
+            message = f"{target['target']} differs from the recipe: {target['wording']}"
             found.append(Diagnostic(code="CC977", message=message))
     return found

@@ -1,4 +1,4 @@
-"""The codemods there are."""
+"""The registered codemods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CODE = re.compile(r"CM\d{3}")
 
 @cache
 def all_codemods() -> Mapping[str, Codemod]:
-    """Return the codemods by code, in the order of their codes."""
+    """Return code to codemod, ordered by code."""
     found: dict[str, Codemod] = {}
     names: set[str] = set()
     for module in pkgutil.iter_modules(package.__path__):
@@ -32,5 +32,5 @@ def all_codemods() -> Mapping[str, Codemod]:
 
 
 def codemods_to(api: Api) -> tuple[Codemod, ...]:
-    """Return the codemods that bring programs to an API."""
-    return tuple(one for one in all_codemods().values() if one.api == api)
+    """Return the codemods that migrate programs to an API."""
+    return tuple(codemod for codemod in all_codemods().values() if codemod.api == api)

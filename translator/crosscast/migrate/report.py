@@ -1,4 +1,4 @@
-"""The report of a migration: every line of the source beside what became of it, as plain data."""
+"""The report of a migration as plain data: each line of the source with its counterpart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.facts.vocabulary import printed_name
 from crosscast.lift.plan_comparison import COLUMNS, FIELDS_OF_OPERATIONS, beside
 from crosscast.lift.report import place
 from crosscast.messages.diagnostics import Diagnostic, Span
-from crosscast.migrate.across_frameworks import Across, Arrived
+from crosscast.migrate.across_frameworks import CrossMigration, TargetScripts
 from crosscast.migrate.bugs import Fate
 from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
 from crosscast.migrate.field_lines import Line
@@ -19,42 +19,42 @@ from crosscast.targets.capability import Judgement
 
 SCHEMA = 1
 _SHAPE = 3
-"""A field with more lines than these decides about operations: their lines say more."""
+"""A field with more lines affects whole operations, whose lines are more informative."""
 _UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904", "CC911", "CC918", "CC920", "CC921"})
-"""Diagnostics about what was not read or what a recipe cannot say."""
+"""Diagnostics about code that was not read or that a recipe cannot express."""
 
 
-def report(across: Across, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a migration as `schema/migrate-v1.json` describes it."""
+def report(across: CrossMigration, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a migration in the format of `schema/migrate-v1.json`."""
     return {
         "version": SCHEMA,
         "crosscast": __version__,
         "name": across.recipe.name,
-        "sources": [one.name for one in across.sources],
-        "targets": [_target(across, one) for one in across.arrived],
+        "sources": [source.name for source in across.sources],
+        "targets": [_target(across, arrival) for arrival in across.arrived],
         "lines": lines(across),
-        "bugs": [_bug(one) for one in across.fates],
+        "bugs": [_bug(fate) for fate in across.fates],
         "fill_in": [_fill_in(across, path) for path in across.fill_in],
         "not_carried": list(_not_carried(across)),
         "files": sorted(across.files),
         "verification": dict(verification) if verification is not None else None,
-        "diagnostics": [one.to_json() for one in across.diagnostics],
+        "diagnostics": [diagnostic.to_json() for diagnostic in across.diagnostics],
     }
 
 
-def _target(across: Across, arrived: Arrived) -> dict[str, Any]:
+def _target(across: CrossMigration, arrived: TargetScripts) -> dict[str, Any]:
     compiled = arrived.compiled
     return {
         "target": compiled.target.name,
         "folder": compiled.target.folder,
-        "fields": [_field(across, arrived, one) for one in compiled.judgements],
+        "fields": [_field(across, arrived, judgement) for judgement in compiled.judgements],
         "steps": [
             {
                 "function": step.function,
                 "rows": [
                     {
                         **dict(zip(COLUMNS, row, strict=True)),
-                        "emitted": [_line(one) for one in arrived.operations.get(row[1], ())],
+                        "emitted": [_line(line) for line in arrived.operations.get(row[1], ())],
                     }
                     for row in beside(step, compiled.plan, across.lifted.fields)
                 ],
@@ -64,30 +64,30 @@ def _target(across: Across, arrived: Arrived) -> dict[str, Any]:
     }
 
 
-def _field(across: Across, arrived: Arrived, judged: Judgement) -> dict[str, Any]:
+def _field(across: CrossMigration, arrived: TargetScripts, judged: Judgement) -> dict[str, Any]:
     filled = across.fields.get(judged.path)
     value = filled.value if filled is not None else judged.value
     return {
         "field": judged.path,
         "value": _plain(value),
         "became": became(across, judged.path),
-        "places": [_place(across, one) for one in filled.places] if filled else [],
+        "places": [_place(across, span) for span in filled.places] if filled else [],
         "note": filled.note if filled else "",
         "verdict": str(judged.row.verdict),
         "code": judged.row.code,
         "how": judged.row.how,
-        "emitted": [_line(one) for one in emitted(arrived, judged.path)],
+        "emitted": [_line(line) for line in emitted(arrived, judged.path)],
     }
 
 
-def became(across: Across, path: str) -> str:
-    """Return in words what became of a field on its way."""
-    for one in across.fates:
-        if path in _paths(one) and one.became in ("changed on purpose", "kept"):
-            return one.became
+def became(across: CrossMigration, path: str) -> str:
+    """Return the fate of a field, as in `schema/migrate-v1.json`."""
+    for fate in across.fates:
+        if path in _paths(fate) and fate.became in ("changed on purpose", "kept"):
+            return fate.became
     filled = across.fields.get(path)
     if filled is None:
-        parts = [one for name, one in across.fields.items() if name.startswith(f"{path}.")]
+        parts = [filled for name, filled in across.fields.items() if name.startswith(f"{path}.")]
         if not parts:
             return "default of the recipe"
         filled = parts[0]
@@ -101,16 +101,16 @@ def became(across: Across, path: str) -> str:
 
 
 def _paths(fate: Fate) -> Iterator[str]:
-    """Yield the fields that a mistake is about."""
+    """Yield the fields that a mistake affects."""
     yield fate.path
-    for path, one in fate.changes.items():
+    for path, part in fate.changes.items():
         yield path
-        if isinstance(one, Mapping):
-            yield from (f"{path}.{name}" for name in one)
+        if isinstance(part, Mapping):
+            yield from (f"{path}.{name}" for name in part)
 
 
-def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
-    """Return the lines that carry a field; of one that decides about operations, their first."""
+def emitted(arrived: TargetScripts, path: str) -> Sequence[Line]:
+    """Return the lines that carry a field, or the first line of each operation it affects."""
     found = arrived.carriers.get(path, ())
     section = f"{path.partition('.')[0]}."
     of = {kind: field for kind, field in FIELDS_OF_OPERATIONS.items() if kind in arrived.operations}
@@ -118,12 +118,12 @@ def emitted(arrived: Arrived, path: str) -> Sequence[Line]:
     if len(found) <= _SHAPE and len(kinds) < _SHAPE:
         return found
     kinds = kinds or [kind for kind, field in of.items() if field.startswith(section)]
-    code = [_telling(arrived.operations[kind]) for kind in kinds]
+    code = [_representative(arrived.operations[kind]) for kind in kinds]
     return [line for line in code if not _is_comment(line)][:_SHAPE] or found[:_SHAPE]
 
 
-def _telling(operation: Sequence[Line]) -> Line:
-    """Return the first line of an operation that is no comment, if there is one."""
+def _representative(operation: Sequence[Line]) -> Line:
+    """Return the first line of an operation, preferably not a comment."""
     return next((line for line in operation if not _is_comment(line)), operation[0])
 
 
@@ -131,41 +131,41 @@ def _is_comment(line: Line) -> bool:
     return line.text.lstrip().startswith("#")
 
 
-def lines(across: Across) -> list[dict[str, Any]]:
-    """Return every line of the sources that says something, and what carries it."""
-    said: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+def lines(across: CrossMigration) -> list[dict[str, Any]]:
+    """Return every relevant line of the sources with the lines that carry it."""
+    fields: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     events = list(_events(across))
-    told = {(file, line) for operation, _, file, line in events if operation}
+    event_lines = {(file, line) for operation, _, file, line in events if operation}
     for fact in across.lifted.analysis.subject.profile:
-        path = field_of(fact, _known(across))
+        path = field_of(fact, _recipe_fields(across))
         says = printed_name(fact.field)
         entry = {"says": says, "value": _value(fact), "field": path, "operation": ""}
         for span in fact.places:
             place_ = (span.file, span.line)
-            if fact.field not in OF_EVENTS or place_ not in told:
-                said.setdefault(place_, {}).setdefault(path or says, entry)
+            if fact.field not in OF_EVENTS or place_ not in event_lines:
+                fields.setdefault(place_, {}).setdefault(path or says, entry)
     for path, filled in across.fields.items():
         entry = {"says": path, "value": _plain(filled.value), "field": path, "operation": ""}
         for span in filled.places:
-            said.setdefault((span.file, span.line), {}).setdefault(path, entry)
+            fields.setdefault((span.file, span.line), {}).setdefault(path, entry)
     for operation, event, file, line in events:
         path = FIELDS_OF_OPERATIONS.get(operation, "")
         entry = {"says": event, "value": None, "field": path, "operation": operation}
-        said.setdefault((file, line), {}).setdefault(f"{operation} {event}", entry)
-    texts = {one.name: one.text.splitlines() for one in across.sources}
+        fields.setdefault((file, line), {}).setdefault(f"{operation} {event}", entry)
+    texts = {source.name: source.text.splitlines() for source in across.sources}
     return [
         {
             "file": file,
             "line": line,
             "text": _text(texts, file, line),
-            "says": [_said(across, one) for one in said[file, line].values()],
+            "says": [_line_entry(across, filled) for filled in fields[file, line].values()],
         }
-        for file, line in sorted(said)
+        for file, line in sorted(fields)
     ]
 
 
-def _events(across: Across) -> Iterator[tuple[str, str, str, int]]:
-    """Yield operation, event, file and line of what the training loops of the source do."""
+def _events(across: CrossMigration) -> Iterator[tuple[str, str, str, int]]:
+    """Yield operation, event, file and line of the events of the source's training loops."""
     for step in across.lifted.analysis.subject.steps:
         for _, operation, event, at, _ in beside(step, across.arrived[0].compiled.plan):
             file, _, line = at.rpartition(":")
@@ -173,17 +173,17 @@ def _events(across: Across) -> Iterator[tuple[str, str, str, int]]:
                 yield operation.strip("-"), event, file, int(line)
 
 
-def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
+def _line_entry(across: CrossMigration, entry: Mapping[str, Any]) -> dict[str, Any]:
     path, operation = str(entry["field"]), str(entry["operation"])
     carried = {}
     for arrived in across.arrived:
         judged = _judged(arrived, path)
         found = emitted(arrived, judged.path) if judged else ()
         if operation in arrived.operations:
-            found = [_telling(arrived.operations[operation])]
+            found = [_representative(arrived.operations[operation])]
         carried[arrived.compiled.target.name] = {
             "verdict": str(judged.row.verdict) if judged else "not carried",
-            "emitted": [_line(one) for one in found],
+            "emitted": [_line(line) for line in found],
         }
     end = became(across, path) if path else "not carried"
     if operation and end not in ("changed on purpose", "kept"):
@@ -191,71 +191,77 @@ def _said(across: Across, entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**entry, "became": end, "targets": carried}
 
 
-def _judged(arrived: Arrived, path: str) -> Judgement | None:
-    """Return the judgement of a field, or of the tuple or mapping that it is a part of."""
-    for one in arrived.compiled.judgements:
-        if path and (one.path == path or path.startswith(f"{one.path}.")):
-            return one
+def _judged(arrived: TargetScripts, path: str) -> Judgement | None:
+    """Return the judgement of a field, or of the tuple or mapping that contains it."""
+    for judgement in arrived.compiled.judgements:
+        if path and (judgement.path == path or path.startswith(f"{judgement.path}.")):
+            return judgement
     derived = {"schedule.warmup_ratio": "schedule.warmup_steps"}.get(path, "")
     return _judged(arrived, derived) if derived else None
 
 
-def _not_carried(across: Across) -> Iterator[dict[str, Any]]:
-    """Yield facts without a field, what is said of the source's own parts, what was not read."""
+def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
+    """Yield facts without a field, parts left to the user, and code that was not read."""
     subject = across.lifted.analysis.subject
     for fact in subject.profile:
-        if not field_of(fact, _known(across)) or (not fact.known and _is_open(across, fact)):
-            where = [_place(across, one) for one in fact.places]
+        if not field_of(fact, _recipe_fields(across)) or (
+            not fact.known and _is_open(across, fact)
+        ):
+            where = [_place(across, span) for span in fact.places]
             yield {"what": printed_name(fact.field), "places": where, "why": reason_for(fact)}
     yield from _lost_flags(across)
     if across.recipe.model.kind == "custom":
-        why = "the model stays yours; the emitted loss is the cross-entropy of its logits"
+        why = "the model is not migrated; the emitted loss is the cross-entropy of its logits"
         yield {"what": "model and loss", "places": [], "why": why}
     if across.weights:
-        why = "give them as safetensors: train.py --weights FILE"
+        why = "pass them as safetensors: train.py --weights FILE"
         yield {"what": f"weights of {across.weights}", "places": [], "why": why}
-    for one in across.lifted.diagnostics:
-        if one.code in _UNREAD:
-            yield {"what": one.code, "places": _places(across, one), "why": one.message}
+    for diagnostic in across.lifted.diagnostics:
+        if diagnostic.code in _UNREAD:
+            yield {
+                "what": diagnostic.code,
+                "places": _places(across, diagnostic),
+                "why": diagnostic.message,
+            }
 
 
-def _lost_flags(across: Across) -> Iterator[dict[str, Any]]:
-    """Yield the flags of a launch that only a program which was not given could explain."""
+def _lost_flags(across: CrossMigration) -> Iterator[dict[str, Any]]:
+    """Yield the launch flags whose meaning is defined by a program that was not given."""
     subject = across.lifted.analysis.subject
     if subject.program is not None:
         return
-    used = {(p.file, p.line, p.column) for one in across.fields.values() for p in one.places}
+    used = {(p.file, p.line, p.column) for filled in across.fields.values() for p in filled.places}
     for command in subject.commands:
         for flag in command.flags:
-            places = [one for one in flag.places if (one.file, one.line, one.column) not in used]
+            places = [p for p in flag.places if (p.file, p.line, p.column) not in used]
             if places and len(places) == len(flag.places):
-                why = f"what it means stands in {command.program}, which was not given"
-                where = [_place(across, one) for one in places]
+                why = f"its meaning is defined in {command.program}, which was not given"
+                where = [_place(across, span) for span in places]
                 yield {"what": flag.expression, "places": where, "why": why}
 
 
-def _is_open(across: Across, fact: Fact) -> bool:
-    filled = across.fields.get(field_of(fact, _known(across)))
+def _is_open(across: CrossMigration, fact: Fact) -> bool:
+    filled = across.fields.get(field_of(fact, _recipe_fields(across)))
     return filled is None or filled.how == "stand_in"
 
 
-def _known(across: Across) -> set[str]:
-    """Return the fields that the recipe has, said or not."""
+def _recipe_fields(across: CrossMigration) -> set[str]:
+    """Return the fields of the recipe, including defaults."""
     judged = across.arrived[0].compiled.judgements if across.arrived else ()
-    return {*across.fields, *(one.path for one in judged)}
+    return {*across.fields, *(judgement.path for judgement in judged)}
 
 
-def _places(across: Across, one: Diagnostic) -> list[dict[str, Any]]:
-    return [_place(across, one.span)] if one.span else []
+def _places(across: CrossMigration, diagnostic: Diagnostic) -> list[dict[str, Any]]:
+    return [_place(across, diagnostic.span)] if diagnostic.span else []
 
 
-def _fill_in(across: Across, path: str) -> dict[str, Any]:
+def _fill_in(across: CrossMigration, path: str) -> dict[str, Any]:
     filled = across.fields[path]
     return {
         "field": path,
         "value": _plain(filled.value),
         "note": filled.note,
-        "places": [_place(across, one) for one in filled.places],
+        "places": [_place(across, span) for span in filled.places],
     }
 
 
@@ -272,8 +278,8 @@ def _bug(fate: Fate) -> dict[str, Any]:
     }
 
 
-def _place(across: Across, span: Span) -> dict[str, Any]:
-    texts = {one.name: one.text.splitlines() for one in across.sources}
+def _place(across: CrossMigration, span: Span) -> dict[str, Any]:
+    texts = {source.name: source.text.splitlines() for source in across.sources}
     return {**place(span), "text": _text(texts, span.file, span.line)}
 
 
@@ -292,7 +298,7 @@ def _value(fact: Fact) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else value

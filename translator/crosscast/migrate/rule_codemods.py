@@ -1,4 +1,4 @@
-"""Codemods from rules of lint whose repair is a migration."""
+"""Codemods from lint rules whose fix is a migration."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def codemod_of(
     note: str = "",
     examples: Iterable[Example] = (),
 ) -> Codemod:
-    """Return the codemod that makes the repairs of a rule; what it cannot repair it refuses.
+    """Return the codemod that applies the fixes of a rule and refuses findings without a fix.
 
     Args:
-        rule: its wrong and right example are the first example.
-        code: of the codemod.
-        api: what it brings programs to.
-        title: what it changes into what.
-        done: what a change says that was made.
-        note: what becomes different all the same.
-        examples: more of them: programs that stay, programs of which something is refused.
+        rule: the lint rule; its wrong and right example become the first example.
+        code: code of the codemod.
+        api: the API to migrate to.
+        title: the old and the new API, in one line.
+        done: message of a change.
+        note: remaining differences for the user.
+        examples: further examples: unchanged and refused programs.
     """
 
     def run(subject: Subject) -> Iterator[Outcome]:

@@ -13,14 +13,14 @@ _BECAME = [
     *("carried", "default made explicit", "default of the recipe", "not in the source"),
     *("derived", "fill in", "changed on purpose", "kept", "not carried"),
 ]
-_VERDICTS = [str(one) for one in Verdict]
+_VERDICTS = [str(verdict) for verdict in Verdict]
 
 
 def migrate_schema() -> dict[str, Any]:
     """Return the schema, version 1."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What crosscast migrate -o tells of a migration, version 1",
+        "title": "Report of crosscast migrate -o, version 1",
         **_object(
             version={"const": 1},
             crosscast=_TEXT,
@@ -44,7 +44,7 @@ def _definitions() -> dict[str, Any]:
     quoted = _object(**place["properties"], text=_TEXT)
     emitted = _list("emitted")
     carried = _object(verdict={"enum": [*_VERDICTS, "not carried"]}, emitted=emitted)
-    said = _object(
+    carried_fields = _object(
         says=_TEXT,
         value=True,
         field=_TEXT,
@@ -93,7 +93,7 @@ def _definitions() -> dict[str, Any]:
             file=_TEXT,
             line={"type": "integer"},
             text=_TEXT,
-            says={"type": "array", "items": said},
+            says={"type": "array", "items": carried_fields},
         ),
         "bug": _object(
             rule=_TEXT,
@@ -125,5 +125,5 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the schema as the file holds it."""
+    """Return the schema as the text of its file."""
     return json.dumps(migrate_schema(), indent=2) + "\n"

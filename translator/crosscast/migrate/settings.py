@@ -1,4 +1,4 @@
-"""What a user says of a recipe on the command line: `optimizer.learning_rate=1e-4`."""
+"""Recipe fields set on the command line: `optimizer.learning_rate=1e-4`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from crosscast.recipe.yaml_source import parse
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, object]:
-    """Return field to value of `PATH=VALUE` texts; values are written as in YAML.
+    """Return field to value of `PATH=VALUE` texts, with values in YAML syntax.
 
     Raises:
-        DiagnosticError: CC970 for another form.
+        DiagnosticError: CC970 for another syntax.
     """
     found: dict[str, object] = {}
     for text in texts:
@@ -26,8 +26,8 @@ def parse_settings(texts: Sequence[str]) -> dict[str, object]:
             raise DiagnosticError(_wrong(text)) from None
         if not isinstance(data, dict) or set(data) != {"value"}:
             raise DiagnosticError(_wrong(text))
-        one = data["value"]
-        found[path.strip()] = list(one) if isinstance(one, tuple) else one
+        setting = data["value"]
+        found[path.strip()] = list(setting) if isinstance(setting, tuple) else setting
     return found
 
 

@@ -16,7 +16,7 @@ from crosscast.recipe.document import (
 
 
 def canonical_plan(recipe: Recipe) -> ops.Plan:
-    """Return the training step that the recipe means."""
+    """Return the training step of a recipe."""
     return ops.Plan(micro=_micro(recipe), window=_window(recipe))
 
 
@@ -54,7 +54,7 @@ def _window(recipe: Recipe) -> tuple[ops.Op, ...]:
 
 
 def _fields(section: Section) -> dict[str, Any]:
-    """Return the fields of a section by name, parts of it as they are."""
+    """Return the fields of a section by name, without converting nested sections."""
     return {name: getattr(section, name) for name in type(section).model_fields}
 
 
@@ -71,7 +71,7 @@ def _clip(recipe: Recipe) -> ops.Clip:
 
 def _step(recipe: Recipe) -> ops.Step:
     values = _fields(recipe.optimizer)
-    del values["learning_rate"]  # the schedule holds it
+    del values["learning_rate"]  # part of the schedule
     if recipe.optimizer.name == "adafactor":
         values["factored_eps"] = values.pop("eps")
     values["groups"] = tuple(ops.Group(**_fields(group)) for group in recipe.optimizer.groups)
@@ -94,11 +94,11 @@ def _update_scale(recipe: Recipe) -> tuple[ops.UpdateScale, ...]:
 
 
 def scale_before_schedule(plan: ops.Plan) -> ops.Plan:
-    """Return the plan with the update of the loss scale right behind the step.
+    """Return the plan with the update of the loss scale directly after the step.
 
-    Scalers that tell of a skipped step only by what their update changes need this order, because
-    the schedule wants to know. The two operations read the same flag, so nothing else depends on
-    their order.
+    Scalers that report a skipped step only through their update need this order, because the
+    schedule depends on it. The two operations read the same flag, so nothing else depends on their
+    order.
     """
     update = plan.find(ops.UpdateScale)
     if update is None:

@@ -12,7 +12,7 @@ from crosscast.recipe.float32 import FLOAT32_CEILING, float32
 class ScaleState:
     """The loss scale with its two counters.
 
-    `good`: clean attempts since the last growth or overflow. `bad`: overflows counted towards the
+    `good`: clean attempts since the last growth or overflow. `bad`: overflows counted toward the
     next back-off.
     """
 
@@ -27,7 +27,7 @@ def initial(op: UpdateScale) -> ScaleState:
 
 
 def adjust(op: UpdateScale, state: ScaleState, finite: bool) -> ScaleState:
-    """Return the state after one attempt; `finite` tells whether all its gradients were finite.
+    """Return the state after one attempt; `finite`: whether all its gradients were finite.
 
     Called once per attempt, for `dynamic` (products rounded to float32)::
 
@@ -38,8 +38,8 @@ def adjust(op: UpdateScale, state: ScaleState, finite: bool) -> ScaleState:
                       good = 0; n = scale * growth_factor
                       if n is finite in float32: scale = min(n, max_scale)
 
-    With `hysteresis_mode` cumulative only growth sets `bad` back to 0, and `bad` stays below
-    `hysteresis`, so that after the first back-off every further overflow is one::
+    With `hysteresis_mode` cumulative only growth resets `bad`, and `bad` stays below
+    `hysteresis`, so that after the first back-off every further overflow causes another one::
 
         overflow: good = 0
                   if bad + 1 >= hysteresis: scale = max(scale * backoff_factor, min_scale)

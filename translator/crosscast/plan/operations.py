@@ -45,9 +45,9 @@ class Normalize(Op):
     `sample`: the summed loss by the number of rows of the window. `microbatch`: the mean loss by
     the number of micro-batches of the window. `token`: the summed loss by the number of labels of
     the window that are not -100, or by 1 if there is none. With `renormalize` a short last window
-    is divided by what it really holds, else by `full` (what a full window holds). With data
-    parallelism the result is multiplied by the number of processes, which the mean of `AllReduce`
-    takes back.
+    is divided by its actual number, otherwise by `full` (the number in a full window). With data
+    parallelism the result is multiplied by the number of processes, to compensate the mean of
+    `AllReduce`.
     """
 
     kind: ClassVar[str] = "normalize"
@@ -112,7 +112,7 @@ class Clip(Op):
     `none`: only report the global norm. `global_norm`: multiply by
     `min(1, limit / (norm + eps))`. `per_param_norm`: the same with the norm of each gradient by
     itself. `value`: clamp each entry to [-limit, limit]. Parameters with a role in `exempt` are
-    left alone and do not count in the reported norm.
+    not clipped and not included in the reported norm.
     """
 
     kind: ClassVar[str] = "clip"
@@ -124,7 +124,7 @@ class Clip(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Parameters by patterns for their names (`fnmatch.fnmatchcase`), with settings of their own.
+    """Parameters selected by name patterns (`fnmatch.fnmatchcase`), with their own settings.
 
     `weight_decay` None leaves the decision to the roles.
     """
@@ -160,7 +160,7 @@ class Step(Op):
     `w -= max(factored_eps[1], rms(w)) * min(lr, 1/sqrt(t)) / max(1, rms(u)/clip_threshold) * u`,
     where w in rms(w) is the weight before its decay.
     Decay applies to parameters whose role is not in `no_decay`; the first of `groups` that matches
-    the name of a parameter can say otherwise.
+    the name of a parameter can override this.
     """
 
     kind: ClassVar[str] = "step"
@@ -264,7 +264,7 @@ class Plan:
         yield from self.window
 
     def find(self, op_type: type[T]) -> T | None:
-        """Return the first operation of that type, or None."""
+        """Return the first operation of a type, or None."""
         return next((op for op in self if isinstance(op, op_type)), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -273,7 +273,7 @@ class Plan:
 
 
 def op_json(op: Op) -> dict[str, Any]:
-    """Return an operation as plain data, its kind first."""
+    """Return an operation as plain data, with its kind first."""
     return {"op": op.kind, **{f.name: _plain(getattr(op, f.name)) for f in fields(op)}}
 
 

@@ -31,7 +31,7 @@ Part = Literal["micro", "window"]
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """Where both operations occur, `first` comes before `then`."""
+    """If both operations occur, `first` comes before `then`."""
 
     first: type[Op]
     then: type[Op]
@@ -40,7 +40,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Where `op` occurs, `needed` occurs too; where `op` is `Op`, in every Plan."""
+    """If `op` occurs, `needed` occurs too; for `Op`, in every Plan."""
 
     op: type[Op]
     needed: type[Op]
@@ -57,12 +57,12 @@ class Belongs:
 
 
 PARTS: tuple[Belongs, ...] = (
-    Belongs(Autocast, "micro", "every micro-batch has a forward pass of its own"),
+    Belongs(Autocast, "micro", "every micro-batch has its own forward pass"),
     Belongs(Normalize, "micro", "each loss is divided before its own backward pass"),
     Belongs(Scale, "micro", "each loss is scaled before its own backward pass"),
-    Belongs(Backward, "micro", "every micro-batch has a backward pass of its own"),
+    Belongs(Backward, "micro", "every micro-batch has its own backward pass"),
     Belongs(Accumulate, "micro", "the window's gradients are a sum over its micro-batches"),
-    Belongs(AllReduce, "window", "gradients travel once, when the window's sum is complete"),
+    Belongs(AllReduce, "window", "gradients are exchanged once, when the window's sum is complete"),
     Belongs(Unscale, "window", "the sum is divided by the scale once"),
     Belongs(CheckFinite, "window", "one overflow skips the whole window"),
     Belongs(Clip, "window", "the norm is that of the window's gradients"),
@@ -78,15 +78,15 @@ NEEDS: tuple[Needs, ...] = (
     Needs(Op, Normalize, "a sum of undivided losses grows with the number of micro-batches"),
     Needs(Op, Backward, "without a backward pass there are no gradients"),
     Needs(Op, Accumulate, "only the last micro-batch would count"),
-    Needs(Op, Clip, "its norm is part of the trace, also when nothing is clipped"),
+    Needs(Op, Clip, "its norm is part of the trace, even if nothing is clipped"),
     Needs(Op, Step, "nothing would be trained"),
-    Needs(Op, Schedule, "it says the learning rate of the step"),
+    Needs(Op, Schedule, "it provides the learning rate of the step"),
     Needs(Op, Zero, "the next window would start with the gradients of this one"),
     Needs(Scale, Unscale, "the step would see gradients multiplied by the scale"),
     Needs(Scale, CheckFinite, "a scaled loss can overflow and the step would apply it"),
-    Needs(Scale, UpdateScale, "it holds the value of the scale"),
-    Needs(Unscale, Scale, "gradients would be divided by a scale they do not carry"),
-    Needs(UpdateScale, Scale, "a scale that nothing is multiplied by has no meaning"),
+    Needs(Scale, UpdateScale, "it maintains the value of the scale"),
+    Needs(Unscale, Scale, "gradients would be divided by a scale that was never applied"),
+    Needs(UpdateScale, Scale, "a scale without effect has no meaning"),
 )
 
 ORDER: tuple[Before, ...] = (
@@ -99,9 +99,9 @@ ORDER: tuple[Before, ...] = (
     Before(Backward, Accumulate, "gradients must exist before they are added"),
     Before(AllReduce, Unscale, "unscaling is for the gradients that all processes share"),
     Before(AllReduce, CheckFinite, "an overflow on one process must stop all of them"),
-    Before(AllReduce, Clip, "each process would clip by a norm of its own"),
+    Before(AllReduce, Clip, "each process would clip by its own norm"),
     Before(AllReduce, Step, "each process would step on its own gradients"),
-    Before(Unscale, CheckFinite, "unscaling may itself produce what the check looks for"),
+    Before(Unscale, CheckFinite, "unscaling may itself produce inf or nan"),
     Before(Unscale, Clip, "clipping scaled gradients hides overflow and shrinks the update"),
     Before(Unscale, Step, "the step would see gradients multiplied by the scale"),
     Before(Unscale, UpdateScale, "gradients are divided by the scale they were made with"),
@@ -111,9 +111,9 @@ ORDER: tuple[Before, ...] = (
     Before(CheckFinite, UpdateScale, "the scale must know whether the attempt was skipped"),
     Before(Clip, Step, "clipping after the step changes nothing"),
     Before(Step, Schedule, "the rate of this window is the one before the advance"),
-    Before(Step, UpdateScale, "the scale of the next window is set when this one is over"),
+    Before(Step, UpdateScale, "the scale of the next window is set at the end of this one"),
     Before(CheckFinite, Ema, "the average must know whether the attempt was skipped"),
-    Before(Step, Ema, "the average takes in the weights of this update"),
+    Before(Step, Ema, "the average includes the weights of this update"),
     Before(Ema, Zero, "clearing the gradients ends the window"),
     Before(Clip, Zero, "gradients are still needed for their norm"),
     Before(Step, Zero, "gradients are still needed for the step"),
@@ -135,7 +135,7 @@ Places = Mapping[type[Op], list[tuple[Part, int]]]
 
 
 def _places(plan: Plan) -> Places:
-    """Map each type of operation to where it occurs; the running number goes over both parts."""
+    """Map each type of operation to its positions, numbered across both parts."""
     places: dict[type[Op], list[tuple[Part, int]]] = {}
     for number, op in enumerate(plan):
         part: Part = "micro" if number < len(plan.micro) else "window"

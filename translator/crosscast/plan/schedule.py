@@ -16,7 +16,7 @@ def learning_rate(op: Schedule, position: int) -> float:
 
     Warm-up, `position < warmup_steps`: `lr * position / warmup_steps`, so the first rate is 0.
     Afterwards `progress = min(1, (position - warmup_steps) / (total_steps - warmup_steps))`,
-    and 1 where there is nothing left after the warm-up. The clamp keeps the last rate for ever.
+    or 1 if there are no steps after the warm-up. The clamp keeps the last rate forever.
 
     With `decay_from` start: `progress = min(1, position / total_steps)`.
 
@@ -31,11 +31,11 @@ def learning_rate(op: Schedule, position: int) -> float:
         return op.learning_rate
     if op.name == "inverse_sqrt":
         return op.learning_rate * math.sqrt(op.warmup_steps / min(position, op.total_steps))
-    return op.end_lr + (op.learning_rate - op.end_lr) * _left(op, position)
+    return op.end_lr + (op.learning_rate - op.end_lr) * _remaining(op, position)
 
 
-def _left(op: Schedule, position: int) -> float:
-    """The part of the rate above `end_lr` that is left at `position`, from 1 to 0."""
+def _remaining(op: Schedule, position: int) -> float:
+    """Return the remaining part of the rate above `end_lr` at `position`, from 1 to 0."""
     progress = _progress(op, position)
     if op.name == "cosine":
         return 0.5 * (1.0 + math.cos(math.pi * progress))
@@ -43,7 +43,7 @@ def _left(op: Schedule, position: int) -> float:
 
 
 def _progress(op: Schedule, position: int) -> float:
-    """The part of the decay that lies behind `position`, from 0 to 1."""
+    """Return the completed part of the decay at `position`, from 0 to 1."""
     start = op.warmup_steps if op.decay_from == "warmup_end" else 0
     length = op.total_steps - start
     return min(1.0, (position - start) / length) if length > 0 else 1.0

@@ -1,7 +1,7 @@
 """Derive the recipe values that follow from other values.
 
-Works on plain data before validation. Values of a wrong type are left alone: validation reports
-them. Nothing given is ever changed; contradictions are reported by `crosscast.recipe.rules`.
+Works on plain data before validation, which reports values of a wrong type. Given values are never
+changed; `crosscast.recipe.rules` reports contradictions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def derive(raw: Mapping[str, Any], collect: Collector) -> dict[str, Any]:
 
 
 def _section(data: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Return a section to fill in, created when absent, None when it is not a mapping."""
+    """Return a section to fill in, created if missing; None if it is not a mapping."""
     section = data.setdefault(name, {})
     return section if isinstance(section, dict) else None
 
@@ -51,7 +51,7 @@ def _precision(data: dict[str, Any]) -> None:
 
 
 def _batch(data: dict[str, Any]) -> None:
-    """Solve global = micro x steps x processes for what is missing, when it comes out whole."""
+    """Solve global = micro x steps x processes for a missing value, if it is an integer."""
     batch, accumulation = _section(data, "batch"), _section(data, "accumulation")
     if batch is None or accumulation is None:
         return

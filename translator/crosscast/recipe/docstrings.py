@@ -1,6 +1,6 @@
 """Docstrings of the recipe fields, read from the source code on demand.
 
-pydantic can do this while classes are made, but then every start of the command pays for it.
+pydantic can do this at class creation, but that would slow down every start of the command.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 
 def field_docs(cls: type) -> dict[str, str]:
-    """Return the docstring below each field of a class and of what it inherits from."""
+    """Return the docstring of each field of a class and its base classes."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("crosscast"):

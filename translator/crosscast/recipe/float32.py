@@ -9,5 +9,5 @@ FLOAT32_CEILING = 2.0**128 - 2.0**103
 
 
 def float32(value: float) -> float:
-    """Round a number below `FLOAT32_CEILING` to float32, in which every framework keeps scales."""
+    """Round a number below `FLOAT32_CEILING` to float32, the dtype of loss scales."""
     return float(struct.unpack("f", struct.pack("f", value))[0])

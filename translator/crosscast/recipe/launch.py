@@ -8,8 +8,8 @@ from pydantic import Field
 
 from crosscast.recipe.section import Count, CountOrZero, Section
 
-# A line of #SBATCH cannot be quoted: no space, no quote, no line end and no % (a file name's) can
-# be in a name. SLURM takes several partitions with commas between them.
+# A line of #SBATCH cannot be quoted: spaces, quotes, line ends and % (for file names) must not
+# be in a name. SLURM accepts several partitions separated by commas.
 SLURM_NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,127}$"
 SlurmName = Annotated[str, Field(pattern=SLURM_NAME_PATTERN)]
 

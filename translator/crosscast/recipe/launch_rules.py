@@ -11,11 +11,11 @@ _OF_A_JOB = (
     *("time_limit_minutes", "max_requeues", "gpus_per_node", "cpus_per_process"),
     *("memory_mib_per_node", "partition", "account"),
 )
-"""Fields that only a scheduler obeys."""
+"""Fields that only a scheduler uses."""
 
 
 def launching(recipe: Recipe) -> Iterator[Diagnostic]:
-    """Yield what contradicts itself in `launch`, or the number of processes."""
+    """Yield contradictions in `launch`, or with the number of processes."""
     launch = recipe.launch
     if launch.scheduler == "none":
         for name in _OF_A_JOB:

@@ -1,7 +1,7 @@
-"""What a recipe asks for, as yes or no: the conditions of rows and the choices of lowering.
+"""Predicates on recipes: the conditions of rows and the decisions of lowering.
 
-Only what is about the recipe alone; what one framework has or has not stands in its backend. The
-support matrix prints their names.
+They depend on the recipe alone; conditions on a framework belong to its backend. The support matrix
+prints their names.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def half(recipe: Recipe) -> bool:
 
 
 def float16(recipe: Recipe) -> bool:
-    """Whether that is float16."""
+    """Whether the half type is float16."""
     return recipe.half == "float16"
 
 
 def bfloat16(recipe: Recipe) -> bool:
-    """Whether that is bfloat16."""
+    """Whether the half type is bfloat16."""
     return recipe.half == "bfloat16"
 
 
 def mixed(recipe: Recipe) -> bool:
-    """Whether operations are computed in half precision, of float32 weights."""
+    """Whether operations run in half precision with float32 weights."""
     return recipe.precision.mode == "mixed"
 
 
@@ -51,7 +51,7 @@ def half_weights(recipe: Recipe) -> bool:
 
 
 def own_types(recipe: Recipe) -> bool:
-    """Whether classes of operations have other types than mixed precision usually gives them."""
+    """Whether classes of operations have other dtypes than the defaults of mixed precision."""
     return recipe.precision.ops != OpTypes()
 
 
@@ -77,7 +77,7 @@ def accumulates(recipe: Recipe) -> bool:
 
 
 def half_sums(recipe: Recipe) -> bool:
-    """Whether gradients are summed in half."""
+    """Whether gradients are accumulated in half precision."""
     return recipe.accumulation.dtype == "compute"
 
 
@@ -92,7 +92,7 @@ def by_rows(recipe: Recipe) -> bool:
 
 
 def clips_each(recipe: Recipe) -> bool:
-    """Whether each gradient is clipped by a norm of its own."""
+    """Whether each gradient is clipped by its own norm."""
     return isinstance(recipe.clipping, PerParamNormClipping)
 
 
@@ -107,7 +107,7 @@ def adafactor(recipe: Recipe) -> bool:
 
 
 def uncorrected_adam(recipe: Recipe) -> bool:
-    """Whether there is an Adam whose moments are not corrected."""
+    """Whether the optimizer is an Adam without bias correction."""
     return isinstance(recipe.optimizer, Adam | AdamW) and not recipe.optimizer.bias_correction
 
 
@@ -119,12 +119,12 @@ def raw_epsilon(recipe: Recipe) -> bool:
 
 
 def rate_in_momentum(recipe: Recipe) -> bool:
-    """Whether gradients meet the rate before they enter the momentum."""
+    """Whether gradients are multiplied by the rate before they enter the momentum."""
     return isinstance(recipe.optimizer, Sgd) and recipe.optimizer.rate_in_momentum
 
 
 def grouped(recipe: Recipe) -> bool:
-    """Whether parameters have a decay or a rate of their own."""
+    """Whether there are parameter groups with their own decay or rate."""
     return bool(recipe.optimizer.groups)
 
 
@@ -140,7 +140,7 @@ def coupled_decay(recipe: Recipe) -> bool:
 
 
 def moving_rate(recipe: Recipe) -> bool:
-    """Whether the learning rate moves."""
+    """Whether the learning rate changes."""
     return recipe.schedule.name != "constant" or recipe.schedule.warmup_steps > 0
 
 
@@ -150,7 +150,7 @@ def averages(recipe: Recipe) -> bool:
 
 
 def recomputes(recipe: Recipe) -> bool:
-    """Whether activations are computed again in the backward pass."""
+    """Whether activations are recomputed in the backward pass."""
     return recipe.activation_checkpointing
 
 

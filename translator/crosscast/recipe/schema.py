@@ -11,7 +11,7 @@ from crosscast.recipe.docstrings import field_docs
 from crosscast.recipe.document import Recipe, Section
 from crosscast.recipe.yaml_source import PathKey
 
-# Fields that a file may leave out because `crosscast.recipe.derive` fills them in.
+# Fields that a file may omit because `crosscast.recipe.derive` fills them in.
 _DERIVED = {
     "Recipe": ("loss_scaling", "batch", "accumulation"),
     "BertModel": ("layers", "hidden_size", "attention_heads", "intermediate_size"),
@@ -43,7 +43,7 @@ def recipe_schema() -> dict[str, Any]:
 def _describe(schema: dict[str, Any]) -> None:
     """Add the docstrings of the fields as their descriptions."""
     classes: list[type] = [Section]
-    for cls in classes:  # grows: subclasses of subclasses too
+    for cls in classes:  # grows: includes indirect subclasses
         classes += cls.__subclasses__()
     by_name = {cls.__name__: cls for cls in classes if cls.__module__.startswith("crosscast.")}
     for name, target in {"Recipe": schema, **schema["$defs"]}.items():
@@ -52,7 +52,7 @@ def _describe(schema: dict[str, Any]) -> None:
 
 
 def _tuples_as_draft7(node: Any) -> None:
-    """Write fixed-length tuples the way that editors with draft 7 understand."""
+    """Convert fixed-length tuples to the syntax of draft 7, for editors."""
     if isinstance(node, dict):
         if "prefixItems" in node:
             node["items"] = node.pop("prefixItems")
@@ -74,11 +74,11 @@ def _raw_schema() -> dict[str, Any]:
 
 
 def field_names(path: PathKey, data: Any) -> list[str]:
-    """Return the fields that exist at a path, following the tags that `data` chooses."""
+    """Return the fields at a path, with variants selected by the tags in `data`."""
     schema = _raw_schema()
     node: dict[str, Any] = schema
     for key in path:
-        if "items" in node:  # of a list, all are alike
+        if "items" in node:  # all items of a list have the same schema
             data = data[int(key)] if isinstance(data, tuple) and str(key).isdigit() else None
             node = _resolve(schema, node["items"], data)
             continue

@@ -15,17 +15,17 @@ CountOrZero = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
-# Every framework keeps scales in float32: they are rounded to it here, once, so that all show the
-# same. Within these bounds both scale and 1/scale are normal float32 numbers.
+# Every framework stores scales in float32: they are rounded here, once, so that all print equal
+# values. Within these bounds both scale and 1/scale are normal float32 numbers.
 LossScale = Annotated[float, Field(ge=2.0**-126, le=2.0**126), AfterValidator(float32)]
 SLUG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 # Paths are printed in scripts and messages: no control characters, line separators, invisible
-# characters or marks of direction.
+# characters or direction marks.
 PATH_PATTERN = r"^[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+$"
 FACTORY_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"
 Slug = Annotated[str, Field(pattern=SLUG_PATTERN)]
 FilePath = Annotated[str, Field(min_length=1, max_length=255, pattern=PATH_PATTERN)]
-# Names of parameters hold no spaces and need no quotes; no group of stars can make matching slow.
+# Parameter names contain no spaces and need no quotes; no group of stars can make matching slow.
 GLOB_PATTERN = r"^[A-Za-z0-9_./:*?\[\]!-]+$"
 Glob = Annotated[str, Field(max_length=200, pattern=GLOB_PATTERN)]
 FactoryName = Annotated[str, Field(max_length=200, pattern=FACTORY_PATTERN)]
@@ -33,7 +33,7 @@ Role = Literal["bias", "layer_norm", "embedding"]
 
 
 class Section(BaseModel):
-    """Base of all parts: frozen, no conversions, unknown fields refused, finite numbers only."""
+    """Base of all sections: frozen, no conversions, no unknown fields, finite numbers only."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -10,7 +10,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import field_names
 from crosscast.recipe.yaml_source import PathKey
 
-# Words of other tools that are understood in suggestions and never stored.
+# Terms of other tools, used only for suggestions.
 _SYNONYMS = {
     "fp16": "float16",
     "half": "float16",

@@ -38,7 +38,7 @@ def build_recipe(document: YamlDocument) -> Recipe:
     """Validate a document.
 
     Raises:
-        DiagnosticError: CC101-CC105 for single fields, else CC2xx for contradictions.
+        DiagnosticError: CC101-CC105 for single fields, otherwise CC2xx for contradictions.
     """
     collect = Collector()
     if not isinstance(document.data, Mapping):
@@ -67,14 +67,16 @@ def build_recipe(document: YamlDocument) -> Recipe:
 
 
 def _without_consequences(details: list[ErrorDetails], data: Any) -> list[ErrorDetails]:
-    """Drop missing fields that are there under another name, or would have been derived.
+    """Drop missing fields that exist under another name, or would have been derived.
 
-    If nothing else is wrong in the section of derived fields, those they derive from are missing:
-    then one report, of the first of them, is enough.
+    Without other errors in the section of derived fields, the fields they derive from are missing;
+    then a report of the first one is sufficient.
     """
     unknown = (field_path(d) for d in details if d["type"] == "extra_forbidden")
-    meant = {suggest_field(path, data) for path in unknown}
-    details = [d for d in details if d["type"] != "missing" or _dotted(field_path(d)) not in meant]
+    suggested = {suggest_field(path, data) for path in unknown}
+    details = [
+        d for d in details if d["type"] != "missing" or _dotted(field_path(d)) not in suggested
+    ]
     kept: list[ErrorDetails] = []
     derived: dict[str, ErrorDetails] = {}
     broken = {d["loc"][0] for d in details if not _derivable(d)}
@@ -127,7 +129,7 @@ def _place(
 
 
 def locate(document: YamlDocument, diagnostic: Diagnostic) -> Diagnostic:
-    """Add the place in the file to a diagnostic that only has a path."""
+    """Add the location in the file to a diagnostic that has only a path."""
     path = tuple(diagnostic.path.split(".")) if diagnostic.path else ()
     of_key = isinstance(lookup(document.data, path), Mapping) or path[:1] == ("overrides",)
     return replace(diagnostic, span=document.span(path, of_key=of_key))

@@ -25,12 +25,12 @@ PATTERNS = {
     FACTORY_PATTERN: "of the form package.module:function",
     SLURM_NAME_PATTERN: "1 to 128 letters, digits and _ . , : + -, not starting with . , : + -",
 }
-"""What texts must be that match a pattern of the recipe."""
+"""Pattern to description, for messages."""
 _MAPPING_TYPES = ("dict_type", "model_type", "model_attributes_type")
 
 
 def lookup(data: Any, path: PathKey) -> Any:
-    """Return the value at a path, None where there is none."""
+    """Return the value at a path; None if there is none."""
     for key in path:
         if isinstance(data, Mapping) and key in data:
             data = data[key]
@@ -42,7 +42,7 @@ def lookup(data: Any, path: PathKey) -> Any:
 
 
 def field_path(detail: ErrorDetails) -> PathKey:
-    """Return where an error is, without the tag that pydantic puts behind a union's name."""
+    """Return the path of an error, without the tag that pydantic adds after a union's name."""
     location = detail["loc"]
     return location[:1] + location[2:] if location[0] in _UNIONS else location
 
@@ -52,7 +52,7 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
 
     Args:
         document: The file.
-        data: What was validated: the file's data with derived values.
+        data: The validated data: that of the file with derived values.
         detail: The error.
     """
     path = field_path(detail)
@@ -99,7 +99,7 @@ def _unknown(path: PathKey, data: Any) -> str:
 
 
 def _choice(detail: ErrorDetails, value: Any) -> tuple[str, str]:
-    """Return message and hint for a word that is not one of the possible ones."""
+    """Return message and hint for a word that is not one of the choices."""
     context = detail["ctx"]
     allowed = str(context.get("expected_tags") or context.get("expected")).replace("'", "")
     choices = [word.strip() for word in allowed.replace(" or ", ", ").split(",")]

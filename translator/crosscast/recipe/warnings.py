@@ -11,7 +11,7 @@ from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, NoLossScaling, Recipe, StaticLossScaling
 from crosscast.recipe.suggestions import suggest
 
-MAX_LAYERS = 256  # beyond that the names are too many to look through
+MAX_LAYERS = 256  # more layers have too many names to search
 
 
 def notices(recipe: Recipe) -> list[Diagnostic]:
@@ -20,7 +20,7 @@ def notices(recipe: Recipe) -> list[Diagnostic]:
 
 
 def _scale(recipe: Recipe) -> Iterator[Diagnostic]:
-    """Find loss scales that lose gradients. Emitted scripts obey, and lint is silent on them."""
+    """Find loss scales that lose gradients. Emitted scripts use them, and lint ignores them."""
     scaling = recipe.loss_scaling
     if isinstance(scaling, NoLossScaling):
         if recipe.half == "float16":
@@ -50,7 +50,7 @@ def _scale(recipe: Recipe) -> Iterator[Diagnostic]:
 
 
 def _groups(recipe: Recipe) -> Iterator[Diagnostic]:
-    """Find groups of the shipped BERT that choose no parameter; other models are not known here."""
+    """Find groups without parameters; only the parameters of the shipped BERT are known."""
     groups, model = recipe.optimizer.groups, recipe.model
     if not groups or not isinstance(model, BertModel) or model.layers > MAX_LAYERS:
         return

@@ -1,9 +1,8 @@
 """Parse YAML 1.2 into plain data with the location of every key and value, within strict limits.
 
-ruamel.yaml turns the text into events; they are built here, so that limits hold while reading.
-Plain scalars are read by YAML 1.2's core schema: `no` and `1_000` are strings. Everything that a
-recipe has no use for (tags, anchors, several documents, duplicate keys, non-finite numbers) is a
-diagnostic.
+ruamel.yaml parses the text to events; values are built here, so that limits apply during parsing.
+Plain scalars follow YAML 1.2's core schema: `no` and `1_000` are strings. Features that recipes do
+not need (tags, anchors, several documents, duplicate keys, non-finite numbers) are diagnostics.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class YamlDocument:
     values: dict[PathKey, Span] = field(default_factory=dict)
 
     def span(self, path: PathKey, *, of_key: bool = False) -> Span | None:
-        """Return the place of a path, or of its nearest parent that the file contains."""
+        """Return the span of a path, or of its nearest parent that the file contains."""
         while path:
             if of_key and path in self.keys:
                 return self.keys[path]
@@ -70,7 +69,7 @@ def parse(text: str, file: str) -> YamlDocument:
     """Parse one YAML document.
 
     Raises:
-        DiagnosticError: CC006-CC015, all problems of the document at once where possible.
+        DiagnosticError: CC006-CC015, all problems of the document together if possible.
     """
     return _Builder(text, file).build()
 
@@ -95,7 +94,7 @@ class _Builder:
         return self.document
 
     def _events(self) -> Iterator[Event]:
-        """Yield the parser's events; whatever it raises becomes a diagnostic."""
+        """Yield the parser's events; its exceptions become diagnostics."""
         try:
             yield from YAML(typ="safe", pure=True).parse(self.text)
         except MarkedYAMLError as error:
@@ -106,7 +105,7 @@ class _Builder:
         except ReaderError as error:
             span = self._at_offset(error.position) if isinstance(error.position, int) else None
             raise self._fail("CC014", "character not allowed in YAML", span) from None
-        except Exception as error:  # the parser asserts and converts without checking, too
+        except Exception as error:  # includes failed assertions and conversions in the parser
             reason = (str(error).splitlines() or ["malformed"])[0]
             raise self._fail("CC006", reason, None) from None
 
@@ -169,7 +168,7 @@ class _Builder:
             hint = "write the value out where it is needed"
             self._report("CC010", f"anchor &{event.anchor}", event, hint)
         if event.tag is not None:
-            self._report("CC009", f"tag {event.tag}", event, "recipes hold plain values")
+            self._report("CC009", f"tag {event.tag}", event, "recipes contain plain values")
 
     def _mapping(self, start: MappingStartEvent, path: PathKey) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -183,14 +182,14 @@ class _Builder:
                 self._value(next(self.events), (*path, ""))
             else:
                 self.document.keys[(*path, key)] = self._span(event)
-                result[key] = None  # the key counts as given, also within its own value
+                result[key] = None  # detects duplicates within its own value, too
                 result[key] = self._value(next(self.events), (*path, key))
         self.document.values.pop((*path, ""), None)
         self.document.values[path] = self._span(start, event)
         return result
 
     def _key(self, event: Event, path: PathKey) -> str | None:
-        """Return the key that starts with `event`, None after reporting one that is no string."""
+        """Return the key that starts with `event`; None, after a report, if it is not a string."""
         if isinstance(event, ScalarEvent) and not event.anchor and event.tag is None:
             self._count(event, path)
             if event.implicit[0] and event.value == "<<":
@@ -245,7 +244,7 @@ class _Builder:
 
 
 def _is_special(text: str) -> bool:
-    """Whether a plain scalar is something else than a string."""
+    """Whether a plain scalar is not a string."""
     patterns = (_INTEGER, _FLOAT, _NOT_FINITE)
     return text in _NULL or text in _BOOL or any(p.fullmatch(text) for p in patterns)
 

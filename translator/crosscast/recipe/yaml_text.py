@@ -17,7 +17,7 @@ def recipe_text(recipe: Any) -> str:
             return {k: plain(v) for k, v in value.items() if v is not None}
         if isinstance(value, list | tuple):
             items = CommentedSeq(
-                # In brackets some patterns would be read as something else.
+                # In brackets, some patterns would be parsed differently.
                 quoted(item) if isinstance(item, str) and not item.isidentifier() else plain(item)
                 for item in value
             )

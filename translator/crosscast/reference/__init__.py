@@ -1,1 +1,1 @@
-"""The reference interpreter: what a Plan does, in NumPy."""
+"""The reference interpreter: executes a Plan with NumPy."""

@@ -17,7 +17,7 @@ Tensors = Mapping[str, Array]
 """Arrays by parameter name."""
 
 Roles = Mapping[str, frozenset[str]]
-"""Roles by parameter name, as in `{"bias"}` or `{"bias", "layer_norm"}`; none where absent."""
+"""Parameter name to roles, such as `{"bias"}` or `{"bias", "layer_norm"}`; missing means none."""
 
 Arithmetic = Literal["float32", "float64"]
 
@@ -28,7 +28,7 @@ class MicroBatch:
 
     For the loss unit `sample` loss and gradients are the *sum* over the rows, for `microbatch`
     the mean; for `token` the sum over the labels that are not -100, of which there are `tokens` (as
-    many as rows if left out). `gradients` holds one array for every parameter.
+    many as rows if omitted). `gradients` has one array for every parameter.
     """
 
     loss: float
@@ -39,7 +39,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """A micro-batch whose loss and gradients depend on the parameters it meets.
+    """A micro-batch whose loss and gradients depend on the current parameters.
 
     `run` gets the current parameters (read-only arrays) when the plan reaches the forward pass.
     """
@@ -56,7 +56,7 @@ Window = Sequence[Work] | Sequence[Sequence[Work]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Everything that is carried from one window to the next. Arrays are read-only."""
+    """The complete state between two windows. Arrays are read-only."""
 
     arithmetic: Arithmetic
     parameters: Tensors
@@ -68,14 +68,14 @@ class State:
     position: int = 0
     """Ticks of the learning-rate schedule so far."""
     gradients: tuple[Tensors, ...] = ()
-    """What no `Zero` has cleared, for every process."""
+    """Gradients that were not cleared by `Zero`, for every process."""
     ema: Tensors = field(default_factory=dict)
     """Average of the parameters; empty without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What happened in one window. Counts and the loss are those of all processes together."""
+    """Results of one window. Counts and the loss are those of all processes together."""
 
     window: int
     n_micro: int
@@ -86,7 +86,7 @@ class Row:
     lr: float
     """The rate of this window; nan if the plan has no step."""
     grad_norm: float
-    """Global norm as `Clip` found it; nan or inf after an overflow."""
+    """Global norm computed by `Clip`; nan or inf after an overflow."""
     scale: float
     """The scale this window started with; 1 without scaling."""
     skipped: bool
@@ -94,14 +94,14 @@ class Row:
     good: int
     bad: int
     parameters: Tensors
-    """After the window, as all of the following."""
+    """Value after the window, like all of the following."""
     moments: Mapping[str, Tensors]
     ema: Tensors
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The rows of a run and the state to go on from."""
+    """The rows of a run and its final state."""
 
     rows: tuple[Row, ...]
     state: State = field(repr=False)
@@ -135,7 +135,7 @@ def by_process(window: Window) -> tuple[tuple[Work, ...], ...]:
     if not work:
         raise unfit("a window has no micro-batch")
     if any(not isinstance(item, MicroBatch | Forward) or item.rows < 1 for item in work):
-        raise unfit("a window holds something that is not a micro-batch of at least one row")
+        raise unfit("a window contains an item that is not a micro-batch of at least one row")
     return split
 
 

@@ -1,7 +1,7 @@
 """The reference interpreter: runs a Plan with NumPy, operation by operation, in its own order.
 
-It is what a plan means. Functions are pure: state goes in, a new state comes out, and no array of
-the caller is changed or kept.
+It defines the meaning of a plan. Functions are pure: they take a state and return a new one, and no
+array of the caller is changed or kept.
 
     trace = run(plan, {"w": w0}, windows)
     [row.loss for row in trace.rows]
@@ -77,14 +77,14 @@ def run(
     Args:
         plan: The training step. It need not be valid: a wrong order gives a wrong result.
         parameters: Starting weights by name.
-        windows: For each window its micro-batches, or its micro-batches for every process.
+        windows: Micro-batches of each window, or micro-batches of each window for every process.
         roles: Roles of the parameters, for `Step.no_decay`; none if omitted.
         arithmetic: Dtype of everything that is not rounded to half precision. `float64` is for
-            tests of formulas; there the float32 overflow of a scaled gradient is not seen.
+            tests of formulas, without float32 overflow of scaled gradients.
 
     Raises:
-        DiagnosticError: CC805 if the plan cannot be run at all, as with a backward pass that has
-            no forward pass before it; CC806 if batches and plan do not belong together.
+        DiagnosticError: CC805 if the plan cannot be run at all, such as a backward pass that has
+            no forward pass before it; CC806 if batches and plan do not match.
     """
     return resume(plan, initial(plan, parameters, arithmetic), windows, roles)
 
@@ -92,7 +92,7 @@ def run(
 def resume(
     plan: Plan, state: State, windows: Iterable[Window], roles: Roles | None = None
 ) -> Trace:
-    """Run a plan over more windows, going on from `state`."""
+    """Run a plan over more windows, continuing from `state`."""
     rows = []
     for window in windows:
         state, row = step(plan, state, window, roles)
@@ -101,7 +101,7 @@ def resume(
 
 
 def step(plan: Plan, state: State, window: Window, roles: Roles | None = None) -> tuple[State, Row]:
-    """Run one window and return the state after it and what happened."""
+    """Run one window and return the state after it and the trace row."""
     work = by_process(window)
     attempt = _attempt(plan, state, work, roles or {})
     with np.errstate(all="ignore"):  # overflow and nan are part of the meaning

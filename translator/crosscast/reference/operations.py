@@ -1,7 +1,7 @@
 """The handlers of the Plan operations in the reference interpreter.
 
-The handlers assume no order. Each acts on what it finds, as a framework would, so that a plan in
-another order runs and gives another result.
+The handlers assume no order. Each acts on the current state, as a framework would, so a plan in
+another order runs and has another result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from crosscast.reference.rounding import round_to
 
 @dataclass(slots=True)
 class Micro:
-    """The micro-batch under way. `factor` is what its loss has been multiplied by so far."""
+    """The current micro-batch. `factor` is the factor applied to its loss so far."""
 
     work: Work
     loss: Any
@@ -43,10 +43,10 @@ class Micro:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """The window under way: the only mutable thing here, made anew for every window.
+    """The current window: the only mutable object, created for every window.
 
-    Parameters exist once, although every process has its own: as long as a plan reduces the
-    gradients, all copies are equal, and if it does not, this is the copy of the first process.
+    Parameters are stored once, although every process has a copy: if a plan reduces the gradients,
+    all copies are equal; otherwise this is the copy of the first process.
     """
 
     plan: plan.Plan
@@ -75,7 +75,7 @@ class Attempt:
         return np.dtype(self.arithmetic).type(value)
 
     def gradients(self) -> dict[str, Array]:
-        """Return the gradients the optimizer sees: those of the first process, zero if cleared."""
+        """Return the optimizer's gradients: those of the first process, zero if cleared."""
         return {n: self.sums[0].get(n, np.zeros_like(w)) for n, w in self.parameters.items()}
 
     def is_norm(self, name: str) -> bool:
@@ -85,7 +85,7 @@ class Attempt:
     def each_sum(
         self, change: Callable[[Array], Array], but: Collection[str] = frozenset()
     ) -> None:
-        """Replace every accumulated gradient of every process; those of roles in `but` stay."""
+        """Replace every accumulated gradient of every process, except for roles in `but`."""
         self.sums = [
             {n: g if self.has_role(n, but) else change(g) for n, g in sum_.items()}
             for sum_ in self.sums
@@ -97,10 +97,10 @@ class Attempt:
 
 
 def perform(attempt: Attempt, op: plan.Op) -> None:
-    """Do one operation.
+    """Execute one operation.
 
     Raises:
-        DiagnosticError: if the operation is unknown or lacks what it acts on.
+        DiagnosticError: if the operation is unknown or its input is missing.
     """
     handler = HANDLERS.get(type(op))
     if handler is None:
@@ -128,14 +128,14 @@ def _batch(attempt: Attempt, op: plan.Op) -> tuple[Micro, MicroBatch]:
 def _autocast(attempt: Attempt, op: plan.Autocast) -> None:
     micro = _micro(attempt)
     work = micro.work
-    batch = work if isinstance(work, MicroBatch) else work.run(_seen(attempt, op))
+    batch = work if isinstance(work, MicroBatch) else work.run(_cast_weights(attempt, op))
     check_gradients(batch, attempt.parameters)
     micro.batch = batch
     micro.loss, micro.factor = attempt.number(batch.loss), attempt.number(1.0)
 
 
-def _seen(attempt: Attempt, op: plan.Autocast) -> Tensors:
-    """Return the weights as the model sees them."""
+def _cast_weights(attempt: Attempt, op: plan.Autocast) -> Tensors:
+    """Return the weights in the dtype of the model."""
     if op.weights == "float32":
         return attempt.parameters
     return {

@@ -20,7 +20,7 @@ Updated = tuple[Array, dict[str, Array]]
 
 
 def slot_shapes(op: Step, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """Return the moments that a parameter of this shape has, and their shapes."""
+    """Return the names and shapes of the moments of a parameter with this shape."""
     if op.optimizer == "sgd":
         return {"momentum_buffer": shape} if op.momentum else {}
     if op.optimizer == "lion":
@@ -45,7 +45,7 @@ def settings_of(op: Step, name: str, roles: Collection[str]) -> tuple[float, flo
 def update(
     op: Step, weight: Array, gradient: Array, slots: Slots, *, rate: float, t: int, decay: float
 ) -> Updated:
-    """Return the new weight and moments of one parameter; the formulas stand at `Step`.
+    """Return the new weight and moments of one parameter; `Step` documents the formulas.
 
     `rate` is the learning rate of this parameter, `t` the number of this update from 1, `decay`
     its weight decay. Weight, gradient and result have one shape and dtype; none is changed.

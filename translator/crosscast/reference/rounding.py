@@ -17,7 +17,7 @@ _JUST_BELOW_HALF = np.uint32(0x7FFF)
 
 
 def round_to(array: npt.NDArray[Any], dtype: Dtype) -> Float32Array:
-    """Return a new float32 array of the values that `array` has in `dtype`.
+    """Return a new float32 array with the values of `array` rounded to `dtype`.
 
     Rounds to nearest, ties to even. Too large values become infinite, small ones subnormal and
     then zero, signs and nan stay. An array that is not float32 is converted to it first.
@@ -33,6 +33,6 @@ def _round_bfloat16(values: Float32Array) -> Float32Array:
     bits = values.reshape(-1).view(np.uint32)  # one axis: NumPy scalars would warn on wrap-around
     ties_to_even = (bits >> np.uint32(16)) & np.uint32(1)
     rounded = (bits + _JUST_BELOW_HALF + ties_to_even) & _KEPT
-    # The carry would turn a nan into infinity or zero; it is cut off instead and kept quiet.
+    # The carry would turn a nan into infinity or zero, so it is truncated to a quiet nan.
     rounded = np.where(np.isnan(values.reshape(-1)), (bits | _QUIET_NAN) & _KEPT, rounded)
     return rounded.view(np.float32).reshape(values.shape)

@@ -21,7 +21,7 @@ CONFIG = (".json", ".yaml", ".yml")
 DOCKERFILE = "Dockerfile"
 MAX_BYTES = 4 << 20
 MAX_CONFIG = 1 << 20
-"""Larger JSON and YAML files hold data, not settings."""
+"""Larger JSON and YAML files contain data, not settings."""
 _SKIPPED = frozenset(
     {"__pycache__", "__pypackages__", "node_modules", "build", "dist", "venv", "site-packages"}
 )
@@ -29,7 +29,7 @@ _SKIPPED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A file in memory, with what it takes to write it back."""
+    """The text of a file with the information needed to write it back."""
 
     source: Source
     path: Path
@@ -40,14 +40,14 @@ class Text:
 def find_files(
     paths: Iterable[str], exclude: Sequence[str] = (), root: str = ""
 ) -> tuple[list[Path], list[Diagnostic]]:
-    """Return the files that paths name, each once and in order, and what is wrong with paths.
+    """Return the files at the given paths, without duplicates and in order, and path problems.
 
-    Below folders, hidden names, virtual environments and folders of built things are left out, and
-    links to folders are not followed.
+    Hidden names, virtual environments and build folders inside folders are skipped, and links to
+    folders are not followed.
 
     Args:
-        paths: files, taken whatever their names are, and folders.
-        exclude: patterns of paths to leave out (`path_matches`).
+        paths: folders, and files with any name.
+        exclude: patterns of paths to skip (`path_matches`).
         root: the folder that the patterns are relative to.
     """
     found: dict[Path, None] = {}
@@ -77,7 +77,7 @@ def _excluded(path: Path, exclude: Sequence[str], root: str) -> bool:
 def _below(folder: Path, exclude: Sequence[str], root: str) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:  # a folder one may not look into holds nothing to report
+    except OSError:  # an unreadable folder is skipped
         return
     for entry in entries:
         path = Path(entry.path)
@@ -108,8 +108,8 @@ def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
 
     Args:
         path: of the file.
-        named: whether the user named it; files found below a folder that are too large or no text
-            are no concern of lint (None).
+        named: whether the user named it; unnamed files that are too large or not text are
+            ignored (None).
     """
     limit = MAX_CONFIG if path.suffix in CONFIG and not named else MAX_BYTES
     problem: Diagnostic
@@ -131,7 +131,7 @@ def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
 
 
 def encoding_of(data: bytes, *, python: bool) -> str:
-    """Return the encoding of a text: what a Python file declares, else UTF-8."""
+    """Return the encoding that a Python file declares; otherwise UTF-8."""
     if python:
         try:
             return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
@@ -141,9 +141,9 @@ def encoding_of(data: bytes, *, python: bool) -> str:
 
 
 def kind_of(source: Source) -> str:
-    """Return what a source is: python, shell, config or requirements.
+    """Return the kind of a source: python, shell, config or requirements.
 
-    The name decides, and else the first line.
+    The kind follows from the name, otherwise from the first line.
     """
     if is_requirements(source.name):
         return "requirements"
@@ -161,22 +161,22 @@ def kind_of(source: Source) -> str:
 
 
 def write_whole(path: Path, data: bytes, mode: int | None = None) -> None:
-    """Write a file at once or not at all.
+    """Write a file atomically.
 
     Args:
         path: of the file.
         data: its content.
-        mode: permissions; None: those of any new file.
+        mode: permissions; None for the default of new files.
 
     Raises:
-        DiagnosticError: CC502 if the system refuses; nothing is changed then.
+        DiagnosticError: CC502 for an error of the system; nothing has changed then.
     """
     stage: Path | None = None
     try:
-        if path.exists() and not path.is_file():  # a terminal, a pipe: nothing to take back
+        if path.exists() and not path.is_file():  # a terminal or a pipe cannot be replaced
             path.write_bytes(data)
             return
-        path = path.resolve()  # a link stays a link
+        path = path.resolve()  # keep links
         handle, name = tempfile.mkstemp(prefix=".crosscast-", dir=path.parent)
         stage = Path(name)
         with os.fdopen(handle, "wb") as stream:
@@ -197,13 +197,13 @@ def write_whole(path: Path, data: bytes, mode: int | None = None) -> None:
 def read_all(
     names: Sequence[str], exclude: Sequence[str] = (), root: str = "", stdin_name: str = "<stdin>"
 ) -> tuple[dict[str, Text], list[Diagnostic]]:
-    """Return the files that paths name, by name, and what could not be read.
+    """Return name to file for the given paths, and diagnostics of files that cannot be read.
 
     Args:
         names: files and folders; `-` for stdin.
-        exclude: patterns of paths to leave out.
+        exclude: patterns of paths to skip.
         root: the folder that the patterns are relative to.
-        stdin_name: the name that what comes from stdin goes by.
+        stdin_name: the name of the text from stdin.
     """
     named = [name for name in names if name != STDIN]
     paths, problems = find_files(named, exclude, root)

@@ -1,4 +1,4 @@
-"""Group sources that belong together: a program, its modules, its launch script, its settings."""
+"""Group related sources: a program with its modules, launch scripts and settings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from crosscast.sources.prefilter import may_train
 MAX_HELPERS = 16
 MAX_DEPTH = 3
 ENOUGH = 3_000_000
-"""Characters of all programs together that are always read in full."""
+"""Total size of all programs, in characters, below which all modules are included."""
 _STARTED = re.compile(r"[\w.$/{}-]*[\w-]+\.py\b|(?<=-m )[ \t]*[\w.]+")
 _SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash)\b")
 _SETTINGS = re.compile(r"[\w.-]+\.(?:json|ya?ml)\b")
 
 
 def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
-    """Return the sources that are to be looked at together; the program's main file comes first.
+    """Return groups of sources to analyze together; the program's main file comes first.
 
-    Sources without any word of training are only taken where others need them.
+    Sources unrelated to training are included only if others need them.
     """
     files = Files(sources)
     imports, programs = _within_reason(sources, files)
@@ -61,7 +61,7 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
 
 
 def _requirements(main: Source, lists: Sequence[Source]) -> list[Source]:
-    """Return the lists of requirements in the folder of a file, or in the nearest one above."""
+    """Return the requirements files in the folder of a file or the nearest parent with any."""
     for folder in PurePath(main.name).parents:
         found = [list_ for list_ in lists if PurePath(list_.name).parent == folder]
         if found:
@@ -72,9 +72,9 @@ def _requirements(main: Source, lists: Sequence[Source]) -> list[Source]:
 def _within_reason(
     sources: Sequence[Source], files: Files
 ) -> tuple[Imports, dict[str, tuple[Source, ...]]]:
-    """Return the programs; of fewer modules each where everything together is too much.
+    """Return the programs, with fewer modules each if the total would be too large.
 
-    In a library most modules need most others, and each is read once for every program.
+    In a library most modules import most others, and each is read once per program.
     """
     enough = max(ENOUGH, 2 * sum(len(source.text) for source in files.python.values()))
     for depth, helpers in ((MAX_DEPTH, MAX_HELPERS), (1, MAX_HELPERS), (1, 4), (1, 0)):
@@ -86,7 +86,7 @@ def _within_reason(
 
 
 def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[Source, ...]]:
-    """Return main file to program; every file that may train is in one of them."""
+    """Return main file to program; every file that may train belongs to a program."""
     wanted = [source for source in sources if kind_of(source) == "python" and may_train(source)]
     imported = {two.name for source in wanted for two in imports.of(source) if two is not source}
     programs: dict[str, tuple[Source, ...]] = {}
@@ -99,7 +99,7 @@ def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[So
 
 
 def _started(script: Source, files: Files) -> Source | None:
-    """Return the program among the given files that a script starts."""
+    """Return the program among the given files that a script launches."""
     folder = PurePath(script.name).parent
     for match in _STARTED.finditer(script.text):
         word = match.group().strip()
@@ -124,7 +124,7 @@ def _started(script: Source, files: Files) -> Source | None:
 
 
 def _jobs(scripts: Sequence[Source], files: Files) -> dict[str, list[Source]]:
-    """Return the scripts that start no program and name a script beside them that does."""
+    """Return the scripts that name another script in their folder which launches a program."""
     found: dict[str, list[Source]] = {}
     starting = {
         program.name: program for program in scripts if _started(program, files) is not None

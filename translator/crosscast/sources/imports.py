@@ -13,7 +13,7 @@ from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import FLAGS, has_word, may_train
 
 MAX_NEAR = 50_000
-"""Characters of a module that is taken because the main file imports it: it may hold constants."""
+"""Maximum size, in characters, of a module included for its constants."""
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^#\n]+)"
     r"|import[ \t]+(?P<modules>[\w., \t]+))",
@@ -38,7 +38,7 @@ class Files:
                 self.folders.update(path.parents)
 
     def module(self, folder: PurePath, parts: Sequence[str]) -> Source | None:
-        """Return the module `a.b` looked for in one folder."""
+        """Return the module `a.b` in a folder."""
         if not parts:
             return self.python.get(folder / "__init__.py")
         path = folder.joinpath(*parts)
@@ -48,7 +48,7 @@ class Files:
 
 
 class Imports:
-    """Which given files a file imports."""
+    """Resolves the imports of a file to given files."""
 
     def __init__(self, files: Files, depth: int, helpers: int) -> None:
         self._files = files
@@ -67,7 +67,7 @@ class Imports:
         return self._known[source.name]
 
     def closure(self, main: Source) -> tuple[Source, ...]:
-        """Return a file and the modules it needs that may matter, nearest first."""
+        """Return a file and its relevant imported modules, nearest first."""
         members = {main.name: main}
         level = [main]
         for depth in range(self._depth):
@@ -109,7 +109,7 @@ class Imports:
     ) -> Iterator[Source]:
         parts = module[0].split(".") if module else []
         if parts and parts[0] in KNOWN:
-            return  # a library, also for those who read the program
+            return  # a library
         for folder in (own, *own.parents):
             found = list(self._named(folder, parts, names)) if parts else []
             if found:

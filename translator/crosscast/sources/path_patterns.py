@@ -8,11 +8,11 @@ from pathlib import Path, PurePath
 
 
 def path_matches(file: str, pattern: str, root: str = "") -> bool:
-    """Whether a path, its file name or one of its folders fits a pattern.
+    """Whether a path, its file name or one of its folders matches a pattern.
 
     Args:
-        file: as it goes by in diagnostics.
-        pattern: with `*`, `?` and `[...]`; `*` also stands for slashes.
+        file: the path as printed in diagnostics.
+        pattern: with `*`, `?` and `[...]`; `*` also matches slashes.
         root: the folder that the pattern is relative to.
     """
     base = Path(root).absolute() if root else Path.cwd()

@@ -28,13 +28,13 @@ FLAGS = (
 
 
 def may_train(source: Source) -> bool:
-    """Whether a file might have to do with training; cheap, and rather too often true."""
+    """Whether a file may be related to training; fast, with false positives."""
     commands = source.name.endswith(DOCKERFILE)
     return has_word(source.text, _SHELL if commands else _WORDS.get(kind_of(source), ()))
 
 
 def has_word(text: str, words: tuple[str, ...]) -> bool:
-    """Whether one of several words stands in a text."""
+    """Whether a text contains one of several words."""
     return any(word in text for word in words)
 
 
@@ -49,5 +49,5 @@ _SURE = (
 
 
 def trains_by_words(text: str) -> bool:
-    """Whether a text that cannot be read as a program has the words of a training loop."""
+    """Whether a text that cannot be parsed has the words of a training loop."""
     return has_word(text, _SURE) or (has_word(text, _STEPS) and has_word(text, _GRADIENTS))

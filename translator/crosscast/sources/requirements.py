@@ -17,13 +17,13 @@ _WINDOW = re.compile(
     r"|<=?\s*\d[\w.]*\s*,\s*>=\s*(?P<low2>\d[\w.]*))",
     re.M,
 )
-"""A window that is closed above: what is older than its end is meant, so its begin counts."""
+"""A version range with an upper bound, represented by its lower bound."""
 _SAME = {
     "tensorflow-gpu": "tensorflow",
     "tensorflow-cpu": "tensorflow",
     "paddlepaddle-gpu": "paddlepaddle",
 }
-"""Distributions that bring the package under another name."""
+"""Distributions that provide a package with another name."""
 
 
 def is_requirements(name: str) -> bool:
@@ -33,9 +33,9 @@ def is_requirements(name: str) -> bool:
 
 
 def pinned(sources: Iterable[Source]) -> dict[str, str]:
-    """Return package to version for what is pinned, exactly or to a window with an end.
+    """Return package to version, for exact pins and for ranges with an upper bound.
 
-    The first list that says it counts; of a window, its begin.
+    The first file with a pin wins; a range is represented by its lower bound.
     """
     versions: dict[str, str] = {}
     for source in sources:

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from crosscast.trainstep.events import TrainingStep
 
 _TRAINING = ("optimizer.", "accumulation.", "loss_scaling.", "clip.", "schedule.")
-"""Fields that only programs and settings of training speak of."""
+"""Fields that occur only in programs and settings of training."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """All that is known of the sources that belong together."""
+    """The results of reading a group of sources."""
 
     sources: Sequence[Source]
     program: Program | None
-    """None if there is no Python among them."""
+    """None if there are no Python files."""
     steps: Sequence[TrainingStep]
     profile: Profile
     commands: Sequence[Command]
     unread: Sequence[Diagnostic] = ()
-    """What readers did not understand: syntax errors, Python 2, settings that contradict."""
+    """Problems of the readers: syntax errors, Python 2, contradictory settings."""
 
     @property
     def trains(self) -> bool:
-        """Whether the program computes gradients or starts something that does."""
+        """Whether the program computes gradients or starts a trainer."""
         if self.steps or self.commands:
             return True
         return any(fact.field.startswith(_TRAINING) for fact in self.profile)

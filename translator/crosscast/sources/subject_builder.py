@@ -38,10 +38,10 @@ Part = TypeVar("Part")
 def subject_of(
     sources: Sequence[Source], versions: Mapping[str, str] | None = None
 ) -> tuple[Subject, list[Diagnostic]]:
-    """Return what is known of sources that belong together, and what failed on the way (CC95x).
+    """Return the results of reading a group of sources, and failures (CC95x).
 
-    What a source itself does not let one know is no failure; it is in the facts. A framework that
-    is not read on purpose is noted among the failures (CC913).
+    Unknown values in a source are facts, not failures. An unsupported framework is reported among
+    the failures (CC913).
     """
     failures: list[Diagnostic] = []
     python = [source for source in sources if kind_of(source) == "python"]
@@ -61,7 +61,7 @@ def subject_of(
         what = f"finding the steps of {python[0].name}"
         steps = _guarded(failures, what, partial(training_steps, program)) or ()
         note = retired(program)
-        if note is not None:  # its calls have names that mean something else elsewhere
+        if note is not None:  # its calls have names with other meanings elsewhere
             steps = ()
             failures.append(note)
         facts += _from(python[0], _facts(program, python, failures))
@@ -75,13 +75,16 @@ def subject_of(
         steps=steps,
         profile=profile_of(facts),
         commands=commands,
-        unread=(*unread, *(said for reading in readings for said in reading.diagnostics)),
+        unread=(
+            *unread,
+            *(diagnostic for reading in readings for diagnostic in reading.diagnostics),
+        ),
     )
     return subject, failures
 
 
 def _from(source: Source, facts: Sequence[Fact]) -> list[Fact]:
-    """Return facts, those without a place with the source that they were read from."""
+    """Return facts; those without a location get the source they were read from."""
     return [fact if fact.places else replace(fact, file=source.name) for fact in facts]
 
 
@@ -91,7 +94,7 @@ def _program(
     versions: Mapping[str, str],
     failures: list[Diagnostic],
 ) -> tuple[Program | None, Sequence[Diagnostic]]:
-    """Return the program and what of it could not be read."""
+    """Return the program and the problems of reading it."""
     if not sources:
         return None, ()
     main = sources[0]
@@ -101,7 +104,7 @@ def _program(
 
 
 def starts(command: Command, source: Source) -> bool:
-    """Whether a command starts the program in a source, as far as the names tell."""
+    """Whether a command launches the program in a source, judged by the names."""
     own = PurePath(source.name)
     if command.program.endswith(".py"):
         return PurePath(command.program).name == own.name
@@ -124,7 +127,7 @@ def _all_facts(reader: PythonReader, program: Program) -> list[Fact]:
 
 
 def _read(source: Source, failures: list[Diagnostic]) -> Reading:
-    """Return what the first reader that knows the format says; nothing if none does."""
+    """Return the result of the first reader for the format; empty if there is none."""
     for reader in text_readers():
         what = f"reader {reader.name} on {source.name}"
         if _guarded(failures, what, partial(reader.sniff, source)):
@@ -134,10 +137,10 @@ def _read(source: Source, failures: list[Diagnostic]) -> Reading:
 
 
 def _guarded(failures: list[Diagnostic], what: str, work: Callable[[], Part]) -> Part | None:
-    """Return what a piece of work returns; one that fails must not lose the others."""
+    """Return the result of `work`; record an exception as a failure."""
     try:
         return work()
-    except Exception as error:  # a fault of crosscast or a plug-in, not of the user's files
+    except Exception as error:  # a bug in crosscast or a plug-in, not in the user's files
         failures.append(failure(what, error))
         return None
 
@@ -153,5 +156,5 @@ def failure(what: str, error: Exception) -> Diagnostic:
     return Diagnostic(
         code="CC950",
         message=f"{what} failed: {type(error).__name__}: {error}{place}",
-        hint="everything else was looked at; please report this with the file, if you can share it",
+        hint="everything else was analyzed; please report this with the file, if you can share it",
     )

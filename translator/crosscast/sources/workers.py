@@ -22,16 +22,16 @@ PARENT_POLL_SECONDS = 1.0
 def spread(
     work: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], jobs: int
 ) -> Iterator[list[Future[Result]]]:
-    """Give the futures of calls, in their order; at the end, those not yet begun are dropped.
+    """Yield the futures of calls in order; pending ones are cancelled at the end.
 
-    A future raises BrokenProcessPool where the process died.
+    A future raises BrokenProcessPool if its process died.
 
     Args:
         work: a function that another process can import.
-        arguments: what each call gets.
-        jobs: most processes.
+        arguments: arguments of each call.
+        jobs: maximum number of processes.
     """
-    # A copy of this process needs no start-up; with threads about it would not be safe.
+    # A fork needs no start-up time, but is not safe if there are threads.
     copy = sys.platform == "linux" and threading.active_count() == 1
     context = get_context("fork" if copy else "spawn")
     with warnings.catch_warnings():
@@ -47,10 +47,10 @@ def spread(
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let an interrupt wait.
+    """Delay interrupts.
 
-    An executor that is interrupted between the start of its first process and that of the thread
-    that looks after them can no longer end them, and Python waits for them for ever.
+    If an executor is interrupted between the start of its first process and of its management
+    thread, it cannot end the processes, and Python waits for them forever.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -63,12 +63,12 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """Leave the interrupt to the process that the user sees, and do not outlive that.
+    """Ignore interrupts, which the parent handles, and exit with the parent.
 
-    Copies hold both ends of the pipe that work comes from, so its end would never be told to them.
+    Forks hold both ends of the work pipe and would not notice that it is closed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the command line makes of it is copied
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the handler of the command line is inherited
 
     def watch() -> None:
         while os.getppid() == parent:

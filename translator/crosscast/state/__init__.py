@@ -1,7 +1,6 @@
-"""Training states: what a checkpoint holds, checked, and carried from one framework to another.
+"""Training states: validation of checkpoints and their conversion to another framework.
 
-`container` reads a safetensors file without trusting it, `emitted` makes a `TrainingState` of what
-the emitted scripts write, `saved_file` and `torch_state` of what `torch.save` wrote. `layout_map`
-renames and turns weights, `recipe_check` holds a state against a recipe, `convert` puts it all
-together.
+`container` reads untrusted safetensors files. `emitted` returns a `TrainingState` from checkpoints
+of emitted scripts, `saved_file` and `torch_state` from files of `torch.save`. `layout_map` renames
+and transposes weights, `recipe_check` compares a state with a recipe, `convert` runs all steps.
 """

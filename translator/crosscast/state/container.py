@@ -1,8 +1,8 @@
-"""Read a safetensors file that nobody vouches for: its header whole and strictly, arrays later.
+"""Read an untrusted safetensors file: the complete header strictly, the arrays lazily.
 
 The file is 8 bytes with the length of a JSON header (little endian), the header, then the data of
-all tensors. Every tensor has to lie inside the file and have as many bytes as its type and shape
-say; together they cover the data without gaps and overlaps.
+all tensors. Every tensor must be inside the file, with the number of bytes of its dtype and shape;
+together they must cover the data without gaps and overlaps.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ NUMPY_TYPES = {
     "U8": "|u1",
     "BOOL": "|b1",
 }
-"""Types of safetensors that NumPy has; emitted scripts write no others."""
+"""Dtypes of safetensors that exist in NumPy; emitted scripts write no others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Where a tensor lies: type, shape, first byte behind the header and the one behind it."""
+    """Location of a tensor: dtype, shape, and byte range relative to the end of the header."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -51,7 +51,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A safetensors file whose header is sound."""
+    """A safetensors file with a valid header."""
 
     path: Path
     tensors: dict[str, Tensor]
@@ -59,7 +59,7 @@ class Container:
     data: memoryview = field(repr=False)
 
     def array(self, name: str) -> np.ndarray:
-        """Return a tensor, read-only and read from the disk when it is looked at."""
+        """Return a tensor, read-only and memory-mapped."""
         import numpy as np
 
         tensor = self.tensors[name]
@@ -72,15 +72,15 @@ def open_container(path: Path) -> Container:
     """Open a safetensors file.
 
     Raises:
-        DiagnosticError: CC001-CC003 for a file that cannot be read, CC960 for all that is wrong
-            with what it holds.
+        DiagnosticError: CC001-CC003 for a file that cannot be read, CC960 for all problems in its
+            contents.
     """
     content = _mapped(path)
     header, begin = _header(path, content)
     metadata = header.pop("__metadata__", {})
     collect = Collector()
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        collect.add(_problem(f"{path}: its metadata are not texts"))
+        collect.add(_problem(f"{path}: its metadata values are not strings"))
         metadata = {}
     tensors: dict[str, Tensor] = {}
     wrong = []
@@ -96,8 +96,8 @@ def open_container(path: Path) -> Container:
     return Container(path, tensors, metadata, content[begin:])
 
 
-def looks_like_one(path: Path) -> bool:
-    """Whether a file begins as a safetensors file does: a length, then a JSON object."""
+def is_safetensors(path: Path) -> bool:
+    """Whether a file begins like a safetensors file: a length, then a JSON object."""
     try:
         with path.open("rb") as file:
             head = file.read(9)
@@ -111,7 +111,7 @@ def _problem(message: str) -> Diagnostic:
 
 
 def _mapped(path: Path) -> memoryview:
-    """Return the bytes of a file, mapped where it is not empty."""
+    """Return the bytes of a file, memory-mapped unless it is empty."""
     try:
         if not path.exists():
             raise fail("CC001", f"{path}: no such file")
@@ -127,14 +127,14 @@ def _mapped(path: Path) -> memoryview:
 
 
 def _header(path: Path, content: memoryview) -> tuple[dict[str, Any], int]:
-    """Return the header and where the data begin."""
+    """Return the header and the offset of the data."""
     if len(content) < 10:
-        raise fail("CC960", f"{path}: {len(content)} bytes are no safetensors file")
+        raise fail("CC960", f"{path}: {len(content)} bytes are too few for a safetensors file")
     length = int.from_bytes(content[:8], "little")
     if length > MAX_HEADER:
-        raise fail("CC960", f"{path}: a header of {length} bytes is none that a script writes")
+        raise fail("CC960", f"{path}: unexpected header length of {length} bytes")
     if length > len(content) - 8:
-        raise fail("CC960", f"{path}: cut off within its header")
+        raise fail("CC960", f"{path}: truncated in its header")
     try:
         header = strict_json(bytes(content[8 : 8 + length]).decode("utf-8"))
     except UnicodeDecodeError:
@@ -148,16 +148,16 @@ def _header(path: Path, content: memoryview) -> tuple[dict[str, Any], int]:
 
 def _tensor(name: str, entry: Any) -> Tensor:
     if not name or len(name) > MAX_NAME or not name.isprintable():
-        raise DamagedError("no name that a weight has")
+        raise DamagedError("not a valid name of a weight")
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise DamagedError("needs dtype, shape and data_offsets, and nothing else")
+        raise DamagedError("needs exactly dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in NUMPY_TYPES:
-        raise DamagedError(f"type {str(dtype)[:40]!r} is none that a script writes")
+        raise DamagedError(f"unsupported dtype {str(dtype)[:40]!r}")
     if not _whole_numbers(shape) or len(shape) > MAX_DIMENSIONS:
-        raise DamagedError("its shape is not a list of a few whole numbers")
+        raise DamagedError("its shape is not a short list of integers")
     if not _whole_numbers(offsets) or len(offsets) != 2:
-        raise DamagedError("data_offsets are not two whole numbers")
+        raise DamagedError("data_offsets are not two integers")
     size = prod(shape) * int(NUMPY_TYPES[dtype][2:])
     if offsets[1] - offsets[0] != size:
         raise DamagedError(f"{dtype} of shape {shape} needs {size} bytes")
@@ -165,20 +165,22 @@ def _tensor(name: str, entry: Any) -> Tensor:
 
 
 def _whole_numbers(value: Any) -> bool:
-    """Whether it is a list of numbers that count something in a file."""
-    return isinstance(value, list) and all(type(one) is int and 0 <= one < 2**60 for one in value)
+    """Whether a value is a list of non-negative integers in a plausible range."""
+    return isinstance(value, list) and all(
+        type(number) is int and 0 <= number < 2**60 for number in value
+    )
 
 
 def _check_cover(path: Path, tensors: dict[str, Tensor], size: int, collect: Collector) -> None:
-    """Check that the tensors cover the data, every byte once."""
+    """Check that the tensors cover every byte of the data exactly once."""
     reached = 0
-    for tensor in sorted(tensors.values(), key=lambda one: (one.start, one.stop)):
+    for tensor in sorted(tensors.values(), key=lambda tensor: (tensor.start, tensor.stop)):
         if tensor.start != reached:
             what = "overlap" if tensor.start < reached else "leave gaps"
             collect.add(_problem(f"{path}: its tensors {what}"))
             return
         reached = tensor.stop
     if reached > size:
-        collect.add(_problem(f"{path}: cut off: {size} bytes of data instead of {reached}"))
+        collect.add(_problem(f"{path}: truncated: {size} bytes of data instead of {reached}"))
     elif reached < size:
-        collect.add(_problem(f"{path}: {size - reached} bytes behind its last tensor"))
+        collect.add(_problem(f"{path}: {size - reached} bytes after its last tensor"))

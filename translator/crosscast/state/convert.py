@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Outcome:
-    """What was read, what became of it, and where it went."""
+    """Result of reading or converting a state: the state, the report and the output path."""
 
     source: Path
     state: TrainingState
@@ -46,7 +46,7 @@ def convert(request: Request) -> Outcome:
     """Read a state, check it and write it for another framework.
 
     Raises:
-        DiagnosticError: Everything that is wrong, at once; nothing was written then.
+        DiagnosticError: All problems together; nothing was written then.
     """
     require_packages()
     source, of, to = source_path(request.source), target_of(request.of), target_of(request.to)
@@ -63,7 +63,7 @@ def show(request: Request) -> Outcome:
     """Read and check a state.
 
     Raises:
-        DiagnosticError: Everything that is wrong, at once.
+        DiagnosticError: All problems together.
     """
     require_packages()
     of = target_of(request.of)
@@ -71,7 +71,7 @@ def show(request: Request) -> Outcome:
 
 
 def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
-    """Return a state as the target has it, checked against the recipe if there is one."""
+    """Return a state for the target, checked against the recipe if there is one."""
     collect, account = Collector(), Account()
     recipe = recipe_of(request.recipe)
     if is_safe(source):
@@ -79,7 +79,7 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     else:
         state = saved_state(request, source, of, recipe, account, collect)
         collect.raise_errors()
-        collect.found += several("CC961", (f"{source}: {one}" for one in check(state)))
+        collect.found += several("CC961", (f"{source}: {problem}" for problem in check(state)))
         collect.raise_errors()
     state = _place(request, state, of, to, recipe, account)
     if request.like:
@@ -106,13 +106,13 @@ def _place(
     shipped = is_shipped(state.weights) if recipe is None else recipe.model.kind == "bert"
     if shipped or of.backend.name == to.backend.name:
         return state
-    message = f"weights of a model of your own differ in name and layout ({_ways(of, to)})"
-    hint = "say by --layout MAP.json what they are in the other framework (docs/state.md)"
+    message = f"weights of a custom model differ in name and layout ({_ways(of, to)})"
+    hint = "map them to the other framework with --layout MAP.json (docs/state.md)"
     raise fail("CC964", f"{request.source}: {message}", hint)
 
 
 def _ways(*targets: Target) -> str:
-    """Say what each framework calls such weights."""
+    """Return how each framework names such weights."""
     backends = [target.backend for target in targets]
     return "; ".join(f"{b.name}: {b.framework.weights.own}" for b in backends if b.framework)
 
@@ -121,14 +121,16 @@ def _compare(source: Path, state: TrainingState, recipe: Recipe | None, collect:
     from crosscast.state.recipe_check import misfits
 
     if recipe is not None:
-        collect.found += several("CC962", (f"{source}: {one}" for one in misfits(state, recipe)))
+        collect.found += several(
+            "CC962", (f"{source}: {problem}" for problem in misfits(state, recipe))
+        )
     else:
-        message = f"{source}: only looked at by itself; --recipe compares it with its recipe"
+        message = f"{source}: checked without its recipe; pass --recipe to compare them"
         collect.add(Diagnostic(code="CC962", message=message, severity=Severity.NOTE))
 
 
 def _with_rows(request: Request, source: Path, state: TrainingState) -> TrainingState:
-    """Return the state with the number of training rows, where file or user say it."""
+    """Return the state with the number of training rows, if the file or the user gives it."""
     if request.rows is None:
         return state
     if state.rows not in (None, request.rows):
@@ -138,7 +140,7 @@ def _with_rows(request: Request, source: Path, state: TrainingState) -> Training
 
 def _position(request: Request, state: TrainingState, recipe: Recipe | None) -> str:
     if recipe is None and request.rows is not None:
-        raise fail("CC969", "--rows needs --recipe, which says how rows make windows")
+        raise fail("CC969", "--rows needs --recipe, which defines the windows")
     if recipe is None or state.rows is None:
         return ""
     from crosscast.state.data_position import data_position

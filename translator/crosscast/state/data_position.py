@@ -1,4 +1,4 @@
-"""Where in its data a run is, which a checkpoint says by its number of windows alone."""
+"""Position of a run in its data, computed from the number of windows in a checkpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Position:
 
 
 def data_position(recipe: Recipe, rows: int, windows: int) -> Position | None:
-    """Return where window number `windows` begins, as emitted scripts do; None: too few rows."""
+    """Return the beginning of window number `windows` in emitted scripts; None for too few rows."""
     size = recipe.batch.global_batch_size
     order = "of the file"
     if recipe.accumulation.tail == "carry":

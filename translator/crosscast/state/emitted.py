@@ -1,4 +1,4 @@
-"""Read the checkpoint of an emitted script; everything that is wrong with it is told at once."""
+"""Read the checkpoint of an emitted script and report all problems together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_emitted(file: Container) -> TrainingState:
     """Return the state in a checkpoint.
 
     Raises:
-        DiagnosticError: CC961, one for everything that cannot be part of a training state.
+        DiagnosticError: CC961, one per problem.
     """
     collect = Collector()
     recipe, counters = _metadata(file, collect)
@@ -41,9 +41,9 @@ def read_emitted(file: Container) -> TrainingState:
 
 
 def check(state: TrainingState) -> Iterator[str]:
-    """Yield what does not fit together in a state, whoever wrote it."""
+    """Yield the inconsistencies of a state from any source."""
     if not state.weights:
-        yield "it holds no weights"
+        yield "it contains no weights"
     yield from _shapes(state)
     slots = frozenset(state.moments)
     if slots and slots not in FAMILIES:
@@ -54,14 +54,14 @@ def check(state: TrainingState) -> Iterator[str]:
 
 
 def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]:
-    """Return the recipe's fingerprint and the counters; all else is reported."""
+    """Return the recipe's fingerprint and the counters; other entries are reported."""
     found: dict[str, Any] = {}
     if not {"recipe", "counters"} & set(file.metadata):
-        hint = "weights alone go into a script by its option --weights"
-        raise fail("CC960", f"{file.path}: holds no recipe and no counters", hint)
+        hint = "to load only weights in a script, use its option --weights"
+        raise fail("CC960", f"{file.path}: contains no recipe and no counters", hint)
     for key in ("recipe", "counters"):
         if key not in file.metadata:
-            message = f"{file.path}: says nothing of its {key}"
+            message = f"{file.path}: has no {key}"
             collect.add(Diagnostic(code="CC960", message=message))
             continue
         try:
@@ -70,7 +70,7 @@ def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]
             collect.add(_damaged(file, f"its {key} are not JSON: {error}"))
     unknown = set(file.metadata) - {"recipe", "counters", "format"}
     if unknown:
-        collect.add(_damaged(file, f"metadata that no script writes: {listed(unknown)}"))
+        collect.add(_damaged(file, f"unknown metadata: {listed(unknown)}"))
     recipe, counters = found.get("recipe", ""), found.get("counters", {})
     if "recipe" in found and not (isinstance(recipe, str) and _DIGEST.fullmatch(recipe)):
         collect.add(_damaged(file, "its recipe is not a fingerprint of 16 digits"))
@@ -81,14 +81,14 @@ def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]
 
 
 def _arrays(file: Container, collect: Collector) -> dict[str, dict[str, Any]]:
-    """Return the arrays by part; tensors of no part are reported."""
+    """Return the arrays by part; unknown tensors are reported."""
     found: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
     unknown = []
     for name in file.tensors:
         part = next((part for part in _PARTS if name.startswith(part)), "")
         own = name[len(part) :]
         if not part or leads_away(own):
-            unknown.append(f"{file.path}: {name!r} is no tensor that a script writes")
+            unknown.append(f"{file.path}: {name!r} is an unknown tensor")
         else:
             found[part][own] = file.array(name)
     collect.found += several("CC961", unknown)
@@ -111,7 +111,7 @@ def _moments(file: Container, arrays: Arrays, collect: Collector) -> dict[str, d
 def _checked_counters(
     file: Container, counters: Mapping[str, Any], collect: Collector
 ) -> tuple[int, int, Scale | None]:
-    """Return windows, updates and the loss scale; 0 and None for what is wrong."""
+    """Return windows, updates and the loss scale; 0 or None for invalid values."""
     scaled = bool(set(counters) & {"scale", *_SCALE_COUNTS})
     wanted = (*_COUNTS, *(("scale", *_SCALE_COUNTS) if scaled else ()))
     problems = [f"counter {name!r} is missing" for name in wanted if name not in counters]
@@ -124,22 +124,22 @@ def _checked_counters(
             counts[name] = 0
     windows, updates = counts["windows"], counts["updates"]
     if updates > windows or (not scaled and updates < windows and "windows" in counters):
-        than = "more than" if updates > windows else "without a loss scale not"
-        problems.append(f"{updates} updates are {than} {windows} windows")
+        without = "" if updates > windows else " without a loss scale"
+        problems.append(f"{updates} updates do not match {windows} windows{without}")
     elif not problems and max(counts["good"], counts["bad"], counts["stuck"]) > windows:
-        problems.append("the loss scale has counted more windows than there were")
+        problems.append("the counters of the loss scale exceed the number of windows")
     scale = counters.get("scale", 1.0)
     number = isinstance(scale, int | float) and not isinstance(scale, bool)
     if not number or not math.isfinite(scale) or not 2.0**-149 <= scale < 2.0**128:
         problems.append(f"the loss scale is {str(scale)[:40]}, not a positive float32 number")
         scale = 1.0
-    collect.found += several("CC961", (f"{file.path}: {one}" for one in problems))
+    collect.found += several("CC961", (f"{file.path}: {problem}" for problem in problems))
     rest = (counts["good"], counts["bad"], counts["stuck"])
     return windows, updates, Scale(float(scale), *rest) if scaled else None
 
 
 def _checked_rows(file: Container, counters: Mapping[str, Any], collect: Collector) -> int | None:
-    """Return the number of training rows, which files from before crosscast kept it do not say."""
+    """Return the number of training rows; None for files of older versions, which lack it."""
     rows = counters.get("rows")
     if "rows" not in counters or (type(rows) is int and 0 < rows < _MOST):
         return rows
@@ -150,13 +150,13 @@ def _checked_rows(file: Container, counters: Mapping[str, Any], collect: Collect
 def _shapes(state: TrainingState) -> Iterator[str]:
     for name, array in state.averages.items():
         if name not in state.weights:
-            yield f"average of {name!r}, which is no weight"
+            yield f"average of {name!r}, which is not a weight"
         elif array.shape != state.weights[name].shape:
             yield f"average of {name!r} has shape {array.shape}, not {state.weights[name].shape}"
     for slot, arrays in state.moments.items():
         for name, array in arrays.items():
             if name not in state.weights:
-                yield f"{slot} of {name!r}, which is no weight"
+                yield f"{slot} of {name!r}, which is not a weight"
                 continue
             wanted = slot_shape(slot, state.weights[name].shape)
             if array.shape != wanted:
@@ -164,7 +164,7 @@ def _shapes(state: TrainingState) -> Iterator[str]:
 
 
 def _complete(state: TrainingState) -> Iterator[str]:
-    """Yield the weights that have one moment of their optimizer and lack another."""
+    """Yield the weights that have only some of the moments of their optimizer."""
     wanted = FAMILIES.get(frozenset(state.moments))
     if not wanted:
         return
@@ -181,12 +181,12 @@ def _values(name: str, array: Any) -> Iterator[str]:
 
     if array.dtype.kind != "f":
         if not name.startswith("model/"):
-            yield f"{name!r} is of type {array.dtype}, not a float"
+            yield f"{name!r} has dtype {array.dtype}, not a float dtype"
         return
     if not np.isfinite(array).all():
-        yield f"{name!r} holds inf or nan"
+        yield f"{name!r} contains inf or nan"
     elif name.startswith(("optimizer/exp_avg_sq/", "optimizer/variance/")) and (array < 0).any():
-        yield f"{name!r} is a mean of squares and holds negative numbers"
+        yield f"{name!r} is a mean of squares but contains negative numbers"
 
 
 def _damaged(file: Container, message: str) -> Diagnostic:

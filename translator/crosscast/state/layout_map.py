@@ -1,14 +1,14 @@
-"""A layout map: which weight of one framework is which of another, and how its axes lie.
+"""A layout map: names and axis orders of weights in another framework.
 
-A JSON file for models of one's own:
+A JSON file for custom models:
 
     {"version": 1,
      "weights": {"fc.weight": {"to": "net/fc/kernel", "layout": "transpose"},
                  "*.bias": {"to": "="},
                  "norm.num_batches_tracked": {"to": null}}}
 
-Keys are names, or patterns with `*` and `?`: an exact name counts before patterns, patterns in
-their order. `"="` keeps the name, null leaves the weight out. `layout` is `same`, `transpose` (two
+Keys are names, or patterns with `*` and `?`: an exact name precedes patterns, patterns apply in
+their order. `"="` keeps the name, null drops the weight. `layout` is `same`, `transpose` (two
 dimensions, swapped) or a list with the order of the axes.
 """
 
@@ -33,7 +33,7 @@ _FACTORED = {"row_var": "col_var", "col_var": "row_var"}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a weight goes: its new name (None: nowhere) and the order of its axes (None: as is)."""
+    """The target of a weight: new name (None: dropped) and order of the axes (None: unchanged)."""
 
     to: str | None
     axes: tuple[int, ...] | None = None
@@ -48,7 +48,7 @@ class LayoutMap:
     patterns: tuple[tuple[str, Place], ...]
 
     def place(self, weight: str) -> Place | None:
-        """Return where a weight goes; None if the map does not say."""
+        """Return the target of a weight; None if the map has none."""
         if weight in self.exact:
             return self.exact[weight]
         return next((place for p, place in self.patterns if fnmatchcase(weight, p)), None)
@@ -63,7 +63,7 @@ def read_map(path: str) -> LayoutMap:
     """Read a layout map.
 
     Raises:
-        DiagnosticError: CC001-CC005 for a file that cannot be read, CC964 for what is wrong in it.
+        DiagnosticError: CC001-CC005 for a file that cannot be read, CC964 for invalid contents.
     """
     source = read_source(path, max_bytes=_MAX_BYTES)
     try:
@@ -71,7 +71,7 @@ def read_map(path: str) -> LayoutMap:
     except DamagedError as error:
         raise fail("CC964", f"{source.name}: not JSON: {error}") from None
     if not isinstance(data, dict) or set(data) != {"version", "weights"} or data["version"] != 1:
-        raise fail("CC964", f'{source.name}: needs "version": 1 and "weights", nothing else')
+        raise fail("CC964", f'{source.name}: needs exactly "version": 1 and "weights"')
     if not isinstance(data["weights"], dict) or not data["weights"]:
         raise fail("CC964", f"{source.name}: its weights are not an object from name to place")
     exact, patterns, wrong = {}, [], []
@@ -92,27 +92,27 @@ def read_map(path: str) -> LayoutMap:
 
 def _place(key: str, entry: Any) -> Place:
     if not isinstance(entry, dict) or "to" not in entry or set(entry) - {"to", "layout"}:
-        raise DamagedError('needs "to", may have "layout", and nothing else')
+        raise DamagedError('needs "to" and allows only "layout" besides')
     to, layout = entry["to"], entry.get("layout", "same")
     if to is not None and (not isinstance(to, str) or leads_away(to) or not to.isprintable()):
         raise DamagedError('"to" is neither a name nor null')
     if to is not None and to != "=" and ("*" in key or "?" in key):
-        raise DamagedError('a pattern keeps names ("=") or leaves them out (null)')
+        raise DamagedError('a pattern can only keep names ("=") or drop weights (null)')
     if layout == "same":
         return Place(to)
     if layout == "transpose":
         return Place(to, (1, 0))
-    whole = isinstance(layout, list) and all(type(one) is int for one in layout)
+    whole = isinstance(layout, list) and all(type(size) is int for size in layout)
     if not whole or sorted(layout) != list(range(len(layout))):
         raise DamagedError('"layout" is neither "same", "transpose" nor an order of axes')
     return Place(to, tuple(layout))
 
 
 def apply_map(state: TrainingState, layout: LayoutMap, account: Account) -> TrainingState:
-    """Return a state with its weights, moments and averages renamed and turned.
+    """Return a state with its weights, moments and averages renamed and transposed.
 
     Raises:
-        DiagnosticError: CC964 for weights that the map does not place, or places wrongly.
+        DiagnosticError: CC964 for weights with no target or an invalid one.
     """
     collect = Collector()
     places = {name: place for name in state.weights if (place := layout.place(name)) is not None}
@@ -124,40 +124,40 @@ def apply_map(state: TrainingState, layout: LayoutMap, account: Account) -> Trai
         moments.setdefault(slot, {})
         for name, array in arrays.items():
             if name in new:
-                own = _turned_slot(slot, places[name])
-                moments.setdefault(own, {})[new[name]] = _turned(array, places[name])
-    _tell(state, places, account)
+                own = _transposed_slot(slot, places[name])
+                moments.setdefault(own, {})[new[name]] = _transposed(array, places[name])
+    _report(state, places, account)
     return replace(
         state,
-        weights={new[n]: _turned(a, places[n]) for n, a in state.weights.items() if n in new},
+        weights={new[n]: _transposed(a, places[n]) for n, a in state.weights.items() if n in new},
         moments=moments,
-        averages={new[n]: _turned(a, places[n]) for n, a in state.averages.items() if n in new},
+        averages={new[n]: _transposed(a, places[n]) for n, a in state.averages.items() if n in new},
     )
 
 
 def _misfits(state: TrainingState, layout: LayoutMap) -> Iterator[str]:
-    """Yield what the map does not say, says twice, or says of a weight that cannot be."""
+    """Yield missing, duplicate and impossible targets of the map."""
     reached: dict[str, str] = {}
     for name, array in state.weights.items():
         place = layout.place(name)
         if place is None:
-            yield f"says nothing of {name!r}"
+            yield f"has no entry for {name!r}"
             continue
         if place.axes is not None and len(place.axes) != array.ndim:
             yield f"{name!r} has {array.ndim} dimensions, not {len(place.axes)}"
         elif _splits(place, state, name):
-            yield f"{name!r}: its factored moments follow only a swap of the last two axes"
+            yield f"{name!r}: its factored moments allow only a swap of the last two axes"
         to = name if place.to == "=" else place.to
         if to is None and any(name in arrays for arrays in state.moments.values()):
-            yield f"{name!r} is trained and cannot be left out"
+            yield f"{name!r} is trained and cannot be dropped"
         if to is not None and reached.setdefault(to, name) != name:
             yield f"{reached[to]!r} and {name!r} both become {to!r}"
     for key in layout.unused(state.weights):
-        yield f"{key!r} is no weight of the checkpoint"
+        yield f"{key!r} is not a weight of the checkpoint"
 
 
 def _splits(place: Place, state: TrainingState, name: str) -> bool:
-    """Whether the axes of a weight with factored moments move in a way these cannot follow."""
+    """Whether the factored moments of a weight cannot follow its new axis order."""
     if place.axes is None or name not in state.moments.get("row_var", {}):
         return False
     size = len(place.axes)
@@ -165,16 +165,16 @@ def _splits(place: Place, state: TrainingState, name: str) -> bool:
     return place.axes not in (swapped, tuple(range(size)))
 
 
-def _turned_slot(slot: str, place: Place) -> str:
+def _transposed_slot(slot: str, place: Place) -> str:
     turned = place.axes is not None and list(place.axes) != sorted(place.axes)
     return _FACTORED.get(slot, slot) if turned else slot
 
 
-def _turned(array: np.ndarray, place: Place) -> np.ndarray:
+def _transposed(array: np.ndarray, place: Place) -> np.ndarray:
     return array if place.axes is None else array.transpose(place.axes)
 
 
-def _tell(state: TrainingState, places: Mapping[str, Place], account: Account) -> None:
+def _report(state: TrainingState, places: Mapping[str, Place], account: Account) -> None:
     left = [name for name, place in places.items() if place.to is None]
     turned = [n for n, place in places.items() if place.axes is not None and n not in left]
     renamed = [n for n, p in places.items() if p.to not in (None, "=", n) and n not in turned]
@@ -185,7 +185,7 @@ def _tell(state: TrainingState, places: Mapping[str, Place], account: Account) -
     if renamed:
         account.add("weights", len(renamed), "renamed", f"by the map: {_few(renamed)}")
     if left:
-        account.add("weights", len(left), "left out", f"the map says so: {_few(left)}")
+        account.add("weights", len(left), "left out", f"by the map: {_few(left)}")
     kept = len(state.weights) - len(turned) - len(renamed) - len(left)
     if kept:
         account.add("weights", kept, "carried", "the same name and layout")

@@ -1,4 +1,4 @@
-"""Which weights have the same names on every framework."""
+"""Weights with the same names in every framework."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ _SHIPPED = re.compile(
 
 
 def is_shipped(names: Iterable[str]) -> bool:
-    """Whether all names are those of the shipped BERT, which are the same on every framework."""
+    """Whether all names are those of the shipped BERT, which are equal in every framework."""
     found = list(names)
     return bool(found) and all(_SHIPPED.fullmatch(name) for name in found)

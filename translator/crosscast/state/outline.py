@@ -1,4 +1,4 @@
-"""What a file of torch.save holds, by its keys: before there is a recipe to read it for."""
+"""Lists the keys of a file of torch.save when no recipe is given."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ COLUMNS = ("key", "tensors", "numbers", "taken for")
 
 
 def outline(path: Path, family: str) -> list[tuple[str, int, int, str]]:
-    """Return key, tensors below it, numbers in them, and what a conversion takes it for.
+    """Return key, number of tensors, number of elements, and interpretation by a conversion.
 
     Raises:
-        DiagnosticError: As `saved_file`; CC960 for a file that is no dictionary.
+        DiagnosticError: As `saved_file`; CC960 for a file that is not a dictionary.
     """
     with saved_file(path, family) as tree:
         if not isinstance(tree, dict):
@@ -33,8 +33,8 @@ def _sizes(value: Any) -> Iterator[int]:
     if isinstance(value, SavedTensor):
         yield value.array.size
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _sizes(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _sizes(part)
 
 
 def _meaning(key: Any) -> str:

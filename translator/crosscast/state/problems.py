@@ -1,4 +1,4 @@
-"""Diagnostics about many things of one kind: the first ones in words, the others as a number."""
+"""Diagnostics for many items of one kind: the first ones in full, the others as a count."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ SHOWN = 8
 
 
 class DamagedError(ValueError):
-    """A text of a file is not the JSON that it should be."""
+    """Invalid JSON in a file."""
 
 
 def fail(code: str, message: str, hint: str = "") -> DiagnosticError:
-    """Return the error of one diagnostic."""
+    """Return an error with one diagnostic."""
     return DiagnosticError(Diagnostic(code=code, message=message, hint=hint))
 
 
 def several(
     code: str, messages: Iterable[str], hint: str = "", severity: Severity = Severity.ERROR
 ) -> list[Diagnostic]:
-    """Return one diagnostic a message, the last of which counts those that are not shown."""
+    """Return one diagnostic per message; the last one counts those that are not shown."""
     texts = list(messages)
     left = len(texts) - SHOWN
     shown = texts if left <= 1 else [*texts[:SHOWN], f"{left} more of this kind"]
@@ -31,14 +31,14 @@ def several(
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
-    """Return the first names in words."""
+    """Return the first names as text."""
     ordered = sorted(names)
     more = f" and {len(ordered) - most} more" if len(ordered) > most else ""
     return ", ".join(map(repr, ordered[:most])) + more
 
 
 def leads_away(name: str) -> bool:
-    """Whether a name of a weight looks like a path to somewhere else."""
+    """Whether a name of a weight looks like a path to another folder."""
     return not name or "\\" in name or any(part in ("", ".", "..") for part in name.split("/"))
 
 
@@ -46,18 +46,18 @@ def strict_json(text: str) -> Any:
     """Read JSON without duplicate keys, infinities or nan.
 
     Raises:
-        DamagedError: With the reason in words.
+        DamagedError: With the reason.
     """
 
     def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
             keys = [key for key, _ in pairs]
-            raise DamagedError(f"key {next(k for k in keys if keys.count(k) > 1)!r} is there twice")
+            raise DamagedError(f"key {next(k for k in keys if keys.count(k) > 1)!r} is duplicated")
         return found
 
     def refuse(constant: str) -> Any:
-        raise DamagedError(f"{constant} is no number of JSON")
+        raise DamagedError(f"{constant} is not a JSON number")
 
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=refuse)

@@ -1,4 +1,4 @@
-"""A state against the recipe that is to go on with it."""
+"""Compare a state with the recipe that continues it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from crosscast.state.training_state import TrainingState
 
 
 def misfits(state: TrainingState, recipe: Recipe) -> Iterator[str]:
-    """Yield what a state has that the recipe does not mean, and the other way round."""
+    """Yield the differences between a state and a recipe."""
     digest = recipe_hash(recipe)
     if state.recipe != digest:
         yield f"the recipe is {digest}, the state was trained by {state.recipe}"
-        return  # what follows would only be the ways in which they differ
+        return  # further differences would be consequences
     yield from structure_misfits(state, recipe)
 
 
 def structure_misfits(state: TrainingState, recipe: Recipe) -> Iterator[str]:
-    """Yield misfits of weights, moments, averages and loss scale, whatever the fingerprint."""
+    """Yield misfits of weights, moments, averages and loss scale, without the fingerprint."""
     if isinstance(recipe.model, BertModel):
         yield from _weights(state, recipe.model)
     yield from _moments(state, recipe)
     if bool(state.averages) != (recipe.ema.decay is not None):
         has = "has" if state.averages else "lacks"
-        yield f"the state {has} averages of the weights; the recipe's ema says otherwise"
+        yield f"the state {has} averages of the weights, unlike the recipe's ema"
     yield from _scale(state, recipe)
 
 
@@ -37,7 +37,7 @@ def _weights(state: TrainingState, model: BertModel) -> Iterator[str]:
     if missing:
         yield f"weights are missing: {listed(missing)}"
     if unknown:
-        yield f"weights that the model does not have: {listed(unknown)}"
+        yield f"weights that are not in the model: {listed(unknown)}"
     for name in wanted.keys() & state.weights.keys():
         shape = state.weights[name].shape
         if shape != wanted[name]:
@@ -75,7 +75,7 @@ def _scale(state: TrainingState, recipe: Recipe) -> Iterator[str]:
     elif isinstance(scaling, DynamicLossScaling) and scale is not None:
         most = scaling.max_scale
         if scale.scale < scaling.min_scale or (most is not None and scale.scale > most):
-            yield f"the loss scale {scale.scale:g} lies outside the recipe's bounds"
+            yield f"the loss scale {scale.scale:g} is outside the recipe's bounds"
         if scale.good >= scaling.growth_interval:
             yield f"{scale.good} clean windows, but the scale grows at {scaling.growth_interval}"
         if scale.bad >= scaling.hysteresis:

@@ -1,4 +1,4 @@
-"""What a file of torch.save holds, read in a process of its own and never unpickled here."""
+"""Reads a file of torch.save in a separate process; it is never unpickled here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNREADABLE = "save state dictionaries: torch.save({'model': model.state_dict(),
 
 @dataclass(frozen=True, slots=True)
 class SavedTensor:
-    """A tensor, and the type it was saved in: half numbers are float32 here."""
+    """A tensor and its dtype in the file; half tensors are float32 here."""
 
     array: np.ndarray
     dtype: str
@@ -34,14 +34,14 @@ class SavedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Something that is neither a tensor nor plain data: only what it is called."""
+    """The type name of an object that is neither a tensor nor plain data."""
 
     name: str
 
 
 @contextmanager
 def saved_file(path: Path, family: str) -> Iterator[Any]:
-    """Yield what a file holds: dictionaries, lists, plain values, `SavedTensor`, `Foreign`.
+    """Yield the contents of a file: dictionaries, lists, plain values, `SavedTensor`, `Foreign`.
 
     Args:
         path: The file.
@@ -49,7 +49,7 @@ def saved_file(path: Path, family: str) -> Iterator[Any]:
 
     Raises:
         DiagnosticError: CC001-CC003 for a file that cannot be read, CC401 without the framework,
-            CC963 for one that holds more than state dictionaries.
+            CC963 for one with more than state dictionaries.
     """
     if not path.exists():
         raise fail("CC001", f"{path}: no such file")
@@ -60,15 +60,15 @@ def saved_file(path: Path, family: str) -> Iterator[Any]:
     assert module.__file__ is not None  # backends are packages on disk
     program = Path(module.__file__).with_name(_PROGRAM)
     if not program.exists():
-        hint = "the checkpoint.safetensors of an emitted script is read"
+        hint = "use the checkpoint.safetensors of an emitted script"
         raise fail("CC963", f"{path}: files of {backend.title} are pickles or HDF5", hint)
     with tempfile.TemporaryDirectory(prefix="crosscast-") as folder:
-        _take_apart(path, family, program, folder)
+        _extract(path, family, program, folder)
         tree = json.loads((Path(folder) / "tree.json").read_text(encoding="utf-8"))
         yield _plain(tree, open_container(Path(folder) / "tensors.safetensors"))
 
 
-def _take_apart(path: Path, family: str, program: Path, folder: str) -> None:
+def _extract(path: Path, family: str, program: Path, folder: str) -> None:
     try:
         done = subprocess.run(
             [sys.executable, "-P", str(program), str(path.resolve()), folder],
@@ -90,9 +90,9 @@ def _take_apart(path: Path, family: str, program: Path, folder: str) -> None:
         error, message = str(report["error"]), str(report["message"])
     except (ValueError, KeyError, IndexError, TypeError):
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise fail("CC963", f"{path}: its reader died: {last[:200]}") from None
+        raise fail("CC963", f"{path}: its reader crashed: {last[:200]}") from None
     if error == "old":
-        message = f"{family} {message} is too old to read files of strangers"
+        message = f"{family} {message} is too old to read untrusted files"
         raise fail("CC963", f"{path}: {message}", "update it to 2.6 or newer")
     if error:
         raise fail("CC963", f"{path}: {message}", _UNREADABLE)
@@ -103,7 +103,7 @@ def _plain(node: Any, tensors: Container) -> Any:
     if kind == "dict":
         return {key: _plain(value, tensors) for key, value in node["items"]}
     if kind == "list":
-        return [_plain(one, tensors) for one in node["items"]]
+        return [_plain(part, tensors) for part in node["items"]]
     if kind == "tensor":
         return SavedTensor(tensors.array(node["value"]), node["dtype"])
     if kind == "other":

@@ -1,4 +1,4 @@
-"""The moments that optimizers keep, by the names they have in checkpoints."""
+"""The moments of optimizers, by their names in checkpoints."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FAMILIES: Mapping[frozenset[str], _Wanted] = {
     frozenset({"row_var", "col_var"}): _factored,
     frozenset({"variance"}): _factored,
 }
-"""Which moments occur together, and which of them a weight has that has so many dimensions."""
+"""Sets of moments, and those of a weight with a given number of dimensions."""
 
 
 def slot_shape(slot: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a moment of a weight of some shape."""
+    """Return the shape of a moment for a weight's shape."""
     if slot == "row_var" and len(shape) > 1:
         return (*shape[:-1], 1)
     if slot == "col_var" and len(shape) > 1:

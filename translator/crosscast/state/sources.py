@@ -1,4 +1,4 @@
-"""What a command of `crosscast state` is given, and how it is read."""
+"""Arguments of the commands of `crosscast state` and their files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Collector
-from crosscast.state.container import looks_like_one, open_container
+from crosscast.state.container import is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
 from crosscast.state.problems import fail
 from crosscast.state.store import NAME
@@ -23,7 +23,7 @@ _LAUNCH_ONLY = "launch-only"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for; None and empty where it says nothing."""
+    """Arguments of the command line; None or empty if not given."""
 
     source: str
     of: str = "torch"
@@ -39,7 +39,7 @@ class Request:
 
 
 def source_path(text: str) -> Path:
-    """Return the file that is meant: itself, or the checkpoint of a script's output folder."""
+    """Return the file itself, or the checkpoint in a script's output folder."""
     path = Path(text)
     try:
         return path / NAME if path.is_dir() else path
@@ -48,7 +48,7 @@ def source_path(text: str) -> Path:
 
 
 def require_packages() -> None:
-    """Check that what the commands import is there.
+    """Check that the required packages are installed.
 
     Raises:
         DiagnosticError: CC401.
@@ -63,13 +63,13 @@ def target_of(text: str) -> Target:
     """Return a target whose scripts write checkpoints."""
     target = find_target(text)
     if _LAUNCH_ONLY in target.dialect.features:
-        message = f"{text}: launches a script that you have, and writes no checkpoint of its own"
+        message = f"{text}: launches an existing script and does not write checkpoints"
         raise fail("CC969", message)
     return target
 
 
 def recipe_of(path: str) -> Recipe | None:
-    """Return the recipe of a file; None without one."""
+    """Return the recipe of a file; None if no file is given."""
     if not path:
         return None
     from crosscast.readers.recipe_yaml import load
@@ -78,7 +78,7 @@ def recipe_of(path: str) -> Recipe | None:
 
 
 def keys_of(request: Request) -> list[tuple[str, int, int, str]] | None:
-    """Return the keys of a file of torch.save that no recipe is given for; else None.
+    """Return the keys of a file of torch.save if no recipe is given; otherwise None.
 
     Raises:
         DiagnosticError: As `outline.outline`.
@@ -93,8 +93,8 @@ def keys_of(request: Request) -> list[tuple[str, int, int, str]] | None:
 
 
 def is_safe(source: Path) -> bool:
-    """Whether a file is to be read as safetensors."""
-    return looks_like_one(source) or source.suffix == ".safetensors"
+    """Whether to read a file as safetensors."""
+    return is_safetensors(source) or source.suffix == ".safetensors"
 
 
 def emitted_state(request: Request, source: Path, account: Account) -> TrainingState:
@@ -107,7 +107,7 @@ def emitted_state(request: Request, source: Path, account: Account) -> TrainingS
     for slot, arrays in state.moments.items():
         account.add(slot, len(arrays), "carried", "independent of epsilon and bias correction")
     if not state.moments:
-        account.add("moments", 0, "carried", "SGD without momentum keeps none")
+        account.add("moments", 0, "carried", "SGD without momentum has none")
     if state.averages:
         account.add("averages", len(state.averages), "carried", "float32")
     if state.scale is not None:
@@ -131,13 +131,13 @@ def saved_state(
     account: Account,
     collect: Collector,
 ) -> TrainingState:
-    """Return the state in a file of torch.save, which only a recipe gives a meaning."""
+    """Return the state in a file of torch.save, interpreted with a recipe."""
     from crosscast.state.saved_file import saved_file
-    from crosscast.state.torch_state import Given, read_saved
+    from crosscast.state.torch_state import GivenPosition, read_saved
 
     if recipe is None:
         hint = "lift it from the script: crosscast lift train.py -o recipe.yaml"
-        raise fail("CC969", f"{source}: what its numbers mean needs --recipe", hint)
-    given = Given(request.windows, request.updates)
+        raise fail("CC969", f"{source}: --recipe is needed to interpret it", hint)
+    given = GivenPosition(request.windows, request.updates)
     with saved_file(source, of.backend.name) as tree:
         return read_saved(str(source), tree, recipe, given, account, collect)

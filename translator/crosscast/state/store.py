@@ -1,4 +1,4 @@
-"""Write a checkpoint as emitted scripts do: whole or not at all, and over nobody's work."""
+"""Write a checkpoint atomically, as emitted scripts do, without overwriting other files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NAME = "checkpoint.safetensors"
 
 
 def place_of(output: str) -> Path:
-    """Return the file meant by -o: itself, or what a script with `--output` there resumes from."""
+    """Return the file of -o: itself, or the checkpoint in a folder that a script resumes from."""
     path = Path(output)
     return path if path.suffix == ".safetensors" and not path.is_dir() else path / NAME
 
 
 def check_place(path: Path, source: Path, *, force: bool) -> None:
-    """Refuse a place before any work is done.
+    """Refuse an output path before any work is done.
 
     Raises:
         DiagnosticError: CC501 a file that exists, CC502 a folder, CC503 a symbolic link, CC969 the
@@ -44,7 +44,7 @@ def write_state(path: Path, state: TrainingState) -> None:
     """Write a checkpoint.
 
     Raises:
-        DiagnosticError: CC502 if the system refuses; nothing is left behind then.
+        DiagnosticError: CC502 for an error of the system; no files are left then.
     """
     import numpy as np
     from safetensors import SafetensorError
@@ -70,7 +70,7 @@ def write_state(path: Path, state: TrainingState) -> None:
 
 
 def _umask() -> int:
-    """Return the process's mask of permissions, which can only be read by setting it."""
+    """Return the umask of the process, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""What training scripts of PyTorch call the parts of the files they save, and what is in them.
+"""Names of the parts of checkpoints in PyTorch training scripts, and of their contents.
 
 From the tutorials of PyTorch, apex, timm, Lightning and the scripts of the corpus that this project
 was developed with.
@@ -47,19 +47,19 @@ WITHIN_WINDOW = (
     "grads",
     "grad_accumulator",
 )
-"""What a script keeps that saves between two micro-batches of one window."""
+"""Entries of a script that saves between two micro-batches of one window."""
 
 PREFIXES = ("module.", "_orig_mod.")
-"""What DataParallel, DistributedDataParallel and torch.compile put before every name."""
+"""Prefixes added by DataParallel, DistributedDataParallel and torch.compile."""
 SHIPPED_PREFIXES = (*PREFIXES, "model.")
 OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
-"""LayerNorm in early BERT files."""
+"""Names of LayerNorm weights in early BERT files."""
 CONSTANTS = ("position_ids", "token_type_ids")
-"""Buffers of Hugging Face models that are the same in every one of them."""
+"""Buffers of Hugging Face models with constant values."""
 STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
-"""Ends of the names of what normalization layers change with every forward pass."""
+"""Suffixes of the running statistics of normalization layers."""
 BUFFERS = (*STATISTICS, *CONSTANTS)
-"""Ends of the names of what is in a state_dict and never optimized."""
+"""Suffixes of state_dict entries that are never optimized."""
 
 SETTINGS: Mapping[str, str] = {
     "betas": "betas",
@@ -69,18 +69,18 @@ SETTINGS: Mapping[str, str] = {
     "beta2_decay": "beta2_decay",
     "d": "clip_threshold",
 }
-"""Settings of a parameter group, and the fields of a recipe's optimizer that mean the same."""
+"""Settings of a parameter group and the equivalent fields of a recipe's optimizer."""
 FIXED: Mapping[str, Any] = {"dampening": 0, "amsgrad": False, "maximize": False}
-"""Settings that change what an optimizer does and that a recipe cannot say otherwise."""
+"""Settings that change an optimizer, with the only value that a recipe can express."""
 STOCK_FORM: Mapping[str, Any] = {
     "eps_placement": "after_correction",
     "bias_correction": True,
     "rate_in_momentum": False,
 }
-"""The form that optimizers of torch.optim have."""
+"""Formula variants of torch.optim."""
 FREE = (
     *("foreach", "capturable", "differentiable", "fused", "params", "param_names"),
     *("lr", "initial_lr", "weight_decay", "decoupled_weight_decay"),
 )
-"""What a group also holds and what says nothing about the numbers, or is compared elsewhere."""
+"""Other entries of a group: without numerical effect, or compared elsewhere."""
 SCALER_SETTINGS = ("growth_factor", "backoff_factor", "growth_interval")

@@ -1,4 +1,4 @@
-"""The optimizer's part of a file of torch.save: whose moment is which, and of which form."""
+"""The optimizer's state in a file of torch.save: moments by weight, and formula variants."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Moments = dict[str, dict[str, "np.ndarray"]]
 _KNOWN = {*keys.SETTINGS, *keys.FIXED, *keys.FREE}
 _WARNING = Severity.WARNING
 _HINT = (
-    "it cannot be told which moment belongs to which weight: give the optimizer "
-    "model.named_parameters() (PyTorch 2.6), or one group in the order of the model"
+    "moments cannot be assigned to weights: pass model.named_parameters() to the optimizer "
+    "(PyTorch 2.6), or one group in the order of the model"
 )
 
 
 def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Moments, int | None]:
-    """Return the moments by slot and name, and the number of updates if the file tells it."""
+    """Return the moments by slot and name, and the number of updates if the file has it."""
     groups = value.get("param_groups") if isinstance(value, dict) else None
     states = value.get("state") if isinstance(value, dict) else None
     plain = isinstance(groups, list) and all(isinstance(g, dict) for g in groups)
@@ -40,7 +40,7 @@ def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Momen
         reading.problem("CC966", _differences(group, reading.recipe))
     reading.problem("CC966", _form(reading.recipe))
     unsaid = {str(key) for group in groups for key in group if key not in _KNOWN}
-    reading.problem("CC965", (f"optimizer setting {k!r} goes nowhere" for k in unsaid), _WARNING)
+    reading.problem("CC965", (f"optimizer setting {k!r} is ignored" for k in unsaid), _WARNING)
     names = _names(groups, weights, reading)
     for group in groups:
         own = [names[p] for p in group.get("params", ()) if p in names]
@@ -60,14 +60,14 @@ def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Momen
                 moments.setdefault(str(slot), {})[names[index]] = widened(tensor)
             elif tensor is not None:
                 unknown.add(str(slot))
-    reading.problem("CC966", (f"moment {one!r} is none of the recipe's" for one in sorted(unknown)))
+    reading.problem("CC966", (f"the recipe has no moment {moment!r}" for moment in sorted(unknown)))
     if len(steps) > 1 or None in steps:
-        reading.problem("CC967", ["its weights have made different numbers of updates"])
+        reading.problem("CC967", ["its weights have different numbers of updates"])
     return moments, steps.pop() if len(steps) == 1 else None
 
 
 def _form(recipe: Recipe) -> Iterator[str]:
-    """Yield where the recipe's optimizer is not of the form of torch.optim."""
+    """Yield where the recipe's optimizer has another formula than torch.optim."""
     for name, value in keys.STOCK_FORM.items():
         own = getattr(recipe.optimizer, name, value)
         if own != value:
@@ -75,7 +75,7 @@ def _form(recipe: Recipe) -> Iterator[str]:
 
 
 def _differences(group: Mapping[Any, Any], recipe: Recipe) -> Iterator[str]:
-    """Yield settings of a parameter group that are not the recipe's."""
+    """Yield settings of a parameter group that differ from the recipe's."""
     optimizer = recipe.optimizer
     for name, field in keys.SETTINGS.items():
         wanted = getattr(optimizer, field, None)
@@ -83,7 +83,7 @@ def _differences(group: Mapping[Any, Any], recipe: Recipe) -> Iterator[str]:
             yield f"{name} is {group[name]}, in the recipe {wanted}"
     for name, value in keys.FIXED.items():
         if name in group and group[name] != value:
-            yield f"{name} is {group[name]}, which no recipe can say"
+            yield f"{name} is {group[name]}, which a recipe cannot express"
     decoupled = group.get("decoupled_weight_decay")
     wrong = decoupled is (optimizer.name == "adam") and "betas" in group
     if wrong and group.get("weight_decay"):
@@ -94,9 +94,9 @@ def _differences(group: Mapping[Any, Any], recipe: Recipe) -> Iterator[str]:
 def _decay_and_rate(
     group: Mapping[Any, Any], names: Sequence[str], recipe: Recipe
 ) -> Iterator[str]:
-    """Yield whether weights of a group have another decay or base rate in the recipe.
+    """Yield differences of decay and base rate between a group and the recipe.
 
-    What is a normalization layer or an embedding shows in names of the shipped BERT only.
+    Normalization layers and embeddings are recognized only by the names of the shipped BERT.
     """
     if recipe.optimizer.no_decay and not isinstance(recipe.model, BertModel):
         return
@@ -104,13 +104,13 @@ def _decay_and_rate(
     decay = number(group.get("weight_decay"))
     other = [n for n, w in zip(names, wanted, strict=True) if decay is not None and w[0] != decay]
     if other:
-        yield f"weight decay {decay} of {listed(other, 2)} is another one in the recipe"
+        yield f"weight decay {decay} of {listed(other, 2)} differs from the recipe"
     schedule = recipe.schedule
     changes = schedule.name != "constant" or schedule.warmup_steps
     rate = number(group.get("initial_lr", None if changes else group.get("lr")))
     base = recipe.optimizer.learning_rate
     if rate is not None and not all(math.isclose(rate, base * factor) for _, factor in wanted):
-        yield f"learning rate {rate} is another one in the recipe"
+        yield f"learning rate {rate} differs from the recipe"
 
 
 def _same(found: Any, wanted: Any) -> bool:
@@ -123,7 +123,7 @@ def _same(found: Any, wanted: Any) -> bool:
 
 
 def _names(groups: list[Any], weights: Arrays, reading: Reading) -> dict[Any, str]:
-    """Return the name of the weight behind every number of a parameter; empty if unknown."""
+    """Return parameter number to name of the weight; empty if unknown."""
     if all(isinstance(g.get("param_names"), list) for g in groups):
         found: dict[Any, str] = {}
         for group in groups:
@@ -149,7 +149,7 @@ def _names(groups: list[Any], weights: Arrays, reading: Reading) -> dict[Any, st
 
 
 def _of_group(group: Mapping[Any, Any], names: list[str], recipe: Recipe) -> list[str]:
-    """Return the weights whose decay and rate in the recipe are those of a group."""
+    """Return the weights with the decay and rate of a group in the recipe."""
     base = recipe.optimizer.learning_rate
     rate = number(group.get("initial_lr"))
     factor = None if rate is None else rate / base
@@ -164,7 +164,7 @@ def _of_group(group: Mapping[Any, Any], names: list[str], recipe: Recipe) -> lis
 
 
 def _settings(name: str, recipe: Recipe) -> tuple[float, float]:
-    """Return decay and factor of the rate of a weight, by its name."""
+    """Return the decay and the rate factor of a weight by its name."""
     optimizer = recipe.optimizer
     decay = 0.0 if _roles(name) & set(optimizer.no_decay) else optimizer.weight_decay
     for group in optimizer.groups:

@@ -1,4 +1,4 @@
-"""The parts of a file of torch.save, each checked for itself and told in the words of a state."""
+"""Checks the parts of a file of torch.save and converts them to parts of a state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Arrays = dict[str, "np.ndarray"]
 
 @dataclass(slots=True)
 class Reading:
-    """What reading a file gathers: the recipe it is read for, its report and its problems."""
+    """Context of reading a file: the recipe, the report and the problems."""
 
     path: str
     recipe: Recipe
@@ -37,13 +37,13 @@ class Reading:
     def problem(
         self, code: str, messages: Iterable[str], severity: Severity = Severity.ERROR
     ) -> None:
-        """Note diagnostics about the file."""
+        """Add diagnostics about the file."""
         texts = (f"{self.path}: {message}" for message in messages)
         self.collect.found += several(code, texts, severity=severity)
 
 
 def split(tree: Any, reading: Reading) -> dict[str, Any]:
-    """Return the parts by what they are; everything else is reported.
+    """Return the parts by kind; other entries are reported.
 
     Raises:
         DiagnosticError: CC960 for a file without weights or without an optimizer.
@@ -66,27 +66,27 @@ def split(tree: Any, reading: Reading) -> dict[str, Any]:
     used = {name for names in keys.PARTS.values() for name in names} | {"windows", "updates"}
     for name in tree:
         if name not in used and name not in inside:
-            reading.problem("CC965", [f"{name!r} goes nowhere"], Severity.WARNING)
-            reading.account.add(name, 1, "left out", "a recipe's scripts have no such thing")
+            reading.problem("CC965", [f"{name!r} is ignored"], Severity.WARNING)
+            reading.account.add(name, 1, "left out", "not part of emitted scripts")
     return parts | {name: tree[name] for name in ("windows", "updates") if name in tree}
 
 
 def _begin_again(inside: Sequence[str], weights: Any, reading: Reading) -> None:
-    """Take a window that had begun back to its first micro-batch.
+    """Restart a partial window at its first micro-batch.
 
-    Weights, moments and counters only change at its end, so it comes out the same; running
-    statistics of normalization layers change with every micro-batch.
+    Weights, moments and counters change only at its end, so the result is equal; running statistics
+    of normalization layers change with every micro-batch.
     """
     names = [str(name) for name in weights] if isinstance(weights, dict) else []
     moving = [name for name in names if name.rpartition(".")[2] in keys.STATISTICS]
     if moving and inside:
-        words = f"and {listed(moving, 2)} have seen part of the window"
-        reading.problem("CC968", (f"{name!r} says so, {words}" for name in inside))
+        words = f"and {listed(moving, 2)} include part of the window"
+        reading.problem("CC968", (f"indicated by {name!r}, {words}" for name in inside))
         return
-    words = "the window begins again with its first micro-batch, and comes out the same"
+    words = "the window restarts at its first micro-batch, with the same result"
     for name in inside:
-        reading.problem("CC968", [f"{name!r} says so: {words}"], Severity.WARNING)
-        reading.account.add(name, 1, "left out", "recomputed: the window starts again")
+        reading.problem("CC968", [f"indicated by {name!r}: {words}"], Severity.WARNING)
+        reading.account.add(name, 1, "left out", "recomputed: the window restarts")
 
 
 def _single(value: Any, part: str, reading: Reading) -> Any:
@@ -98,7 +98,7 @@ def _single(value: Any, part: str, reading: Reading) -> Any:
 
 
 def _counts(value: Any) -> bool:
-    """Whether what is kept for the middle of a window holds anything."""
+    """Whether the entry of a partial window has any contents."""
     if isinstance(value, SavedTensor):
         return bool(value.array.any())
     if isinstance(value, dict | list):
@@ -107,7 +107,7 @@ def _counts(value: Any) -> bool:
 
 
 def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
-    """Return the tensors of a state_dict by their names in the state, floats as float32."""
+    """Return the tensors of a state_dict by their names in the state, with floats as float32."""
     if not isinstance(value, dict):
         reading.problem("CC961", [f"{part} are not a dictionary"])
         return {}
@@ -116,17 +116,17 @@ def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
     tensors = {str(k): v for k, v in held.items() if isinstance(v, SavedTensor)}
     tensors.pop("n_averaged", None)
     others = [name for name in map(str, held) if name not in tensors and name != "n_averaged"]
-    reading.problem("CC961", (f"{part} {name!r} is no tensor" for name in others))
+    reading.problem("CC961", (f"{part} {name!r} is not a tensor" for name in others))
     names = new_names(tensors, reading.recipe)
     twice = {new for new, number in Counter(names.values()).items() if number > 1}
     reading.problem("CC961", (f"{part}: several become {new!r}" for new in sorted(twice)))
-    _tell_half(tensors, part, reading)
+    _report_half(tensors, part, reading)
     reading.renamed |= names
-    return {names[n]: widened(one) for n, one in tensors.items() if n in names}
+    return {names[n]: widened(tensor) for n, tensor in tensors.items() if n in names}
 
 
 def new_names(names: Iterable[str], recipe: Recipe) -> dict[str, str]:
-    """Return what names become: without wrappers' prefixes, in today's spelling for BERT."""
+    """Return old to new names: without prefixes of wrappers, in the current spelling for BERT."""
     shipped = isinstance(recipe.model, BertModel)
     found = {name: name for name in names}
     removed = True
@@ -144,7 +144,7 @@ def new_names(names: Iterable[str], recipe: Recipe) -> dict[str, str]:
 
 
 def widened(tensor: SavedTensor) -> np.ndarray:
-    """Return an array whose floats are float32."""
+    """Return an array with floats as float32."""
     import numpy as np
 
     if tensor.array.dtype.kind != "f":
@@ -152,19 +152,21 @@ def widened(tensor: SavedTensor) -> np.ndarray:
     return np.asarray(tensor.array, np.float32)
 
 
-def _tell_half(tensors: Mapping[str, SavedTensor], part: str, reading: Reading) -> None:
-    half = [name for name, one in tensors.items() if one.dtype in ("float16", "bfloat16")]
-    double = [name for name, one in tensors.items() if one.dtype == "float64"]
+def _report_half(tensors: Mapping[str, SavedTensor], part: str, reading: Reading) -> None:
+    half = [name for name, tensor in tensors.items() if tensor.dtype in ("float16", "bfloat16")]
+    double = [name for name, tensor in tensors.items() if tensor.dtype == "float64"]
     texts = []
     if half:
-        texts.append(f"{len(half)} {part} were half numbers; float32 ones are not in the file")
+        texts.append(
+            f"{len(half)} {part} are stored in half precision, without float32 values in the file"
+        )
     if double:
         texts.append(f"{len(double)} {part} were float64 and are rounded to float32")
     reading.problem("CC965", texts, Severity.WARNING)
 
 
 def scale_of(value: Any, reading: Reading) -> tuple[float, int] | None:
-    """Return the loss scale and the number of clean steps; None for a scaler that is off."""
+    """Return the loss scale and the number of clean steps; None for a disabled scaler."""
     if not isinstance(value, dict):
         reading.problem("CC961", ["the loss scaler's state is not a dictionary"])
         return None
@@ -177,7 +179,7 @@ def scale_of(value: Any, reading: Reading) -> tuple[float, int] | None:
         scale = value["loss_scaler0"].get("loss_scale")  # apex
         good = value["loss_scaler0"].get("unskipped", 0)
     else:
-        reading.problem("CC961", [f"no loss scaler has {listed(map(str, value))}"])
+        reading.problem("CC961", [f"unknown loss scaler with {listed(map(str, value))}"])
         return None
     scale, good = number(scale), number(good)
     sound = scale is not None and math.isfinite(scale) and 2.0**-149 <= scale < 2.0**128
@@ -189,7 +191,7 @@ def scale_of(value: Any, reading: Reading) -> tuple[float, int] | None:
 
 
 def number(value: Any) -> float | None:
-    """Return a number, also out of a tensor of one; None for anything else."""
+    """Return a number, also from a tensor with one element; None for other values."""
     if isinstance(value, SavedTensor) and value.array.size == 1:
         value = value.array.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -198,7 +200,7 @@ def number(value: Any) -> float | None:
 
 
 def count(value: Any) -> int | None:
-    """Return a whole number that is not negative; None for anything else."""
+    """Return a non-negative integer; None for other values."""
     found = number(value)
     return int(found) if found is not None and 0 <= found < 2**53 and found == int(found) else None
 
@@ -213,5 +215,5 @@ def _compare_scaler(value: Mapping[str, Any], reading: Reading) -> None:
         if name in value and number(value[name]) != getattr(scaling, name)
     ]
     if scaling.hysteresis > 1:
-        wrong.append("GradScaler backs off at every overflow; the recipe's hysteresis is more")
+        wrong.append("GradScaler backs off at every overflow; the recipe has a larger hysteresis")
     reading.problem("CC966", wrong)

@@ -1,4 +1,4 @@
-"""A training state out of a file of torch.save, as scripts of PyTorch save it."""
+"""The training state in a file of torch.save, as saved by PyTorch scripts."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from crosscast.state.torch_optimizer import read_optimizer
 from crosscast.state.torch_parts import Reading, arrays_of, count, scale_of, split
 from crosscast.state.training_state import Account, Scale, TrainingState
 
-_HINT = "--windows N: optimizer steps tried; --updates N: those of them that were not skipped"
+_HINT = "--windows N: attempted optimizer steps; --updates N: steps that were not skipped"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What the user says about where the run is; None: nothing."""
+class GivenPosition:
+    """The user's position of the run; None if not given."""
 
     windows: int | None = None
     updates: int | None = None
 
 
 def read_saved(
-    path: str, tree: Any, recipe: Recipe, given: Given, account: Account, collect: Collector
+    path: str, tree: Any, recipe: Recipe, given: GivenPosition, account: Account, collect: Collector
 ) -> TrainingState:
-    """Return the state in what torch.save wrote, to go on with by a recipe.
+    """Return the state in a file of torch.save, to be continued with a recipe.
 
     Args:
         path: The file, for messages.
-        tree: What it holds, from `saved_file.saved_file`.
-        recipe: The recipe that goes on.
-        given: What the user says about the position.
-        account: Gets a row for everything found.
-        collect: Gets the problems; the state means nothing if one of them is an error.
+        tree: Its contents, from `saved_file.saved_file`.
+        recipe: The recipe that continues the run.
+        given: The position from the user.
+        account: Receives a row for every part.
+        collect: Receives the problems; the state is invalid if one of them is an error.
 
     Raises:
         DiagnosticError: CC960 for a file without weights or without an optimizer.
@@ -57,7 +57,7 @@ def read_saved(
         averages = {name: a for name, a in averages.items() if name in trained}
         account.add("averages", len(averages), "carried", "float32")
         if buffers:
-            account.add("averages of buffers", buffers, "left out", "weights alone are averaged")
+            account.add("averages of buffers", buffers, "left out", "only weights are averaged")
     windows, updates = _position(parts, steps, given, reading)
     scale = _scale(parts, reading)
     return TrainingState(recipe_hash(recipe), weights, moments, averages, windows, updates, scale)
@@ -73,9 +73,9 @@ def _scale(parts: Mapping[str, Any], reading: Reading) -> Scale | None:
 
 
 def _position(
-    parts: Mapping[str, Any], steps: int | None, given: Given, reading: Reading
+    parts: Mapping[str, Any], steps: int | None, given: GivenPosition, reading: Reading
 ) -> tuple[int, int]:
-    """Return windows and updates; what is known twice has to agree."""
+    """Return windows and updates; values from several sources must agree."""
     recipe = reading.recipe
     ticks = _ticks(parts.get("schedule"), reading)
     by_attempt = recipe.schedule.tick == "attempt"
@@ -117,9 +117,9 @@ def _agreed(what: str, found: Mapping[str, int | None], reading: Reading) -> int
         reading.account.add(what, 1, "carried" if len(known) > 1 else "derived", how)
         return value
     if known:
-        said = "; ".join(f"{where}: {number}" for where, number in known.items())
-        message = f"{reading.path}: {what} do not agree: {said}"
+        values = "; ".join(f"{where}: {number}" for where, number in known.items())
+        message = f"{reading.path}: {what} do not agree: {values}"
     else:
-        message = f"{reading.path}: does not say how many {what} it has made"
+        message = f"{reading.path}: the number of {what} is not in the file"
     reading.collect.add(Diagnostic(code="CC967", message=message, hint=_HINT))
     return 0

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, whichever framework wrote it. Arrays by name, counters as numbers."""
+"""Contents of a checkpoint of any framework: arrays by name, counters as numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Verdict = Literal["carried", "renamed", "turned", "derived", "reset", "left out"
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The loss scale, its counters of clean and overflowed attempts, and of hopeless windows."""
+    """The loss scale with its counters of clean, overflowed and hopeless windows."""
 
     scale: float
     good: int
@@ -27,9 +27,9 @@ class Scale:
 class TrainingState:
     """A run between two windows.
 
-    `recipe` is the fingerprint of the recipe it was trained by. `moments` are by slot, then by
-    name of the weight. `windows` counts attempts, `updates` those that were not skipped. `rows` is
-    the number of training rows, by which windows mean places in the data; None where nobody says.
+    `recipe` is the fingerprint of its recipe. `moments` are by slot, then by name of the weight.
+    `windows` counts attempts, `updates` those that were not skipped. `rows` is the number of
+    training rows, which determines the position in the data; None if unknown.
     """
 
     recipe: str
@@ -52,7 +52,7 @@ class TrainingState:
             yield f"ema/{name}", array
 
     def counters(self) -> dict[str, float]:
-        """Return the counters as a checkpoint has them."""
+        """Return the counters in the format of a checkpoint."""
         counters: dict[str, float] = {"windows": self.windows, "updates": self.updates}
         if self.rows is not None:
             counters["rows"] = self.rows
@@ -65,7 +65,7 @@ class TrainingState:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What became of one part of a source: a row of the report."""
+    """The outcome for one part of a source: a row of the report."""
 
     part: str
     count: int
@@ -79,10 +79,10 @@ class Part:
 
 @dataclass(slots=True)
 class Account:
-    """The rows of a report, gathered while a state is read and changed."""
+    """The rows of a report, collected while a state is read and converted."""
 
     rows: list[Part] = field(default_factory=list)
 
     def add(self, part: str, count: int, verdict: Verdict, how: str) -> None:
-        """Note what became of a part."""
+        """Add a row."""
         self.rows.append(Part(part, count, verdict, how))

@@ -1,4 +1,4 @@
-"""Hold a converted state against weights that the target's own script wrote."""
+"""Compare a converted state with weights written by the target's script."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from crosscast.state.training_state import Account, TrainingState
 
 
 def complete(state: TrainingState, path: str, account: Account) -> TrainingState:
-    """Return a state with the buffers that only the target has.
+    """Return a state completed with the buffers that only the target has.
 
     Args:
         state: With the names and the layout of the target.
         path: model.safetensors of the target's script, as `--windows 0` writes it.
-        account: Gets a row for what was taken from there.
+        account: Receives a row for the added buffers.
 
     Raises:
         DiagnosticError: CC001-CC003 and CC960 for the file, CC964 for weights that do not fit.
@@ -27,10 +27,10 @@ def complete(state: TrainingState, path: str, account: Account) -> TrainingState
     shapes = {name: tensor.shape for name, tensor in file.tensors.items()}
     wrong = list(_misfits(state, shapes))
     if wrong:
-        raise DiagnosticError(*several("CC964", (f"{path}: {one}" for one in wrong)))
+        raise DiagnosticError(*several("CC964", (f"{path}: {problem}" for problem in wrong)))
     added = {name: file.array(name) for name in shapes if name not in state.weights}
     if added:
-        how = f"buffers that the source lacks, as the target begins: {listed(added, 3)}"
+        how = f"initial values of the target for missing buffers: {listed(added, 3)}"
         account.add("weights", len(added), "derived", how)
     return replace(state, weights={**state.weights, **added})
 
@@ -43,6 +43,6 @@ def _misfits(state: TrainingState, shapes: dict[str, tuple[int, ...]]) -> Iterat
             yield f"{name!r} has shape {array.shape}, in the target {shapes[name]}"
     kinds = ("weight", "bias", "kernel", "gamma", "beta", "embeddings")
     for name in shapes.keys() - state.weights.keys():
-        # What trains has moments or an average; a name that says so is not made up either.
+        # Trained weights have moments or an average and must not be invented.
         if name.replace("/", ".").rpartition(".")[2] in kinds:
-            yield f"weight {name!r} of the target comes from nowhere"
+            yield f"the source has no weight {name!r} of the target"

@@ -1,4 +1,4 @@
-"""The protocol of backends, and finding backends and their versions."""
+"""The protocol of backends, and the lookup of backends and their versions."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ Emits = Literal["script", "flags", "configuration"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """One API generation of a framework: the versions it covers and what it offers."""
+    """One API generation of a framework: its versions and features."""
 
     name: str
     title: str = ""
-    """Name for people, as in `PyTorch 2.4 or newer`."""
+    """Display name, such as `PyTorch 2.4 or newer`."""
     since: str = ""
-    """Lowest framework version, inclusive; empty if the dialect is chosen by name only."""
+    """Lowest framework version, inclusive; empty if the dialect is selected by name only."""
     until: str = ""
     """First framework version that is no longer covered; empty for none."""
     oldest: str = ""
-    """Lowest framework version of a dialect that is chosen by name only."""
+    """Lowest framework version of a dialect that is selected by name only."""
     evidence: Evidence = Evidence.MEASURED_CPU
-    """`documented` where no script of this dialect was ever run."""
+    """`documented` if no script of this dialect was ever run."""
     requirements: tuple[str, ...] = ()
     """Lines of the emitted requirements.txt."""
     features: frozenset[str] = frozenset()
-    """Words that the backend's lowering decides by."""
+    """Features that the backend's lowering queries."""
     emits: Emits = "script"
-    """A training script that runs by itself, flags of a script that the user has, or what
-    configures a program of the user's."""
+    """A standalone training script, flags for the user's script, or a configuration of the user's
+    program."""
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables of a process in which an emitted step runs without its script."""
+    """Environment variables of a process that runs an emitted step without its script."""
 
     def covers(self, version: str) -> bool:
-        """Whether a framework version (digits and dots) lies in the window."""
+        """Whether a framework version (digits and dots) is in the range."""
         if not self.since:
             return False
         number = _number(version)
@@ -59,7 +59,7 @@ class Dialect:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    """Return a version as numbers that compare, without trailing zeros: 2.4.0 is 2.4."""
+    """Return a version as comparable numbers, without trailing zeros: 2.4.0 is 2.4."""
     parts = [int(part) for part in version.split(".")]
     while parts and not parts[-1]:
         parts.pop()
@@ -68,7 +68,7 @@ def _number(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file to emit: a template with everything it may look at."""
+    """One file to emit: a template with its view."""
 
     path: str
     """Relative to the target's folder, with forward slashes."""
@@ -79,14 +79,14 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
-    """A recipe as one target will realise it."""
+    """A recipe lowered for one target."""
 
     plan: Plan
     files: tuple[File, ...]
 
 
 class Backend(Protocol):
-    """What a framework package offers; see docs/adding-a-framework.md."""
+    """The interface of a framework package; see docs/adding-a-framework.md."""
 
     @property
     def name(self) -> str:
@@ -94,15 +94,15 @@ class Backend(Protocol):
 
     @property
     def title(self) -> str:
-        """Name for people."""
+        """Display name."""
 
     @property
     def distributions(self) -> Sequence[str]:
-        """Names of the Python distributions that hold the framework, the usual one first."""
+        """Names of the Python distributions of the framework, the most common one first."""
 
     @property
     def dialects(self) -> Sequence[Dialect]:
-        """API generations, newest first: the first is the one meant by the bare name."""
+        """API generations, newest first: the bare name selects the first one."""
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -114,7 +114,7 @@ class Backend(Protocol):
 
     @property
     def defaults(self) -> Sequence[Defaults]:
-        """What APIs of the framework do where a script says nothing, by version."""
+        """Default values of the framework's APIs, by version."""
 
     @property
     def overrides(self) -> type[Section]:
@@ -126,14 +126,14 @@ class Backend(Protocol):
 
     @property
     def framework(self) -> Framework | None:
-        """Names, weights and users' models; None where it is another backend's framework."""
+        """Names, weights and users' models; None if another backend provides the framework."""
 
     @property
     def harness(self) -> Harness | None:
-        """What `crosscast parity` must know to run and watch the scripts; None runs them only."""
+        """Information for `crosscast parity` to observe the scripts; None only runs them."""
 
     def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
-        """Return plan and files for a recipe that the rows accept. Imports no framework."""
+        """Return plan and files for a recipe accepted by the rows. Imports no framework."""
 
 
 @cache
@@ -150,7 +150,7 @@ def load_backend(name: str) -> Backend:
     """Return an installed backend.
 
     Raises:
-        DiagnosticError: CC106 when no such backend is installed, CC107 when it does not load.
+        DiagnosticError: CC106 if no such backend is installed, CC107 if it does not load.
     """
     entry = _entry_points().get(name)
     if entry is None:
@@ -166,7 +166,7 @@ def load_backend(name: str) -> Backend:
         )
     try:
         backend: Backend = entry.load()
-    except Exception as error:  # whatever a stranger's package raises while it is imported
+    except Exception as error:  # third-party code may raise any exception at import
         raise DiagnosticError(
             Diagnostic(code="CC107", message=f"backend {name!r} does not load: {error}")
         ) from None
@@ -174,10 +174,10 @@ def load_backend(name: str) -> Backend:
 
 
 def harness_of(name: str) -> Harness | None:
-    """Return what the harness knows of a backend; None for one that is not installed.
+    """Return the harness information of a backend; None if it is not installed.
 
     Raises:
-        DiagnosticError: CC107 when it does not load.
+        DiagnosticError: CC107 if it does not load.
     """
     return load_backend(name).harness if name in _entry_points() else None
 
@@ -197,16 +197,16 @@ _TARGET = re.compile(r"([^@]*)(?:@([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})|@(.*))?", re
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What code is emitted for: a backend and one of its dialects."""
+    """A backend and one of its dialects."""
 
     name: str
-    """As it was asked for: `torch`, `torch@2.1`."""
+    """The name as given: `torch`, `torch@2.1`."""
     backend: Backend
     dialect: Dialect
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows that hold for the dialect."""
+        """The rows that apply to the dialect."""
         return rows_of(self.backend, self.dialect)
 
     @property
@@ -221,18 +221,18 @@ class Target:
 
 
 def program_names() -> list[str]:
-    """Return the names of the installed backends whose bare name means a training script."""
+    """Return the installed backends whose first dialect emits a training script."""
     return [name for name in backend_names() if find_target(name).runs]
 
 
 def without_script(target: str, hint: str) -> Diagnostic:
-    """Return the error of a target that emits no training script where one is needed."""
-    message = f"{target}: what is emitted is no training script"
+    """Return the error for a target without the required training script."""
+    message = f"{target}: emits no training script"
     return Diagnostic(code="CC306", message=message, hint=hint)
 
 
 def rows_of(backend: Backend, dialect: Dialect) -> tuple[Row, ...]:
-    """Return the rows of a backend that hold for one of its dialects."""
+    """Return the rows of a backend that apply to one of its dialects."""
     return tuple(row for row in backend.rows if not row.dialects or dialect.name in row.dialects)
 
 
@@ -243,7 +243,7 @@ def find_target(text: str) -> Target:
         DiagnosticError: CC106 or CC107 for the backend, CC108 for version or dialect.
     """
     match = _TARGET.fullmatch(text)
-    assert match is not None  # the last alternative takes everything
+    assert match is not None  # the last alternative matches any text
     name, version, word = match.groups()
     backend = load_backend(name)
     if version is None and word is None:
@@ -268,11 +268,11 @@ def _no_dialect(text: str, backend: Backend, word: str | None) -> Diagnostic:
 
 
 def version_view(module: str, title: str, since: str, until: str = "") -> dict[str, str]:
-    """Return what an emitted script checks the version of its framework by.
+    """Return the view for the version check of an emitted script.
 
     Args:
         module: Name under which the script imports the framework.
-        title: The versions for people.
+        title: Display name of the versions.
         since: Lowest version, inclusive; its first two numbers count.
         until: First version that is too new; empty for none.
     """
@@ -286,7 +286,7 @@ def _pair(version: str) -> str:
 
 
 def window(dialect: Dialect) -> str:
-    """Return the versions a dialect covers, for people."""
+    """Return the versions of a dialect as text."""
     if not dialect.since:
         return "by name"
     return f"{dialect.since} up to {dialect.until}" if dialect.until else f"from {dialect.since}"

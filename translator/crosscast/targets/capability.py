@@ -9,7 +9,9 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.recipe.document import Launch, Recipe, Section
-from crosscast.targets.evidence import Evidence as Evidence  # what writes rows finds it here
+from crosscast.targets.evidence import (
+    Evidence as Evidence,
+)  # re-exported for modules that define rows
 
 
 class Verdict(StrEnum):
@@ -25,18 +27,18 @@ Condition = Callable[[Recipe], bool]
 
 
 def always(recipe: Recipe) -> bool:
-    """Hold for every recipe."""
+    """Return True for every recipe."""
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One fact: how a target realises a recipe field (or all fields below a path).
+    """How a target implements a recipe field (or all fields below a path).
 
-    `exact`: stock APIs mean the same. `adapted`: stock APIs differ, the emitted code behaves
-    exactly all the same. The first row whose path is the longest prefix of a field and whose
-    condition holds decides. A row that is not exact has a code, and a probe: the test that fails
-    the day the framework changes.
+    `exact`: stock APIs have the same meaning. `adapted`: stock APIs differ, but the emitted code
+    has the same meaning. The first row whose path is the longest prefix of a field and whose
+    condition holds decides. A row that is not exact has a code, and a probe: a test that fails when
+    the framework changes.
     """
 
     path: str
@@ -47,7 +49,7 @@ class Row:
     probe: str = ""
     when: Condition = always
     dialects: frozenset[str] = frozenset()
-    """Names of the dialects for which the row holds; empty for all of them."""
+    """Names of the dialects to which the row applies; empty for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +67,14 @@ _SEVERITY = {
     Verdict.UNSUPPORTED: Severity.ERROR,
 }
 
-# Fields that identify the recipe and are not part of a training step.
+# Fields that identify the recipe and do not affect the training step.
 _NEUTRAL_FIELDS = ("version", "name", "overrides")
 
 
 def leaves(recipe: Recipe) -> Iterator[tuple[str, Any]]:
     """Yield every field of the recipe as (dotted path, value), in the order of the model.
 
-    `launch` is about starting only: where it says nothing of its own, there is nothing to judge.
+    `launch` affects only how processes are started and is skipped if it has only defaults.
     """
     for path, value in _leaves("", recipe):
         if recipe.launch != Launch() or not path.startswith("launch."):

@@ -27,7 +27,7 @@ LIBRARIES = "libraries"
 
 
 def default_rows(backends: Sequence[Backend]) -> list[dict[str, Any]]:
-    """Return one row for every value of every table: text, and `default` as JSON knows it."""
+    """Return one row for every value of every table: text cells, and `default` as a JSON value."""
     return [
         row
         for target, entries in _tables(backends)
@@ -59,7 +59,7 @@ def _rows(target: str, entry: Defaults) -> Iterator[dict[str, Any]]:
 
 
 def _json_value(value: Value) -> bool | int | float | str | list[float | None] | None:
-    """Return a value as JSON has it; numbers that it lacks as text."""
+    """Return a value for JSON, with unsupported numbers as text."""
     if isinstance(value, tuple):
         return list(value)
     return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -74,7 +74,7 @@ def _window(entry: Defaults) -> str:
 
 
 def value_text(value: Value) -> str:
-    """Return a value as a script would write it; large powers of two as such."""
+    """Return a value as Python source, with large powers of two as such."""
     if isinstance(value, float) and value >= 2**10 and math.frexp(value)[0] == 0.5:
         return f"2**{math.frexp(value)[1] - 1}"
     return repr(value)

@@ -13,26 +13,26 @@ Value = bool | int | float | str | tuple[float | None, ...] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """The defaults of one API in one window of versions.
+    """The defaults of one API in one range of versions.
 
-    A value that changed upstream has one entry for each window. Where an argument has no default
-    in a window, it is missing from the entry.
+    A value that changed upstream has one entry for each range. An argument without a default in a
+    range is missing from the entry.
     """
 
     api: str
     """Dotted name as scripts import it; for launch flags the name of the script."""
     package: str
-    """Distribution (or repository) whose versions count."""
+    """Distribution (or repository) of the versions."""
     since: str = ""
-    """Lowest version, inclusive; empty where the first one is not known."""
+    """Lowest version, inclusive; empty if unknown."""
     until: str = ""
-    """First version that differs; empty while it holds."""
+    """First version that differs; empty if there is none."""
     form: str = ""
-    """Tells the overloads of one name apart, or how to get at values not in the signature."""
+    """Distinguishes overloads of a name, or describes how to obtain values not in the signature."""
     arguments: Mapping[str, Value]
-    """Name of the argument, key or flag to the value it has if nobody gives it."""
+    """Name of the argument, key or flag to its default value."""
     fixed: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
-    """Recipe field to the value that the API has and no argument changes."""
+    """Recipe field to a fixed value of the API that no argument changes."""
     measured: tuple[str, ...] = ()
     """Versions on which the probe read exactly these values."""
     source: str
@@ -41,15 +41,15 @@ class Defaults:
 
     @property
     def evidence(self) -> Evidence:
-        """Measured if the probe ran on any version of the window."""
+        """`measured` if the probe ran on any version of the range."""
         return Evidence.MEASURED_CPU if self.measured else Evidence.DOCUMENTED
 
     def measured_on(self, versions: Sequence[str]) -> Defaults:
-        """Return the entry as measured on those of the versions that are within its window."""
+        """Return the entry as measured on those versions that are in its range."""
         return replace(self, measured=tuple(v for v in versions if self.holds(v)))
 
     def holds(self, version: str) -> bool:
-        """Whether a version is within the window."""
+        """Whether a version is in the range."""
         number = version_number(version)
         if self.since and number < version_number(self.since):
             return False
@@ -70,7 +70,7 @@ def version_number(version: str) -> tuple[int, ...]:
 
 
 def holding(table: Sequence[Defaults], versions: Mapping[str, str]) -> Iterator[Defaults]:
-    """Yield the entries that hold for installed packages, given as name to version."""
+    """Yield the entries that apply to installed packages, given as name to version."""
     for entry in table:
         if entry.package in versions and entry.holds(versions[entry.package]):
             yield entry

@@ -18,13 +18,13 @@ TIMEOUT_SECONDS = 180
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found about one framework."""
+    """Results for one framework."""
 
     target: str
     version: str = ""
     devices: tuple[str, ...] = ()
     native: dict[str, bool] = field(default_factory=dict)
-    """Whether a training step in that type runs natively on the best device."""
+    """Whether a training step in that dtype runs natively on the best device."""
     note: str = ""
 
     @property
@@ -50,7 +50,7 @@ class Examination:
 
 
 def examine(backend: Backend) -> Examination:
-    """Return what a backend's framework can do here; never raises."""
+    """Return the capabilities of a backend's framework on this machine; never raises."""
     installed = _installed(backend)
     if not installed:
         hint = f'pip install "crosscast[{backend.name}]"'

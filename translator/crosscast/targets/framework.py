@@ -1,4 +1,4 @@
-"""What states, lifting and migration must know of a framework: names, weights, users' models."""
+"""Framework information for states, lifting and migration: names, weights, users' models."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """How emitted scripts of a framework keep weights, with a test that shows it."""
+    """Format of weights in emitted scripts of a framework, with a test as evidence."""
 
     kernel: str
     """Layout of the kernel of a dense layer inside the framework."""
     own: str
-    """What its checkpoints call the weights of a model of one's own; those of the shipped BERT
-    have the names of Hugging Face and PyTorch's layout everywhere."""
+    """Naming of a custom model's weights in its checkpoints; those of the shipped BERT have the
+    names of Hugging Face and PyTorch's layout in every framework."""
     evidence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
-    """How an emitted script calls a model of one's own."""
+    """How an emitted script calls a custom model."""
 
     imported: str
     returns: str
@@ -30,15 +30,15 @@ class OwnModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
-    """A framework as scripts and checkpoints show it."""
+    """Properties of a framework in scripts and checkpoints."""
 
     module: str
-    """Name under which its scripts import it."""
+    """Import name."""
     word: str
-    """Value of the fact `framework`, by which readers tell it."""
+    """Value of the fact `framework`."""
     weights: Weights
     own_model: OwnModel
     optimizers: tuple[str, ...] = ()
-    """APIs of its optimizers, with `{}` for their names; they have rows in the defaults."""
+    """API of its optimizers, with `{}` for the name; they have rows in the defaults."""
     clip: str = ""
-    """API that clips by the norm of all gradients; it has a row in the defaults."""
+    """API for clipping by the global norm; it has a row in the defaults."""

@@ -1,9 +1,9 @@
-"""What the parity harness must know of a framework, and where the modules lie that it runs there.
+"""Framework information for the parity harness, and the modules that it runs in the framework.
 
-Facts that the harness reads in its own process are data here. What needs the framework is a module
-in the package `inside` of the backend, which is loaded in the framework's process by its name; that
-interpreter may have nothing of crosscast but copies of `crosscast_parity.inside` and of this
-package. Which of these there are is found by looking:
+Information for the harness's own process is data here. Code that needs the framework is in modules
+of the backend's package `inside`, which the framework's process loads by name; that interpreter may
+have no part of crosscast except copies of `crosscast_parity.inside` and of this package. All of the
+modules are optional:
 
     observe      make_watcher(): what a window does to weights and gradients
     manifest     make_tap(): which operation ran in which type
@@ -39,7 +39,7 @@ Module = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An exact text of an emitted file, its replacement, and how often the text occurs there."""
+    """An exact text in an emitted file, its replacement, and its number of occurrences."""
 
     old: str
     new: str
@@ -49,10 +49,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bugs:
-    """Spellings of the bugs that a self-test plants and that no two frameworks spell alike."""
+    """Framework-specific edits for the bugs that a self-test plants."""
 
     half_mark: str
-    """What stands only in scripts that compute in half."""
+    """Text that occurs only in scripts with half precision."""
     tanh_gelu: Edit
     """GELU is computed by tanh."""
     no_autocast: tuple[Edit, ...]
@@ -63,60 +63,60 @@ class Bugs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Updates:
-    """What is special about the updates of a user's script, seen from outside (`updates`)."""
+    """Properties of the observed updates of a user's script (`updates`)."""
 
     modules: tuple[str, ...]
-    """Modules at whose import the framework is watched."""
+    """Modules whose import starts the observation."""
     notes: tuple[str, ...] = ()
-    """What such runs do not show; if empty, scripts run as they would by themselves."""
+    """Limitations of observed runs; empty if scripts run as usual."""
     skips_counted: str = ""
-    """Set where some versions count a skipped update: what then is not compared, in words."""
+    """Description of what is not compared if a version counts skipped updates; otherwise empty."""
     rounds_betas: bool = False
-    """Whether versions round the share that a moment keeps in orders of their own."""
+    """Whether versions differ in the rounding order of the moments' decay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long runs of a framework take on a CPU, compared with PyTorch's.
+    """Relative CPU time of a framework's runs.
 
-    Measured with BERT-small in float32, and rounded; runs are ordered and packed by it.
+    Measured with BERT-small in float32, and rounded; used to order and pack runs.
     """
 
     factor: float = 1.0
-    """CPU time of a window, by PyTorch's."""
+    """CPU time of a window relative to PyTorch."""
     start: float = 0.5
-    """Seconds of CPU time of a run before its first window."""
+    """CPU seconds of a run before its first window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harness:
-    """What the harness must know of a framework."""
+    """Framework information for the harness."""
 
     inside: str
-    """The package of the modules that are loaded in the framework's process."""
+    """The package with the modules for the framework's process."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables of every process of a comparison; `{threads}` is the number of threads."""
+    """Environment variables of every process; `{threads}` is the number of threads."""
     numeric_variables: tuple[str, ...] = ()
-    """How variables begin that can decide about numbers."""
+    """Prefixes of environment variables that can affect results."""
     packages: tuple[str, ...] = ()
-    """Distributions besides the framework's own whose versions a report shows."""
+    """Other distributions whose versions a report lists."""
     rank_variable: str = "RANK"
-    """In which a launcher tells a process its number: plain, or as JSON below `task.index`."""
+    """Environment variable with the rank of a process: plain, or JSON with `task.index`."""
     float32_betas: bool = False
-    """Whether optimizers hold the betas in float32."""
+    """Whether optimizers store the betas in float32."""
     float32_powers: bool = False
-    """Whether they multiply the powers of the betas up in float32, too."""
+    """Whether they also compute the powers of the betas in float32."""
     pace: Pace = Pace()
     bugs: Bugs | None = None
-    """None keeps the scripts out of `parity --self-test`."""
+    """None excludes the scripts from `parity --self-test`."""
     updates: Updates | None = None
-    """None if runs of users' scripts cannot be watched."""
+    """None if runs of users' scripts cannot be observed."""
 
     @property
     def folder(self) -> Path:
-        """Where the package `inside` lies."""
+        """Folder of the package `inside`."""
         spec = find_spec(self.inside)
-        assert spec is not None  # part of the package that the backend came from
+        assert spec is not None  # part of the backend's package
         assert spec.submodule_search_locations
         return Path(spec.submodule_search_locations[0])
 

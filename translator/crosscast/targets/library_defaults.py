@@ -1,6 +1,6 @@
 """Defaults of training libraries that are not targets of crosscast.
 
-Read in the sources named; nothing here was run.
+The values are from the named source files; nothing was run.
 """
 
 from __future__ import annotations

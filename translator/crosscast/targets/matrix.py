@@ -59,7 +59,7 @@ def _cells(backend: Backend, row: Row) -> dict[str, str]:
 
 
 def dialect_rows(backends: Sequence[Backend]) -> list[dict[str, str | int]]:
-    """Return every dialect with the numbers of its rows by verdict."""
+    """Return every dialect with the number of its rows per verdict."""
     return [_summary(backend, dialect) for backend in backends for dialect in backend.dialects]
 
 
@@ -92,9 +92,9 @@ def _escaped(text: str) -> str:
 
 
 def _verdicts(rows: Sequence[Row]) -> str:
-    """Return a cell of the overview: the plain verdict, then what holds in special cases."""
-    said = dict.fromkeys(f"{row.verdict} {row.code}".strip() for row in reversed(rows))
-    return ", ".join(said) or "-"
+    """Return a cell of the overview: the general verdict, then those of special cases."""
+    verdicts = dict.fromkeys(f"{row.verdict} {row.code}".strip() for row in reversed(rows))
+    return ", ".join(verdicts) or "-"
 
 
 def markdown_page(backends: Sequence[Backend]) -> str:
@@ -116,24 +116,24 @@ def markdown_page(backends: Sequence[Backend]) -> str:
 
 
 def _other_rows(backend: Backend) -> Iterator[dict[str, str]]:
-    """Yield the rows of other dialects that say what no row of the first dialect says."""
+    """Yield the rows of other dialects that differ from all rows of the first dialect."""
     first = backend.dialects[0]
-    said = [_meaning(_cells(backend, row)) for row in rows_of(backend, first)]
+    known = [_meaning(_cells(backend, row)) for row in rows_of(backend, first)]
     for row in backend.rows:
         cells = _cells(backend, row)
-        if row.dialects and first.name not in row.dialects and _meaning(cells) not in said:
+        if row.dialects and first.name not in row.dialects and _meaning(cells) not in known:
             yield cells
 
 
 def _meaning(cells: dict[str, str]) -> dict[str, str]:
-    """Return the cells of a row but for the dialects it holds for and what is known of them."""
+    """Return the cells of a row without its dialects and their evidence."""
     return {
         name: text for name, text in cells.items() if name not in ("dialects", "evidence", "probe")
     }
 
 
 def _overview(backends: Sequence[Backend]) -> Iterator[str]:
-    """Yield a table with one line a field and one column a framework."""
+    """Yield a table with one line per field and one column per framework."""
     rows = {backend.title: rows_of(backend, backend.dialects[0]) for backend in backends}
     paths = sorted({row.path for own in rows.values() for row in own})
     cells = [

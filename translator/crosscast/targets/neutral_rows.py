@@ -57,13 +57,13 @@ NEUTRAL_ROWS = (
 
 
 def is_elastic(recipe: Recipe) -> bool:
-    """Whether failed processes are to be started anew."""
+    """Whether failed processes are restarted."""
     return recipe.launch.rendezvous == "elastic"
 
 
 @cache
 def neutral_rows(target: str) -> tuple[Row, ...]:
-    """Return these rows and the one about the target's own field of the recipe."""
+    """Return these rows and the row for the model factory of the target."""
 
     def no_factory(recipe: Recipe) -> bool:
         return isinstance(recipe.model, CustomModel) and target not in recipe.model.factory

@@ -1,4 +1,4 @@
-"""What libraries call the fields of a recipe: one table a library, whoever reads or writes it.
+"""Library parameters for the fields of a recipe: one table per library, for reading and writing.
 
 A parameter is an argument, a key of a configuration or a flag, in the spelling of Python: a flag
 `--loss-scale-window` is `loss_scale_window`.
@@ -106,12 +106,12 @@ _SECTIONS = {"loss_scaling": _LOSS_SCALING, "optimizer": _OPTIMIZER}
 
 
 def scaling_words(library: str) -> dict[str, str]:
-    """Return parameter to field of the recipe, of what scales a library's loss; empty for none."""
+    """Return parameter to recipe field for a library's loss scaling; empty for none."""
     return _words("loss_scaling", library)
 
 
 def optimizer_words(library: str) -> dict[str, str]:
-    """Return parameter to field of the recipe, of a library's optimizers; empty for none."""
+    """Return parameter to recipe field for a library's optimizers; empty for none."""
     return _words("optimizer", library)
 
 

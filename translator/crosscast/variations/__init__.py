@@ -1,1 +1,1 @@
-"""What else a recipe could say."""
+"""Alternative values for recipe fields."""

@@ -1,4 +1,4 @@
-"""Kinds of changes of one value of a recipe, and what a recipe becomes with them."""
+"""Kinds of changes of one value of a recipe, and their application."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Data = dict[str, Any]
 
 
 class Change(Protocol):
-    """What else a value could be."""
+    """A kind of change of a value."""
 
     def values(self, current: Any) -> Iterator[Any]:
         """Yield other values; some may not be allowed in the field."""
@@ -23,7 +23,7 @@ class Change(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class To:
-    """These values."""
+    """Replace the value with fixed values."""
 
     others: tuple[Any, ...]
 
@@ -34,12 +34,12 @@ class To:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The value times these factors; whole numbers stay whole."""
+    """Multiply the value by factors; integers stay integers."""
 
     factors: tuple[float, ...]
 
     def values(self, current: Any) -> Iterator[Any]:
-        """Yield the products, without binary dust such as 1.0000000000000002e-06."""
+        """Yield the products, without rounding errors such as 1.0000000000000002e-06."""
         if not isinstance(current, int | float) or isinstance(current, bool):
             return
         for factor in self.factors:
@@ -49,7 +49,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Plus:
-    """The value and these terms."""
+    """Add terms to the value."""
 
     terms: tuple[int, ...]
 
@@ -61,10 +61,10 @@ class Plus:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """The other of yes and no."""
+    """Negate a boolean."""
 
     def values(self, current: Any) -> Iterator[Any]:
-        """Yield it."""
+        """Yield the negated value."""
         if isinstance(current, bool):
             yield not current
 
@@ -80,7 +80,7 @@ class Roles:
         yield ()
         for role in self.known:
             if role in current:
-                yield tuple(one for one in current if one != role)
+                yield tuple(other for other in current if other != role)
             else:
                 yield (*current, role)
 
@@ -113,7 +113,7 @@ class Groups:
 def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> Data:
     """Return a copy of the plain data of a recipe with other values at dotted paths.
 
-    A path may end in the number of an item of a tuple, as in `optimizer.betas.1`.
+    A path may end in the index of a tuple item, such as `optimizer.betas.1`.
     """
     result = dict(data)
     for path, value in changes.items():
@@ -125,14 +125,14 @@ def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> Data:
             last, value = holder, tuple(items)
         place = result
         for section in sections:
-            place[section] = dict(place[section])  # the given data stays as it is
+            place[section] = dict(place[section])  # do not modify the given data
             place = place[section]
         place[last] = value
     return result
 
 
 def value_at(data: Mapping[str, Any], path: str) -> Any:
-    """Return what stands at a dotted path.
+    """Return the value at a dotted path.
 
     Raises:
         KeyError: There is no such field in this recipe.
@@ -151,7 +151,7 @@ def value_at(data: Mapping[str, Any], path: str) -> Any:
 
 
 def built(data: Mapping[str, Any]) -> tuple[Recipe, bool] | None:
-    """Return the recipe that the data is, and whether its fields fit together.
+    """Return the recipe of plain data and whether it is valid.
 
     None if a value is not allowed in its field.
     """

@@ -1,4 +1,4 @@
-"""What must change with a field so that the recipe stays whole: sections and sums."""
+"""Changes that another value of a field requires in other fields."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ KINDS: dict[str, dict[str, type[Section]]] = {
     }.items()
 }
 SECTIONS = tuple(KINDS)
-"""Fields that choose which other fields their section has."""
+"""Fields that determine which other fields their section has."""
 
 NEVER_ALONE = (*SECTIONS, "schedule.power")
-"""Fields of which another value means nothing without what follows from it."""
+"""Fields whose change has no meaning without the required changes."""
 
 USUAL: Data = {
     "max_norm": 1.0,
@@ -45,7 +45,7 @@ USUAL: Data = {
     "scale": 65536.0,
     "init_scale": 65536.0,
 }
-"""Values of fields that the old section does not have and that have no default."""
+"""Values of fields without a default that the old section lacks."""
 
 LIKE = {
     "max_norm": "max_value",
@@ -53,19 +53,19 @@ LIKE = {
     "scale": "init_scale",
     "init_scale": "scale",
 }
-"""Fields of other sections that mean the same."""
+"""Equivalent fields of other sections."""
 
 
 def follow_up(data: Data, path: str, value: Any) -> Data:
-    """Return what must change with a field, by path."""
+    """Return the changes that a new value of a field requires, by path."""
     if path in SECTIONS:
         section = path.split(".")[0]
         return {section: _section(data[section], path, value)}
-    return _FOLLOW.get(path, _nothing)(data, value)
+    return _FOLLOW.get(path, _no_changes)(data, value)
 
 
 def _section(old: Data, path: str, value: str) -> Data:
-    """Return a section of another kind that keeps what the two have in common."""
+    """Return a section of another kind that keeps the common fields."""
     tag, kind = path.split(".")[1], KINDS[path][value]
     new: Data = {tag: value}
     for name, field in kind.model_fields.items():
@@ -81,13 +81,13 @@ def _section(old: Data, path: str, value: str) -> Data:
 
 
 def _fits(value: Any, default: Any) -> bool:
-    """Whether a value of one optimizer can be that of another: `eps` is one number or two."""
+    """Whether a value is valid for another optimizer: `eps` is one number or two."""
     return not isinstance(default, tuple | float) or isinstance(value, tuple) == isinstance(
         default, tuple
     )
 
 
-def _nothing(data: Data, value: Any) -> Data:
+def _no_changes(data: Data, value: Any) -> Data:
     return {}
 
 
@@ -97,7 +97,7 @@ def _steps(data: Data, value: Any) -> Data:
 
 
 def _micro(data: Data, value: Any) -> Data:
-    """Keep the window where the sizes allow it: other micro-batches, as many rows."""
+    """Keep the rows of a window with another micro-batch size, if possible."""
     window, processes = data["batch"]["global_batch_size"], _processes(data)
     if value > 0 and window % (value * processes) == 0:
         return {"accumulation.steps": window // (value * processes)}
@@ -137,7 +137,7 @@ def _dtype(data: Data, value: Any) -> Data:
 
 
 def _power(data: Data, value: Any) -> Data:
-    """A linear decay is a polynomial one of power 1; with another it is no longer called linear."""
+    """Rename a linear decay to polynomial, because linear has the power 1."""
     return {"schedule.name": "polynomial"} if data["schedule"]["name"] == "linear" else {}
 
 

@@ -1,8 +1,8 @@
-"""What else a recipe could say: for every field that means something, other values.
+"""Table of alternative values for every field that affects the training.
 
-The table is the whole knowledge; `variations` turns it into recipes. Two uses: a run has not shown
-that a field is obeyed as long as other values of it would have passed, too (`exercise`), and a
-script that does not follow its recipe may follow one of these (`bisect.script`).
+`variations` returns recipes with these values. It has two uses: a run exercises a field only if
+other values would have failed (`exercise`), and a script that deviates from its recipe may follow
+one of these recipes (`bisect.script`).
 """
 
 from __future__ import annotations
@@ -95,16 +95,16 @@ TABLE: tuple[tuple[str, tuple[Change, ...]], ...] = (
 )
 
 UNFIT = ("precision.", "accumulation.dtype", "loss_scaling.mode")
-"""Fields in which scripts go wrong in ways that no recipe may ask for."""
+"""Fields in which scripts can deviate in ways that no valid recipe describes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variation:
     """A recipe with another value in one field.
 
-    `also`: what follows from it, as another global batch size from another micro-batch size.
-    `fits`: whether the fields still fit together. A script can be wrong in a way that no recipe
-    may ask for, such as bfloat16 under loss scaling; such a variation is for checks alone.
+    `also`: required changes, such as another global batch size with another micro-batch size.
+    `fits`: whether the recipe is valid. A script can deviate in a way that no valid recipe
+    describes, such as bfloat16 with loss scaling; such a variation is used only for checks.
     """
 
     path: str
@@ -123,13 +123,13 @@ class Variation:
 
 
 def shown_path(path: str) -> str:
-    """Return a path as people write it: `optimizer.betas[1]`."""
+    """Return a path in display form: `optimizer.betas[1]`."""
     head, _, last = path.rpartition(".")
     return f"{head}[{last}]" if last.isdigit() else path
 
 
 def shown(value: Any) -> str:
-    """Return a value in words."""
+    """Return a value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -139,12 +139,12 @@ def shown(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(shown, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {shown(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {shown(part)}' for key, part in value.items())}}}"
     return str(value)
 
 
 def paths_of(recipe: Recipe) -> list[str]:
-    """Return the fields of this recipe that the table knows."""
+    """Return the fields of this recipe that are in the table."""
     data = recipe.model_dump()
     found = []
     for path, _ in TABLE:
@@ -161,37 +161,37 @@ def variations(recipe: Recipe, path: str = "", *, unfit: bool = False) -> Iterat
     """Yield the recipes that differ from this one in a single field.
 
     Args:
-        recipe: What to vary.
-        path: Only this field; empty for all.
-        unfit: Also yield those whose fields do not fit together (`Variation.fits`).
+        recipe: The recipe to vary.
+        path: The only field to vary; empty for all.
+        unfit: Also yield invalid recipes (see `Variation.fits`).
     """
     data = recipe.model_dump()
     table = dict(TABLE)
-    for one in [path] if path else paths_of(recipe):
-        seen = [value_at(data, one)]
-        for change in table[one]:
+    for varied in [path] if path else paths_of(recipe):
+        seen = [value_at(data, varied)]
+        for change in table[varied]:
             for value in change.values(seen[0]):
                 if any(same(value, known) for known in seen):
                     continue
                 seen.append(value)
-                yield from _variation(data, one, value, unfit)
+                yield from _variation(data, varied, value, unfit)
 
 
 def vary(recipe: Recipe, path: str, value: Any, *, unfit: bool = False) -> Variation | None:
-    """Return the recipe with that value in the field, or None if it is not allowed there."""
+    """Return the recipe with a value in a field, or None if it is not allowed."""
     data = recipe.model_dump()
     if same(value_at(data, path), value):
         return None
     return next(_variation(data, path, value, unfit), None)
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same; True is not 1."""
-    return type(one) is type(other) and bool(one == other)
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are equal and of the same type."""
+    return type(left) is type(right) and bool(left == right)
 
 
 def _variation(data: Data, path: str, value: Any, unfit: bool) -> Iterator[Variation]:
-    """Yield the recipe with the value alone if it is valid, else with what must follow it."""
+    """Yield the recipe with only this value if valid, otherwise with the required changes."""
     attempts: list[Data] = [{}, follow_up(data, path, value)]
     if path in NEVER_ALONE:
         attempts = attempts[1:]

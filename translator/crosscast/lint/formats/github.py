@@ -12,7 +12,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 
 def github(results: Sequence[Result]) -> str:
-    """Return one workflow command a result."""
+    """Return one workflow command per result."""
     return "".join(f"{_one(result)}\n" for result in sorted(results, key=order))
 
 
@@ -26,8 +26,8 @@ def _one(result: Result) -> str:
         if span.end_column is not None and span.end_column > span.column:
             properties["endColumn"] = str(span.end_column)
     message = f"{result.message}\n{result.hint}" if result.hint else result.message
-    said = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{_LEVELS[result.severity]} {said}::{_data(message)}"
+    parameters = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{_LEVELS[result.severity]} {parameters}::{_data(message)}"
 
 
 def _data(text: str) -> str:

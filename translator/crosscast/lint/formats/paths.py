@@ -10,7 +10,7 @@ from urllib.parse import quote
 def relative(file: str) -> tuple[str, bool]:
     """Return a path relative to the current folder with forward slashes, and whether it is below.
 
-    A path that leads out of the folder is returned whole.
+    A path outside of the folder is returned as an absolute path.
     """
     path = Path(os.path.normpath(file))
     if path.is_absolute():
@@ -28,6 +28,6 @@ def uri(file: str) -> tuple[str, bool]:
     path, below = relative(file)
     encoded = quote(path.encode("utf-8", "surrogateescape"), safe="/")
     if below:
-        # A colon in the first part would make it a scheme; `quote` has encoded it.
+        # A colon in the first part would be read as a scheme; `quote` has encoded it.
         return encoded, True
     return f"file://{'' if encoded.startswith('/') else '/'}{encoded}", False

@@ -11,7 +11,7 @@ from crosscast.lint.result import Result, order
 
 
 def as_json(results: Sequence[Result]) -> str:
-    """Return one JSON document: findings, and diagnostics about lint's own work."""
+    """Return one JSON document: findings, and diagnostics about the lint run."""
     ordered = sorted(results, key=order)
     document = {
         "findings": [_one(result) for result in ordered if result.is_finding],

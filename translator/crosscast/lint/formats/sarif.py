@@ -66,7 +66,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(result: Result, number: int, fingerprint: str) -> dict[str, Any]:
     message = f"{result.message}\n{result.hint}" if result.hint else result.message
-    said: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "ruleId": result.code,
         "ruleIndex": number,
         "level": _LEVELS[result.severity],
@@ -75,10 +75,10 @@ def _result(result: Result, number: int, fingerprint: str) -> dict[str, Any]:
         "partialFingerprints": {"crosscast/v1": fingerprint},
     }
     if result.related:
-        said["relatedLocations"] = [_location(span) for span in dict.fromkeys(result.related)]
+        entry["relatedLocations"] = [_location(span) for span in dict.fromkeys(result.related)]
     if result.edits:
-        said["fixes"] = [_fix(result)]
-    return said
+        entry["fixes"] = [_fix(result)]
+    return entry
 
 
 def _location(span: Span) -> dict[str, Any]:
@@ -127,11 +127,11 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def _notification(result: Result) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "descriptor": {"id": result.code},
         "level": _LEVELS[result.severity],
         "message": {"text": result.message},
     }
     if result.span:
-        said["locations"] = [_location(result.span)]
-    return said
+        entry["locations"] = [_location(result.span)]
+    return entry

@@ -14,10 +14,10 @@ def text(results: Sequence[Result]) -> str:
 
 
 def _one(result: Result) -> str:
-    said = render([result.diagnostic()])
+    rendered = render([result.diagnostic()])
     related = [f"  See also: {span}" for span in result.related]
     fixable = ["  Fix available: --fix applies it, --diff shows it"] if result.edits else []
-    return "\n".join([said, *related, *fixable])
+    return "\n".join([rendered, *related, *fixable])
 
 
 def summary(results: Sequence[Result], files: int) -> str:
@@ -36,7 +36,7 @@ def summary(results: Sequence[Result], files: int) -> str:
     line = f"Found {_count(len(findings), 'finding')} ({', '.join(kinds)})"
     line += f" in {places} of {_count(files, 'file')} with training."
     fixable = sum(1 for finding in findings if finding.edits)
-    return f"{line} --fix repairs {fixable}." if fixable else line
+    return f"{line} --fix fixes {fixable}." if fixable else line
 
 
 def _count(number: int, noun: str) -> str:

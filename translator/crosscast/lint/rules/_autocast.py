@@ -1,4 +1,4 @@
-"""What an autocast context does, as far as its arguments tell."""
+"""Arguments of autocast contexts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BFLOAT = frozenset({"torch.bfloat16", "paddle.bfloat16", "bfloat16", "bf16"})
 
 
 def dtype_of(context: Context) -> str:
-    """Return `float16` or `bfloat16`; empty if it is another type or not certain."""
+    """Return `float16` or `bfloat16`; empty for another or an uncertain dtype."""
     given = context.detail.get("dtype")
     if given is None or (isinstance(given, Known) and given.value is None):
         return _default(context)
@@ -41,13 +41,13 @@ def device_of(context: Context) -> str:
 
 
 def is_on(context: Context) -> bool:
-    """Whether the context is not switched off; a flag may do so."""
+    """Whether the context is not certainly disabled."""
     given = context.detail.get("enabled", context.detail.get("enable"))
     return not (isinstance(given, Known) and given.value is False and not given.flag)
 
 
 def always_on(context: Context) -> bool:
-    """Whether nothing can switch the context off."""
+    """Whether the context is certainly enabled."""
     given = context.detail.get("enabled", context.detail.get("enable"))
     if context.guards:
         return False

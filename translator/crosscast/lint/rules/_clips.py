@@ -26,9 +26,9 @@ def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, E
 
 
 def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event]]:
-    """Yield every clip within apex's `scale_loss` with the backward pass before it.
+    """Yield every clip inside apex's `scale_loss` with the preceding backward pass.
 
-    The scale is taken out of the gradients where that block ends.
+    The gradients are unscaled at the end of that block.
     """
     for step in eager_steps(subject):
         for clip in step.of("clip"):
@@ -43,7 +43,7 @@ def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[E
 
 
 def _applied(step: TrainingStep, clip: Event) -> Event | None:
-    """Return the step through a scaler that follows, if the backward before was scaled."""
+    """Return the following step of a scaler, if the preceding backward was scaled."""
     before = [
         event
         for event in step.of("backward")
@@ -64,9 +64,9 @@ def _unscaled(step: TrainingStep, clip: Event) -> bool:
 
 
 def unscale_edit(clip: Event, applied: Event) -> tuple[Edit, ...]:
-    """Return the line `scaler.unscale_(optimizer)` before a clip that is a statement of its own.
+    """Return the line `scaler.unscale_(optimizer)` before a clip that is a separate statement.
 
-    Nothing if names would have to be carried into another function.
+    Empty if the names are not available in the function.
     """
     module = clip.module
     statement = module.statement_of(clip.node)

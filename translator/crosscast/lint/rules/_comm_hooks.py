@@ -52,7 +52,7 @@ def _divided_by(module: Module, function: ast.AST) -> str:
 
 
 def syncs_every_micro(step: TrainingStep) -> bool:
-    """Whether gradients are reduced at every micro-batch, for certain settings at least."""
+    """Whether gradients are reduced at every micro-batch for at least some settings."""
     return any(
         event.context("no_sync") is None or not event.usual
         for event in step.of("backward")

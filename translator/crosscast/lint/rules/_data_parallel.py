@@ -25,7 +25,7 @@ def wraps(subject: Subject) -> list[Call]:
 
 
 def samplers(subject: Subject) -> list[Call]:
-    """Return the calls that make a DistributedSampler of PyTorch."""
+    """Return the calls that create a DistributedSampler of PyTorch."""
     return [
         call
         for call in calls_of(subject)
@@ -34,7 +34,7 @@ def samplers(subject: Subject) -> list[Call]:
 
 
 def loaders(subject: Subject) -> list[Call]:
-    """Return the calls that make a DataLoader of PyTorch."""
+    """Return the calls that create a DataLoader of PyTorch."""
     return [
         call
         for call in calls_of(subject)

@@ -37,13 +37,13 @@ class Group:
 
     node: ast.Dict
     excluded: bool
-    """Whether it holds the parameters that a list without decay names."""
+    """Whether it has the parameters named in a list without decay."""
     none: bool
     """Whether it certainly has no decay."""
 
 
 def decay_groups(node: ast.List, module: Module) -> list[Group]:
-    """Return the groups in a list, as far as they are of this kind."""
+    """Return the groups of this kind in a list."""
     found: list[Group] = []
     for elt in node.elts:
         if not isinstance(elt, ast.Dict):
@@ -66,7 +66,7 @@ def decay_groups(node: ast.List, module: Module) -> list[Group]:
 
 
 def _named(node: ast.ListComp | ast.GeneratorExp) -> bool | None:
-    """Whether the parameters are those that the list without decay names; None if unclear."""
+    """Whether the parameters are those named in the list without decay; None if unclear."""
     tests = [test for part in node.generators for test in part.ifs]
     for test in tests:
         for value in test.values if isinstance(test, ast.BoolOp) else [test]:
@@ -86,7 +86,7 @@ _NORMS = re.compile(r"norm|bias|b_0|_b\b|\.b\b", re.I)
 
 
 def names_excluded(node: ast.expr, module: Module) -> bool | None:
-    """Return whether a function of a name is true for biases and norms; None if that is unclear."""
+    """Return whether a predicate on names is true for biases and norms; None if unclear."""
     if isinstance(node, ast.Lambda):
         return _of_test(node.body, module)
     found = module.program.function_named(module.resolve(node)) if module.program else None
@@ -127,7 +127,7 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
 
 
 def _spelled(node: ast.Call, module: Module) -> str:
-    """Return a call with the lists that it names written out."""
+    """Return a call with names of lists replaced by their values."""
     parts = [ast.unparse(node)]
     for child in walk(node):
         if isinstance(child, ast.Name):

@@ -1,4 +1,4 @@
-"""Small whole programs that the examples of rules are made of."""
+"""Small complete programs for the examples of rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import torch
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
 """
-"""One update a batch, float32."""
+"""One update per batch, float32."""
 
 ACCUMULATION = f"""\
 import torch
@@ -48,7 +48,7 @@ for epoch in range(3):
             optimizer.step()
             optimizer.zero_grad()
 """
-"""The same over several epochs, with the short last window applied."""
+"""Several epochs, with a step for the short last window."""
 
 AMP = f"""\
 import torch
@@ -105,7 +105,7 @@ for epoch in range(3):
         loss.backward()
         optimizer.step()
 """
-"""Data parallel training, one update a batch."""
+"""Data parallel training, one update per batch."""
 
 NO_SYNC = """\
 import contextlib
@@ -144,7 +144,7 @@ for step, (inputs, targets) in enumerate(loader):
         schedule.step()
         optimizer.zero_grad()
 """
-"""Windows of four micro-batches with a schedule of updates."""
+"""Windows of four micro-batches with a schedule per update."""
 
 ACCELERATE = """\
 import torch
@@ -163,17 +163,17 @@ for inputs, targets in loader:
         optimizer.step()
         optimizer.zero_grad()
 """
-"""Windows that Accelerate counts."""
+"""Windows counted by Accelerate."""
 
 
 def changed(text: str, *pairs: tuple[str, str]) -> str:
-    """Return a program with parts replaced, each of which must be there once.
+    """Return a program with parts replaced, each of which must occur once.
 
     Raises:
-        ValueError: if a part is missing or there more than once.
+        ValueError: if a part is missing or occurs more than once.
     """
     for old, new in pairs:
         if text.count(old) != 1:
-            raise ValueError(f"{old!r} stands {text.count(old)} times in the example")
+            raise ValueError(f"{old!r} occurs {text.count(old)} times in the example")
         text = text.replace(old, new)
     return text

@@ -1,4 +1,4 @@
-"""What rules about Keras and TensorFlow share: what a program makes, and example programs."""
+"""Shared code of the rules about Keras and TensorFlow, and example programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def accumulating(program: Program) -> Iterator[Call]:
 
 
 def strategies(program: Program) -> list[Call]:
-    """Return the calls that make a strategy which replicates variables."""
+    """Return the calls that create a strategy with replicated variables."""
     return [
         call
         for name, call in calls_of(program)
@@ -61,7 +61,7 @@ def is_keras_3(program: Program) -> bool:
 
 
 def half_policies(program: Program) -> list[Site]:
-    """Return the places that certainly set `mixed_float16` for the whole program."""
+    """Return the calls that certainly set `mixed_float16` for the whole program."""
     return [
         site
         for site in policy_sites(program)
@@ -73,7 +73,7 @@ def half_policies(program: Program) -> list[Site]:
 
 
 def possible_half_policies(program: Program) -> list[Site]:
-    """Return the places that set a policy which may be `mixed_float16`: a caller decides."""
+    """Return the calls that set a policy which a caller may choose as `mixed_float16`."""
     return [
         site
         for site in policy_sites(program)
@@ -86,14 +86,14 @@ def possible_half_policies(program: Program) -> list[Site]:
 
 
 def scales(program: Program) -> bool:
-    """Whether anything in the program scales losses, or wraps an optimizer that does."""
+    """Whether the program scales losses or wraps an optimizer for it."""
     if scaler_calls(program) or any(scales_by_hand(program)):
         return True
     return any(_SCALES.search(word) for m in program.modules for word in _words(m))
 
 
 def _words(module: Module) -> Iterator[str]:
-    """Yield the names and the short texts of a module, not its comments and docstrings."""
+    """Yield the names and short strings of a module, without comments and docstrings."""
     for node in module.nodes:
         for name in ("id", "attr", "arg", "name"):
             word = getattr(node, name, None)
@@ -106,14 +106,14 @@ def _words(module: Module) -> Iterator[str]:
 
 
 def function_calls(function: Function | ast.AST, module: Module) -> list[Call]:
-    """Return the calls within a function, in the order of the text."""
+    """Return the calls in a function, in source order."""
     inside = [node for node in walk(function) if isinstance(node, ast.Call)]
     inside.sort(key=lambda node: (node.lineno, node.col_offset))
     return [module.call(node) for node in inside]
 
 
 def program_of(subject: Subject) -> Program | None:
-    """Return the program, if it uses Keras or TensorFlow at all."""
+    """Return the program if it uses Keras or TensorFlow."""
     program = subject.program
     if program is None:
         return None

@@ -1,4 +1,4 @@
-"""Questions to a training loop that several rules ask."""
+"""Predicates on training loops, shared by rules."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from crosscast.trainstep.events import Event, Guard, TrainingStep
 
 _EAGER = frozenset({"backward", "manual_backward"})
 _WHOLE = frozenset({"tensorflow", "jax", "paddle_static", "deepspeed", "mmengine", "timm"})
-"""Libraries that do by themselves what the rules look for, or in another way."""
+"""Libraries that implement what the rules check, or do so differently."""
 _SCALERS = ("GradScaler", "AmpScaler")
 
 
 def eager_steps(subject: Subject) -> Iterator[TrainingStep]:
-    """Yield the training loops in which `backward()` adds gradients to those that are there."""
+    """Yield the training loops in which `backward()` accumulates gradients."""
     for step in subject.steps:
         backward = step.of("backward")
         if backward and all(is_eager(event) for event in backward):
@@ -24,7 +24,7 @@ def eager_steps(subject: Subject) -> Iterator[TrainingStep]:
 
 
 def window_steps(subject: Subject) -> Iterator[TrainingStep]:
-    """Yield the training loops in which gradients add up, also within a scaler that does all."""
+    """Yield the training loops in which gradients accumulate, including inside a scaler's call."""
     for step in subject.steps:
         backward = step.of("backward")
         if backward and all(event.library == "timm" or is_eager(event) for event in backward):
@@ -37,15 +37,15 @@ def is_eager(backward: Event) -> bool:
     if backward.library in _WHOLE or not isinstance(node, ast.Call):
         return False
     if "functional" in backward.detail:
-        return True  # torch.autograd.grad beside the backward pass
+        return True  # torch.autograd.grad in addition to the backward pass
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in _EAGER:
         return False
-    # RPC keeps gradients in a context that ends with the round.
+    # RPC stores gradients in a context that ends with the iteration.
     return not backward.module.resolve(node.func).startswith("torch.distributed.autograd")
 
 
 def backward_of(step: TrainingStep) -> list[Event]:
-    """Return the backward passes within the loop that add to the gradients of parameters."""
+    """Return the backward passes in the loop that accumulate gradients of parameters."""
     return [event for event in step.inside("backward") if "functional" not in event.detail]
 
 
@@ -62,7 +62,7 @@ def own_windows(step: TrainingStep) -> bool:
 
 
 def compatible(event: Event, other: Event) -> bool:
-    """Whether two events can happen in the same round, as far as their conditions tell."""
+    """Whether two events can happen in the same iteration, judged by their conditions."""
     if event.excludes(other):
         return False
     mine = dict(conditions(event))
@@ -70,11 +70,11 @@ def compatible(event: Event, other: Event) -> bool:
 
 
 def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
-    """Whether the second event happens in every round in which the first does.
+    """Whether the second event happens in every iteration of the first one.
 
     Args:
-        one: what happens.
-        other: what then happens too.
+        event: the first event.
+        other: the second event.
         windows: ignore the tests that end a window.
     """
     nodes = {id(guard.node): guard.holds for guard in event.guards}
@@ -90,7 +90,7 @@ def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
 
 
 def conditions(event: Event) -> list[tuple[str, bool]]:
-    """Return the conditions of an event: text without negations, and whether it holds."""
+    """Return the conditions of an event: text without negations, and the required value."""
     found: dict[tuple[str, bool], None] = {}
     for guard in event.guards:
         found.update(dict.fromkeys(_literals_of(guard)))
@@ -99,7 +99,7 @@ def conditions(event: Event) -> list[tuple[str, bool]]:
 
 
 def _whole(guard: Guard) -> tuple[str, bool]:
-    """Return a condition as it is, not taken apart."""
+    """Return a condition as a whole, without splitting it."""
     if isinstance(guard.node, ast.Constant):
         return (guard.text, guard.holds)
     return (ast.unparse(guard.node), guard.holds)
@@ -134,7 +134,7 @@ def literals(node: ast.expr, holds: bool) -> tuple[tuple[str, bool], ...]:
 
 
 def plain_scaler(event: Event) -> bool:
-    """Whether a GradScaler of PyTorch or Paddle takes part, used as it is documented."""
+    """Whether a GradScaler of PyTorch or Paddle is used as documented."""
     if not event.scaler or event.library not in ("", "paddle"):
         return False
     names = scaler_names(event)
@@ -142,7 +142,7 @@ def plain_scaler(event: Event) -> bool:
 
 
 def scaler_names(event: Event) -> tuple[str, ...]:
-    """Return the classes that the loss scaler of an event may be of; nothing if unknown."""
+    """Return the possible classes of an event's loss scaler; empty if unknown."""
     receiver = _scaler_expression(event)
     if receiver is None:
         return ()
@@ -164,7 +164,7 @@ def _scaler_expression(event: Event) -> ast.expr | None:
 
 
 def uses_scaler(subject: Subject) -> bool:
-    """Whether any loss scaler is made in the program."""
+    """Whether the program creates a loss scaler."""
     program = subject.program
     if program is None:
         return False
@@ -177,12 +177,12 @@ def uses_scaler(subject: Subject) -> bool:
 
 
 def made_by(event: Event, expression: ast.expr) -> tuple[str, ...]:
-    """Return what may have made the object behind an expression at an event."""
+    """Return the calls that may have created the object of an expression at an event."""
     return tuple(name for name in event.module.resolve_all(expression) if name)
 
 
 def receiver(event: Event) -> ast.expr | None:
-    """Return what stands before the method of an event: `optimizer` of `optimizer.step()`."""
+    """Return the object of an event's method call: `optimizer` of `optimizer.step()`."""
     node = event.node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.value

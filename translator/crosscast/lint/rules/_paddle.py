@@ -1,4 +1,4 @@
-"""What rules about Paddle share: scalers, casts, and an example program."""
+"""Shared code of the rules about Paddle: scalers, casts, and an example program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def program_of(subject: Subject) -> Program | None:
-    """Return the program, if it imports Paddle at all."""
+    """Return the program if it imports Paddle."""
     program = subject.program
     if program is None:
         return None
@@ -26,7 +26,7 @@ def program_of(subject: Subject) -> Program | None:
 
 
 def scalers(program: Program) -> list[Call]:
-    """Return the scalers that a program makes and does not certainly switch off."""
+    """Return the scalers of a program that are not certainly disabled."""
     found = []
     for _name, call in matching(program, SCALER):
         on = call.argument("enable") if "enable" in call.bound() else None
@@ -36,7 +36,7 @@ def scalers(program: Program) -> list[Call]:
 
 
 def casts(program: Program) -> list[tuple[Call, str]]:
-    """Return the regions of auto_cast that are not certainly off, with the type."""
+    """Return the regions of auto_cast that are not certainly disabled, with the dtype."""
     found = []
     for _name, call in matching(program, CAST):
         bound = call.bound()
@@ -68,7 +68,7 @@ def methods(program: Program, name: str) -> list[Call]:
 
 
 def on_cpu(program: Program) -> Call | None:
-    """Return the call that certainly puts the whole program on the CPU."""
+    """Return the call that certainly selects the CPU for the whole program."""
     for name, call in calls_of(program):
         if name in ("paddle.set_device", "paddle.device.set_device") and call.node.args:
             from crosscast.readers.python.library_calls import value_of
@@ -80,12 +80,12 @@ def on_cpu(program: Program) -> Call | None:
 
 
 def is_fixed(call: Call, name: str) -> bool:
-    """Whether an argument is written out and true."""
+    """Whether an argument is a literal true value."""
     return plain(call.argument(name)) is True
 
 
 def line(node: ast.AST, module: Module) -> tuple[int, int]:
-    """Return the place of a node in the order of the text."""
+    """Return the position of a node in source order."""
     del module
     return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
 

@@ -1,4 +1,4 @@
-"""How a loss is reduced over its batch: as a mean, as a sum, or in a way that is not to be seen."""
+"""Reduction of a loss over its batch: mean, sum, or unknown."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _DEPTH = 8
 def reduction_of(backward: Event) -> Reduction:
     """Return how the loss of a backward pass is reduced.
 
-    A criterion that is given as an argument counts as a mean, as all losses of PyTorch do by
-    default, unless the program speaks of sums or of token counts.
+    A criterion passed as an argument counts as a mean, the default of all losses of PyTorch, unless
+    the program has names about sums or token counts.
     """
     found = set(_reductions(backward))
     if "sum" in found:
@@ -56,7 +56,7 @@ def _reductions(backward: Event) -> Iterator[str]:
 
 
 def loss_expression(backward: Event) -> ast.expr | None:
-    """Return what is differentiated, without the loss scale: `loss`."""
+    """Return the differentiated expression without the loss scale: `loss`."""
     node = backward.node
     if isinstance(node, ast.Call) and backward.library == "timm":
         return node.args[0] if node.args else None
@@ -131,7 +131,7 @@ def _of_name(
 
 
 def _is_output(node: ast.expr, module: Module, depth: int = 0) -> bool:
-    """Whether it is what a model of transformers returns: its first part is a mean loss."""
+    """Whether it is the output of a transformers model, whose first item is a mean loss."""
     if depth > 2 or not any("transformers" in word for word in module.imported):
         return False
     match node:
@@ -205,7 +205,7 @@ def _of_call(
     elif call.method == "scale" and node.args and _SCALER.search(call.name):
         yield from _of(node.args[0], module, calls, depth + 1)
     elif call.method == "training_step" and ":" not in call.name:
-        yield "named"  # of a LightningModule: what it returns is optimized as it is
+        yield "named"  # the return value of a LightningModule is optimized directly
     elif _NAMED.search(module.text(node.func)) and ":" not in call.name:
         yield "named"
     else:

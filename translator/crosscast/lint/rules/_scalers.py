@@ -15,8 +15,8 @@ CLASSES = frozenset(
 )
 
 
-def made_scalers(subject: Subject) -> list[Call]:
-    """Return the calls that make a GradScaler of PyTorch or Paddle."""
+def scaler_calls(subject: Subject) -> list[Call]:
+    """Return the calls that create a GradScaler of PyTorch or Paddle."""
     program = subject.program
     if program is None:
         return []
@@ -29,7 +29,7 @@ def made_scalers(subject: Subject) -> list[Call]:
 
 
 def switched_off(call: Call) -> bool | None:
-    """Whether a scaler is made switched off; None if a flag or a condition decides."""
+    """Whether a scaler is created disabled; None if it depends on a flag or condition."""
     given = call.argument("enabled") or call.argument("enable")
     if given is None:
         return None if call.has_star else False

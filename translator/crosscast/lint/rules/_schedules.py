@@ -1,4 +1,4 @@
-"""Schedules of the learning rate: what they are and how long they run."""
+"""Learning rate schedules and their lengths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEPTH = 6
 
 
 def is_schedule(event: Event) -> bool:
-    """Whether it is a schedule with the interface of PyTorch that the program does not define."""
+    """Whether it is a library's schedule with the interface of PyTorch."""
     node = event.node
     if "by_hand" in event.detail or not isinstance(node, ast.Call):
         return False
@@ -43,7 +43,7 @@ def is_schedule(event: Event) -> bool:
 
 
 def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
-    """Yield the calls that make a schedule of known length, with the length."""
+    """Yield the calls that create a schedule of known length, with the length."""
     for module in program.modules:
         for call in module.calls:
             if not _MAKERS.search(call.name or call.method):
@@ -56,9 +56,9 @@ def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
 
 
 def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
-    """Return an expression with the names in it replaced by what they were assigned.
+    """Return an expression with names replaced by their assigned values.
 
-    A name that is assigned in several places stands for all of them.
+    A name with several assignments represents all of them.
     """
     text = module.text(node)
     if depth > _DEPTH:

@@ -18,9 +18,9 @@ _CLIPS = (
 
 
 def divided_gradients(module: Module) -> ast.Call | None:
-    """Return the call of a helper that gets gradients and the loss scale before they are applied.
+    """Return the call of a helper that receives gradients and the loss scale before the update.
 
-    None if the gradients are applied as the backward pass gave them.
+    None if the gradients are applied directly.
     """
     for call in module.calls:
         given = [module.text(arg) for arg in call.node.args]
@@ -32,7 +32,7 @@ def divided_gradients(module: Module) -> ast.Call | None:
 
 
 def scaled_limits(module: Module) -> Iterator[ast.AST]:
-    """Yield where a limit of clipping is multiplied by the loss scale."""
+    """Yield the places where a clipping limit is multiplied by the loss scale."""
     limits: set[str] = set()
     for call in module.calls:
         if call.method in _CLIPS:

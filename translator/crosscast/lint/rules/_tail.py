@@ -1,4 +1,4 @@
-"""Windows that an epoch can end within."""
+"""Windows that can be cut by the end of an epoch."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from crosscast.trainstep.answers.opening import clears_first
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
 _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
-"""Words of conditions that end every epoch early, after a number of batches of its own."""
+"""Words of conditions that end every epoch after a given number of batches."""
 
 
 def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
-    """Yield every step whose window may be cut short by the end of an epoch.
+    """Yield every step whose window may be cut by the end of an epoch.
 
-    With the test, and what clears the gradients between the epochs (nothing: they leak).
+    Yields also the test, and the call that clears the gradients between epochs (none: they leak).
     """
     for event, test, outer in _open(step, restarts=True):
         opening = tuple(
@@ -32,13 +32,13 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
 
 
 def carried_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
-    """Yield every step whose counter runs on from one epoch into the next.
+    """Yield every step whose counter continues across epochs.
 
-    With the test, and what clears the gradients when an epoch starts (nothing: they are kept).
+    Yields also the test, and the call that clears the gradients when an epoch starts, if any.
     """
     for event, test, _ in _open(step, restarts=False):
         if length_set(event, test.steps_text, within_epoch=False) is not None:
-            continue  # window-length-changes tells of those
+            continue  # reported by window-length-changes
         cleared = [
             candidate
             for candidate in step.around("zero_grad")
@@ -48,7 +48,7 @@ def carried_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple
 
 
 def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, WindowTest, ast.AST]]:
-    """Yield the steps at ends of windows that epochs may cut, with the loop over epochs."""
+    """Yield the steps of windows that epochs may cut, with the loop over epochs."""
     if step.loop is None or step.loop.role not in ("batch", "other") or _ends_itself(step):
         return
     seen: set[int] = set()
@@ -56,7 +56,7 @@ def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, Window
         if test.last or test.never_again or test.by_caller or test.restarts is not restarts:
             continue
         if isinstance(test.node, ast.BoolOp) and isinstance(test.node.op, ast.Or):
-            continue  # the other condition may be the last batch, in words not understood
+            continue  # the other condition may test for the last batch
         if test.aligned is None or id(test.node) in seen or not test.steps_text:
             continue
         single = isinstance(test.steps, Known) and test.steps.value == 1
@@ -70,7 +70,7 @@ def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, Window
 
 
 def _outer(step: TrainingStep, event: Event) -> ast.AST | None:
-    """Return the loop over epochs, if the loop over batches stands in one."""
+    """Return the loop over epochs, if it encloses the loop over batches."""
     assert step.loop is not None
     for place, loop in enumerate(event.loops):
         if loop.node is step.loop.node:
@@ -87,7 +87,7 @@ def _per_epoch(step: TrainingStep, outer: ast.AST | None) -> bool:
 
 
 def _closed_behind(step: TrainingStep) -> bool:
-    """Whether the rest is applied behind the loop."""
+    """Whether the remaining gradients are applied after the loop."""
     return bool(step.around("step"))
 
 
@@ -96,7 +96,7 @@ def _counts(text: str) -> bool:
 
 
 def _ends_itself(step: TrainingStep) -> bool:
-    """Whether the loop is left at a batch that the program has chosen."""
+    """Whether the program leaves the loop at a chosen batch."""
     return any(
         isinstance(event.node, ast.Break)
         and any(guard.window is not None or _counts(guard.text) for guard in event.guards)

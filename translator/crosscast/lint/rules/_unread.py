@@ -1,4 +1,4 @@
-"""Findings of rules about settings: what the readers of formats have seen while they read."""
+"""Findings of rules about settings, based on diagnostics of the readers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.sources.subject import Subject
 
 
-def told_by_readers(
+def reader_findings(
     subject: Subject,
     codes: Collection[str],
     severities: Mapping[str, Severity] | None = None,
     hint: str = "",
 ) -> Iterator[Finding]:
-    """Yield a finding for every diagnostic of some codes that has a place.
+    """Yield a finding for every diagnostic of some codes that has a location.
 
     Args:
-        subject: what the rule looks at.
+        subject: the subject of the rule.
         codes: of the readers' diagnostics (CC9xx).
-        severities: by code, where it is not the rule's.
-        hint: where the reader gives none.
+        severities: code to severity, if it differs from the rule's.
+        hint: used if the diagnostic has none.
     """
     seen: set[Diagnostic] = set()
     for diagnostic in subject.unread:

@@ -1,4 +1,4 @@
-"""Where a program reads a flag, and what for."""
+"""Uses of a program's flags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCHEDULES = re.compile(r"sched|warmup|LambdaLR|get_\w*schedule|lr$", re.I)
 
 
 def uses_of(flag: Flag, program: Program) -> list[tuple[ast.expr, Module]] | None:
-    """Return every place that reads a flag; None if they cannot all be seen."""
+    """Return every read of a flag; None if not all of them are visible."""
     found: list[tuple[ast.expr, Module]] = []
     for module in program.modules:
         for node in module.nodes:
@@ -44,12 +44,12 @@ def uses_of(flag: Flag, program: Program) -> list[tuple[ast.expr, Module]] | Non
 
 
 def _unpacks(node: ast.keyword, module: Module) -> bool:
-    """`f(**vars(args))` gives every flag away."""
+    """Whether `f(**vars(args))` passes every flag on."""
     return node.arg is None and "args" in module.text(node.value)
 
 
 def only_counts_or_shows(node: ast.expr, module: Module) -> bool:
-    """Whether a use only shows the value or counts updates with it."""
+    """Whether a use only displays the value or counts updates with it."""
     child: ast.AST = node
     here = module.parent(node)
     while here is not None:
@@ -76,5 +76,5 @@ def only_counts_or_shows(node: ast.expr, module: Module) -> bool:
 
 
 def _raises(node: ast.If) -> bool:
-    """Whether a condition only refuses bad values."""
+    """Whether a condition only rejects invalid values."""
     return all(isinstance(child, ast.Raise | ast.Assert) for child in node.body) and not node.orelse

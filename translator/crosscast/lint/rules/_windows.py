@@ -1,4 +1,4 @@
-"""Questions to windows of micro-batches that several rules ask."""
+"""Predicates on windows of micro-batches, shared by rules."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _CHANGES = frozenset({"div_", "mul_", "multiply_grads", "div", "mul", "true_divi
 
 
 def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
-    """Return the steps of optimizers that happen once a window, with the test."""
+    """Return the optimizer steps that happen once per window, with the condition."""
     return [(event, event.window) for event in step.inside("step") if event.window is not None]
 
 
 def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:
-    """Return where a loop around a step gives the length of its windows a new value."""
+    """Return where a loop around a step assigns the length of its windows."""
     for loop in event.loops[-1:] if within_epoch else event.loops:
         for node in walk(loop.node):
             if isinstance(node, ast.Assign) and any(
@@ -34,7 +34,7 @@ def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | N
 
 
 def gradients_changed(step: TrainingStep) -> bool:
-    """Whether the program multiplies or divides gradients themselves."""
+    """Whether the program multiplies or divides gradients directly."""
     return any(_changes(module) for module in _modules(step))
 
 
@@ -77,7 +77,7 @@ def library_divides(step: TrainingStep) -> bool:
 
 
 def accelerator_steps(step: TrainingStep) -> object:
-    """Return the micro-batches that the Accelerator was told; None if that is not known."""
+    """Return the number of micro-batches passed to the Accelerator; None if unknown."""
     for event in step.of("backward"):
         node = event.node
         if event.library != "accelerate" or not isinstance(node, ast.Call):

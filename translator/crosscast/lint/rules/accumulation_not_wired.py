@@ -19,7 +19,7 @@ from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import maker_call
 
 _KNOWS = re.compile(r"\.accumulate\(|sync_gradients\s*=(?!=)|set_sync|deepspeed|megatron", re.I)
-"""Words of programs in which somebody else ends the windows."""
+"""Words of programs in which a library ends the windows."""
 
 _FLAG = """\
 import argparse
@@ -39,16 +39,16 @@ _WRONG = _FLAG + changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find flags for accumulation that no loop and no library gets to see."""
+    """Find flags for accumulation that neither the loop nor a library uses."""
     program = subject.program
     steps = list(eager_steps(subject))
     if program is None or not steps or len(steps) != len(subject.steps):
         return
     if not all(_takes_no_steps(step) for step in steps):
         return
-    told = _told_for_nothing(program, steps)
-    if told is not None:
-        yield told
+    finding = _unused_accelerator(program, steps)
+    if finding is not None:
+        yield finding
         return
     for flag in program.all_flags:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
@@ -64,8 +64,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _told_for_nothing(program: Program, steps: list[TrainingStep]) -> Finding | None:
-    """Find an Accelerator that divides losses for windows of which the loop has none."""
+def _unused_accelerator(program: Program, steps: list[TrainingStep]) -> Finding | None:
+    """Find an Accelerator that divides losses although the loop has no windows."""
     if any(_KNOWS.search(module.source.text) for module in program.modules):
         return None
     for step in steps:
@@ -101,7 +101,7 @@ def _takes_no_steps(step: TrainingStep) -> bool:
 def _hint(step: TrainingStep) -> str:
     if any(event.library == "accelerate" for event in step.of("backward")):
         return "pass it on: `Accelerator(gradient_accumulation_steps=...)`"
-    return "divide the loss by it, and step once every so many micro-batches"
+    return "divide the loss by it, and step once per that many micro-batches"
 
 
 RULE = Rule(

@@ -1,4 +1,4 @@
-"""CL902: apex.amp, which was taken out of apex."""
+"""CL902: apex.amp, which was removed from apex."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls of apex.amp; one finding a module."""
+    """Find calls of apex.amp, with one finding per module."""
     seen: set[str] = set()
     for module, name, places in used(subject, lambda name: name.startswith("apex.amp.")):
         if module.source.name not in seen:

@@ -35,7 +35,7 @@ for inputs, targets in loader:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls of apex.amp that cannot be."""
+    """Find calls of names that apex.amp does not have."""
     program = subject.program
     for module in program.modules if program is not None else ():
         for call in module.calls:
@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if not names or len(names) != len(call.names):
                 continue
             word, _, rest = names[0].removeprefix("apex.amp.").partition(".")
-            if rest:  # a method of what the call of that name returned, which is told already
+            if rest:  # a method of the result of a call that is reported already
                 continue
             if word in _NAMES or word.startswith("_"):
                 continue

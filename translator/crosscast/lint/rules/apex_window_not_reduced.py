@@ -1,4 +1,4 @@
-"""CL213: apex throws away what earlier micro-batches have added, or never reduces it."""
+"""CL213: apex discards the gradients of earlier micro-batches or never reduces them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ for step, (inputs, targets) in enumerate(loader):
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find windows with apex.amp whose all-reduce waits and whose unscaling does not."""
+    """Find windows with apex.amp that delay the all-reduce but not the unscaling."""
     for step in eager_steps(subject):
         for backward in step.of("backward"):
             context = backward.context("scale_loss")
@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _waiting(step: TrainingStep, backward: Event) -> Span | None:
-    """Return where the all-reduce is put off: `no_sync`, or `disable_allreduce`."""
+    """Return where the all-reduce is delayed: `no_sync`, or `disable_allreduce`."""
     context = backward.context("no_sync")
     if context is not None:
         return backward.module.owner_of(context.node).span(context.node)

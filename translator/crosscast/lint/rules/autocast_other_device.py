@@ -1,4 +1,4 @@
-"""CL402: autocast for a device on which nothing runs."""
+"""CL402: autocast for an unused device."""
 
 from __future__ import annotations
 

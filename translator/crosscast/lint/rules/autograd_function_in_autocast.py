@@ -1,4 +1,4 @@
-"""CL403: an autograd function of one's own under autocast without custom_fwd."""
+"""CL403: a custom autograd function under autocast without custom_fwd."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MULTIPLIES = ("matmul", "mm", "bmm", "linear", "conv2d", "einsum", "addmm", "ba
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find functions with products in their forward that nothing tells about autocast."""
+    """Find functions with matrix products in forward and no declaration for autocast."""
     program = subject.program
     if program is None or not any(
         context.kind == "autocast" and is_on(context)
@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if "torch.autograd.Function" not in [module.resolve(base) for base in node.bases]:
                 continue
             forward = module.functions.get(f"{name}.forward")
-            if forward is None or not _multiplies(forward) or _told(forward, module):
+            if forward is None or not _multiplies(forward) or _is_declared(forward, module):
                 continue
             if f"{node.name}.apply" in module.source.text:
                 yield Finding(
@@ -76,7 +76,7 @@ def _multiplies(function: ast.AST) -> bool:
     )
 
 
-def _told(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
+def _is_declared(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
     text = " ".join(module.text(node) for node in function.decorator_list)
     return "custom_fwd" in text or "amp" in text or "autocast" in ast.unparse(function)
 

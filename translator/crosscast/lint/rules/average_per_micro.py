@@ -1,4 +1,4 @@
-"""CL115: an average of the weights is updated at every micro-batch."""
+"""CL115: an average of the weights is updated after every micro-batch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find averages that go on while the weights stand still."""
+    """Find averages that are updated while the weights do not change."""
     for step in window_steps(subject):
         if not own_windows(step) or not end_tests(step):
             continue

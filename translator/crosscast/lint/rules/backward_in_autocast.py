@@ -1,4 +1,4 @@
-"""CL401: backward or the update stand within autocast."""
+"""CL401: the backward pass or the update runs within autocast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CL207: bfloat16 with a loss scaler that is switched on."""
+"""CL207: bfloat16 with an enabled loss scaler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
-from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -16,7 +16,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scaled losses of a forward pass that certainly runs in bfloat16."""
-    made = made_scalers(subject)
+    made = scaler_calls(subject)
     if not made or any(switched_off(call) is not False for call in made):
         return
     for step in eager_steps(subject):

@@ -1,4 +1,4 @@
-"""CL910: flags that cannot be switched: type=bool, and store_true with a default of True."""
+"""CL910: flags that cannot be disabled: type=bool, and store_true with a default of True."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find them among the flags of argparse."""
+    """Find such flags of argparse."""
     if subject.program is None:
         return
     for flag in subject.program.all_flags:
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_builtin(flag: Flag) -> bool:
-    """Whether `type=bool` is written there: some wrappers of argparse understand it."""
+    """Whether the call has `type=bool`, which some wrappers of argparse support."""
     call = flag.node
     assert isinstance(call, ast.Call)
     for keyword in call.keywords:

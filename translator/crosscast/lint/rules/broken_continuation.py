@@ -1,4 +1,4 @@
-"""CL920: flags that bash does not pass on, because the lines above are not joined to them."""
+"""CL920: flags that bash does not pass on, because a line continuation is broken."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINE = re.compile(r"(?P<code>.*?)(?:[ \t]*\\)?[ \t]*(?P<comment>(?:^|(?<=\s))#.
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Look at the shell scripts that start a program."""
+    """Check the shell scripts that launch a program."""
     for source in subject.sources:
         if kind_of(source) == "shell":
             yield from _in_script(source)
@@ -72,7 +72,7 @@ def _repair(source: Source, text: ShellText, lost: Lost) -> tuple[Edit, ...]:
         if match["code"].strip():
             lines.append(match["code"].rstrip())
     if " ".join(" ".join(lines).split()) != lost.joined:
-        return ()  # quotes or the like are in the way
+        return ()  # for example because of quotes
     return (
         Edit(
             file=source.name,

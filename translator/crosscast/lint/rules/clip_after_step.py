@@ -1,4 +1,4 @@
-"""CL307: gradients are clipped after they were applied."""
+"""CL307: gradients are clipped after they are applied."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find clips behind the only step of a round."""
+    """Find clips after the only step of an iteration."""
     for step in eager_steps(subject):
         applied, backward = step.inside("step"), backward_of(step)
         if len({event.subject for event in applied}) != 1 or not backward:

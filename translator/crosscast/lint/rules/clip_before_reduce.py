@@ -19,7 +19,7 @@ _RIGHT = changed(PLAIN, (_CLIP, _REDUCE + _CLIP))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find an all-reduce by hand between clipping and the step."""
+    """Find a manual all-reduce between clipping and the step."""
     for step in eager_steps(subject):
         for reduced in step.inside("all_reduce"):
             clips = [

@@ -1,4 +1,4 @@
-"""CL301: clipping sees gradients that are still multiplied by the loss scale."""
+"""CL301: gradients are clipped while they are multiplied by the loss scale."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SCALE = re.compile(r"get_scale\(|loss_?scal\w*|init_scale|\bscale\b", re.I)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find limits made larger by a scale that is out of the gradients already."""
+    """Find limits multiplied by a scale that the gradients no longer have."""
     for step in eager_steps(subject):
         for clip in step.of("clip"):
             limit = _limit(clip)

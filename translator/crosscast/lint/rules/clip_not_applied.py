@@ -1,4 +1,4 @@
-"""CL304: clipped gradients are computed and thrown away."""
+"""CL304: clipped gradients are computed and discarded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RETURNS = (
     *("tensorflow.compat.v1.clip_by_global_norm", "tensorflow.compat.v1.clip_by_norm"),
     *("tensorflow.compat.v1.clip_by_value",),
 )
-"""Functions that return clipped gradients and leave their arguments as they are."""
+"""Functions that return clipped gradients and do not change their arguments."""
 _RIGHT = """\
 import tensorflow as tf
 
@@ -33,7 +33,7 @@ for inputs, targets in dataset:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find results of clipping that nothing reads, of gradients that are there to be applied."""
+    """Find unused results of clipping, for gradients that are applied."""
     program = subject.program
     for module in program.modules if program is not None else ():
         for call in module.calls:
@@ -54,7 +54,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _kept_in(call: Call) -> str | None:
-    """Return the variable that gets the gradients; empty: none; None: something else happens."""
+    """Return the variable assigned the gradients; empty if none, None for other uses."""
     module = call.module
     parent = module.parent(call.node)
     if isinstance(parent, ast.Expr):
@@ -68,7 +68,7 @@ def _kept_in(call: Call) -> str | None:
 
 
 def _is_read(name: str, call: Call) -> bool:
-    """Whether anything reads the variable where the clipped gradients can still be in it."""
+    """Whether the variable is read while it may contain the clipped gradients."""
     module = call.module
     scope = module.function_of(call.node) or module.tree
     within = {id(child) for child in walk(call.node)}

@@ -1,4 +1,4 @@
-"""CL308: with apex O2 the half gradients of the model are clipped and not the float32 copies."""
+"""CL308: with apex O2 the half gradients of the model are clipped, not the float32 copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ for inputs, targets in loader:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find clips of model parameters where the level is O2 for certain."""
+    """Find clips of model parameters if the level is certainly O2."""
     program = subject.program
     if program is None:
         return

@@ -1,4 +1,4 @@
-"""CL306: gradients are clipped with one precision only."""
+"""CL306: gradients are clipped in only one precision mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CL303: gradients are clipped at every micro-batch of a window."""
+"""CL303: gradients are clipped after every micro-batch of a window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find clips of sums that are not complete yet."""
+    """Find clips of incomplete sums."""
     for step in eager_steps(subject):
         if not step.windowed:
             continue
@@ -46,7 +46,7 @@ def _waits(step: TrainingStep, clip: Event) -> Event | None:
 
 
 def _each(clip: Event, step: TrainingStep) -> bool:
-    """Whether it happens in rounds that do not end a window: nothing that may test for it."""
+    """Whether it happens in iterations within a window: no condition may test for its end."""
     if any(word in guard.text for guard in clip.guards for word in ("sync", "%", "accum")):
         lengths = any(guard.text.endswith("> 1") for guard in clip.guards)
         if not lengths or any("%" in g.text or "sync" in g.text for g in clip.guards):
@@ -61,7 +61,7 @@ def _each(clip: Event, step: TrainingStep) -> bool:
 
 
 def _may_end(text: str) -> bool:
-    """Whether a condition may be another way to ask for the end of a window."""
+    """Whether a condition may be another test for the end of a window."""
     words = ("step", "update", "last", "final", "boundary", "iter", "end")
     return any(word in text.lower() for word in words)
 

@@ -1,4 +1,4 @@
-"""CL309: a limit of 0 cuts all gradients to nothing."""
+"""CL309: a limit of 0 sets all gradients to 0."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RIGHT = (
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find clips that run with a limit of 0 if nobody says otherwise."""
+    """Find clips with a default limit of 0."""
     for step in subject.steps:
         for clip in step.of("clip"):
             limit = _default(clip)
@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _default(clip: Event) -> object:
-    """Return the limit if nobody says otherwise; None if that is not known."""
+    """Return the default limit; None if unknown."""
     limit = clip.detail.get("max")
     if isinstance(limit, Known):
         return limit.value
@@ -54,7 +54,7 @@ def _default(clip: Event) -> object:
 
 
 def _runs(clip: Event) -> bool:
-    """Whether it is a function of PyTorch that runs with the limit as it is."""
+    """Whether it is a function of PyTorch that uses the limit directly."""
     node = clip.node
     if clip.library == "timm":  # its scaler clips unless the limit is None
         return all(guard.usual is not False for guard in clip.guards)

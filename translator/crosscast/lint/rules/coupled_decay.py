@@ -1,4 +1,4 @@
-"""CL507: Adam with coupled weight decay where a BERT recipe means AdamW."""
+"""CL507: Adam with coupled weight decay, where BERT recipes use AdamW."""
 
 from __future__ import annotations
 

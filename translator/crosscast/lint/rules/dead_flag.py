@@ -1,4 +1,4 @@
-"""CL912: a flag about the training step that is parsed and that nothing reads."""
+"""CL912: a flag about the training step that is parsed but never read."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     use = use_of(program)
     small = {name.lower() for name in use.read if name.isupper()}
-    told = {event.span for event in not_wired(subject)}  # accumulation-not-wired says more
+    reported = {event.span for event in not_wired(subject)}  # reported by accumulation-not-wired
     for flag in flags:
         topic = topic_of(flag.name)
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
         if (
-            flag.span in told
+            flag.span in reported
             or flag.dest in use.read
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)
@@ -63,12 +63,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_whole(subject: Subject) -> bool:
-    """Whether the files hold the loop itself: backward passes and steps of an optimizer."""
+    """Whether the files contain the training loop: backward passes and optimizer steps."""
     return any(step.of("backward") and step.of("step") for step in subject.steps)
 
 
 def _is_known_dead(flag: Flag) -> bool:
-    """Whether the author says so, or only keeps the flag for its side effects."""
+    """Whether the flag is documented as unused, or kept for its side effects."""
     if flag.action not in ("", "store", "store_true", "store_false", "store_const"):
         return True
     node = flag.node
@@ -80,7 +80,7 @@ def _is_known_dead(flag: Flag) -> bool:
 
 
 def _takes_one_value(flag: Flag) -> bool:
-    """Whether the flag's type is a function that returns one constant and refuses the rest."""
+    """Whether the flag's type is a function that accepts one value only."""
     for node in ast.walk(flag.module.tree):
         if isinstance(node, ast.FunctionDef) and node.name == flag.type:
             inside = [*ast.walk(node)]

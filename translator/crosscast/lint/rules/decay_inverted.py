@@ -1,4 +1,4 @@
-"""CL506: weight decay is given to the parameters that should have none."""
+"""CL506: weight decay is applied to the parameters that should have none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find pairs of groups of which the one without decay is the wrong one."""
+    """Find pairs of groups with exchanged weight decay."""
     program = subject.program
     for module in program.modules if program is not None else ():
         for node in module.every(ast.List):
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _filters(subject: Subject) -> Iterator[Finding]:
-    """Find functions for Paddle's optimizers that choose the parameters to be decayed."""
+    """Find functions for Paddle's optimizers that select the parameters to decay."""
     program = subject.program
     for module in program.modules if program is not None else ():
         for call in module.calls:
@@ -54,7 +54,7 @@ def _filters(subject: Subject) -> Iterator[Finding]:
 
 
 _MEANS = {"apply_decay_param_fun": False, "exclude_from_weight_decay_fn": True}
-"""Whether the function is to be true for biases and norms."""
+"""Whether the function should be true for biases and norms."""
 
 
 RULE = Rule(

@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find two divisions by the same number on the way of one loss."""
+    """Find two divisions of one loss by the same number."""
     for step in eager_steps(subject):
         keys = {test.key for _, test in end_tests(step)}
         backward = backward_of(step)

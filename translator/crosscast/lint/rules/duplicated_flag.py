@@ -15,7 +15,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Look at definitions in Python and at commands."""
+    """Check definitions in Python and commands."""
     if subject.program is not None:
         yield from _defined(subject.program.all_flags)
     for command in subject.commands:
@@ -48,7 +48,7 @@ def _defined(flags: tuple[Flag, ...]) -> Iterator[Finding]:
 
 
 def _block(flag: Flag) -> int | None:
-    """Return what tells blocks of statements apart; None within a branch or loop."""
+    """Return an identifier of the block of statements; None within a branch or loop."""
     statement = flag.module.statement_of(flag.node)
     parent = flag.module.parent(statement) if statement is not None else None
     if isinstance(parent, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,4 +1,4 @@
-"""CL208: half weights with a GradScaler."""
+"""CL208: half-precision weights with a GradScaler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
-from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -21,7 +21,7 @@ _TYPES = frozenset({"torch.float16", "torch.half"})
 def check(subject: Subject) -> Iterator[Finding]:
     """Find models that are cast to float16 and trained with a scaler of PyTorch."""
     program = subject.program
-    made = made_scalers(subject)
+    made = scaler_calls(subject)
     if (
         program is None
         or not made
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _halves(call: Call, module: Module, models: set[str]) -> bool:
-    """Whether it is `model.half()`, `model.to(torch.float16)`, or a chain that makes the model."""
+    """Whether it is `model.half()`, `model.to(torch.float16)`, or chained to its creation."""
     node = call.node
     function = node.func
     if not isinstance(function, ast.Attribute):

@@ -1,4 +1,4 @@
-"""CL212: an initial loss scale that is not what was meant."""
+"""CL212: a wrong initial loss scale."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ _NAME = re.compile(r"^-*init(ial)?_(loss_)?scal(e|ing)$")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find initial scales that are texts, no powers of two, below 1, or made with `^`.
+    """Find initial scales that are texts, not powers of two, below 1, or computed with `^`.
 
-    The numbers of a script that crosscast emitted are those of its recipe; `crosscast check` warns
-    of them.
+    Emitted scripts have the values of their recipe, for which `crosscast check` warns.
     """
     program = subject.program
-    meant = program is not None and is_emitted(program.modules)
+    emitted = program is not None and is_emitted(program.modules)
     for node, module in _written(subject):
         value = evaluate(node, module)
-        number = value.value if isinstance(value, Known) and not meant else None
+        number = value.value if isinstance(value, Known) and not emitted else None
         problem, severity = _problem(node, number)
         if problem:
             yield Finding(
@@ -41,7 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
-    """Yield what the program gives as initial scale: arguments, entries, defaults of flags."""
+    """Yield the program's initial scales: arguments, entries, defaults of flags."""
     program = subject.program
     if program is None:
         return

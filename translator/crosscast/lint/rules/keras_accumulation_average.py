@@ -1,4 +1,4 @@
-"""CL702: Keras's own accumulation with its moving average of the weights."""
+"""CL702: Keras accumulation with its moving average of the weights."""
 
 from __future__ import annotations
 

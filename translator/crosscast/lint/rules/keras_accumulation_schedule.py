@@ -1,4 +1,4 @@
-"""CL701: Keras's own accumulation with a schedule of the learning rate."""
+"""CL701: Keras accumulation with a learning rate schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find optimizers that accumulate and are given a schedule."""
+    """Find optimizers that accumulate and have a schedule."""
     program = program_of(subject)
     if program is None or older(program, "keras", "3.5"):
         return

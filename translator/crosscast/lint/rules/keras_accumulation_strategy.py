@@ -1,4 +1,4 @@
-"""CL703: Keras's own accumulation under tf.distribute."""
+"""CL703: Keras accumulation under tf.distribute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find optimizers that accumulate in programs that make a strategy."""
+    """Find optimizers that accumulate in programs with a strategy."""
     program = program_of(subject)
     if program is None:
         return
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_graphs(program: Program) -> bool:
-    """Whether steps run as graphs: by `fit`, or within `tf.function`; eagerly it works."""
+    """Whether steps run as graphs, in `fit` or `tf.function`; eager execution works."""
     names = {call.method for _, call in calls_of(program)}
     return bool(names & {"fit", "train_on_batch"}) or any(
         "tf.function" in module.source.text for module in program.modules

@@ -13,7 +13,7 @@ _PARTS = ("tensorflow.keras.mixed_precision.experimental.", "keras.mixed_precisi
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls below the experimental name; one finding a module."""
+    """Find calls in the experimental namespace, with one finding per module."""
     seen: set[str] = set()
     for module, name, places in used(subject, lambda name: name.startswith(_PARTS)):
         if subject.program and older(subject.program, "tensorflow", "2.10"):

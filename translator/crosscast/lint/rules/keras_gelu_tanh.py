@@ -1,4 +1,4 @@
-"""CL707: keras.ops.gelu, which is the approximation by default."""
+"""CL707: keras.ops.gelu, which defaults to the approximation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls that do not say which of the two formulas they mean."""
+    """Find calls without the argument that selects the formula."""
     program = program_of(subject)
     if program is None:
         return

@@ -17,7 +17,7 @@ _LAYER = re.compile(r"keras\.layers\.(Dense|Activation|Softmax)")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find softmax layers under mixed_float16 in files that make nothing in float32."""
+    """Find softmax layers under mixed_float16 in files without float32 layers."""
     program = program_of(subject)
     if program is None:
         return

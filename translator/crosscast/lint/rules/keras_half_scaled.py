@@ -1,4 +1,4 @@
-"""CL709: the loss is scaled and the gradients are not unscaled, or the other way round."""
+"""CL709: the loss is scaled but the gradients are not unscaled, or vice versa."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAIR = {"get_scaled_loss": "get_unscaled_gradients", "get_unscaled_gradients": 
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find functions that compute and apply gradients and call only one of the two."""
+    """Find functions that compute and apply gradients and call only one of the two methods."""
     program = program_of(subject)
     if program is None:
         return
@@ -29,9 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not _whole(call):
             continue
         if call.method == "get_scaled_loss":
-            message = (
-                "the gradients stay multiplied by the loss scale: they are applied as they are"
-            )
+            message = "the gradients are applied while they are multiplied by the loss scale"
             hint = "call optimizer.get_unscaled_gradients(gradients) before they are used"
         else:
             message = "the gradients are divided by a loss scale that the loss was never given"

@@ -17,7 +17,7 @@ _BERT = re.compile(r"(?<![a-z])(ro|al|distil)?berta?(?![a-z])|^ernie|electra", r
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find LayerNormalization without epsilon in files whose names speak of BERT."""
+    """Find LayerNormalization without epsilon in files with names of BERT."""
     program = program_of(subject)
     if program is None:
         return

@@ -1,4 +1,4 @@
-"""CL710: a policy for single layers, under which compile wraps no optimizer."""
+"""CL710: a policy for single layers, with which compile does not wrap the optimizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find layers in mixed_float16 where nothing sets the policy of the model."""
+    """Find layers in mixed_float16 without a policy of the model."""
     program = program_of(subject)
     if program is None or half_policies(program) or scales(program):
         return

@@ -1,4 +1,4 @@
-"""CL708: a loop of one's own under mixed_float16 whose loss nobody scales."""
+"""CL708: a custom loop under mixed_float16 without loss scaling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _OF_GRAPHS = re.compile(
     r"tensorflow\.(compat\.v1\.)?train\.\w+Optimizer\.(minimize|apply_gradients)"
 )
-"""Optimizers of TensorFlow 1, which no policy of Keras wraps."""
+"""Optimizers of TensorFlow 1, which Keras policies do not wrap."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_own_loop(name: str, call: Call) -> bool:
-    """Whether a call applies the gradients of a tape with an optimizer that nobody wraps."""
+    """Whether a call applies the gradients of a tape with an unwrapped optimizer."""
     if call.method not in ("apply_gradients", "apply") or call.receiver is None:
         return False
     module = call.module

@@ -1,4 +1,4 @@
-"""CL711: the policy is set after layers were made."""
+"""CL711: the policy is set after layers are created."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find policies below the layers of a model in the same block, with none after it."""
+    """Find policies set after the layers of a model in the same block, without later layers."""
     program = program_of(subject)
     if program is None:
         return
@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _precedes(call: Call, later: ast.stmt | None, module: Module) -> bool:
-    """Whether a layer is made, in the same block, before a statement."""
+    """Whether a layer is created in the same block before a statement."""
     mine = module.statement_of(call.node)
     if mine is None or later is None or mine is later:
         return False

@@ -13,7 +13,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find wrapped optimizers in programs for Keras 3 that make a strategy."""
+    """Find wrapped optimizers in programs for Keras 3 with a strategy."""
     program = program_of(subject)
     if program is None or not is_keras_3(program):
         return

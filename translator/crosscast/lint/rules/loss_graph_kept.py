@@ -23,11 +23,11 @@ _RIGHT = changed(
 )
 
 _FUNCTION = re.compile(r"fn|func|node", re.I)
-"""Parts of names of what computes losses, which is no tensor."""
+"""Parts of names of loss functions, which are not tensors."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find running sums of the very tensor that backward was called on."""
+    """Find running sums of the tensor that backward was called on."""
     for step in eager_steps(subject):
         losses = {
             (event.module, name) for event in step.of("backward") for name in _differentiated(event)
@@ -53,7 +53,7 @@ def _differentiated(backward: Event) -> Iterator[str]:
 
 
 def _plain_name(added: Event) -> str:
-    """Return the variable behind what is added: `loss` of `loss * n`."""
+    """Return the variable in an added expression: `loss` of `loss * n`."""
     text = str(known_word(added, "added"))
     try:
         node = ast.parse(text, mode="eval").body
@@ -65,7 +65,7 @@ def _plain_name(added: Event) -> str:
 
 
 def _is_used(added: Event, step: TrainingStep) -> bool:
-    """Whether the sum is differentiated, or the variable holds a number by then."""
+    """Whether the sum is differentiated, or the variable has become a number."""
     name = _plain_name(added)
     function = added.module.function_of(added.node) or added.module.tree
     return any(

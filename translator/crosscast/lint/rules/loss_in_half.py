@@ -1,4 +1,4 @@
-"""CL404: a loss or softmax is computed in half precision by hand."""
+"""CL404: a loss or softmax is explicitly computed in half precision."""
 
 from __future__ import annotations
 

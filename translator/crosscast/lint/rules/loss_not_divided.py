@@ -1,4 +1,4 @@
-"""CL101: losses of a window are summed where their mean is meant."""
+"""CL101: losses of a window are summed instead of averaged."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _counted(step: TrainingStep) -> bool:
-    """Whether it is micro-batches that are counted, and not tasks or views of one batch."""
+    """Whether the loop counts micro-batches, not tasks or views of one batch."""
     if end_tests(step):
         return True
     micro = [[loop for loop in event.loops if loop.role == "micro"] for event in backward_of(step)]
@@ -61,7 +61,7 @@ def _counted(step: TrainingStep) -> bool:
 
 
 def _only_hooks(step: TrainingStep) -> Iterator[Finding]:
-    """Find divisions by a communication hook that some runs do not have."""
+    """Find divisions by a communication hook that is not always registered."""
     for module, call, length in hook_divisions(step):
         condition = module.enclosing(call, ast.If)
         while condition is not None and not _PROCESSES.search(module.text(condition.test)):
@@ -82,7 +82,7 @@ def _length(step: TrainingStep) -> str:
 
 
 def _edits(first: Event, backward: list[Event], length: str) -> tuple[Edit, ...]:
-    """Divide the loss where it is differentiated, if that is one plain variable."""
+    """Return the edit that divides the loss at backward, if it is a plain variable."""
     loss = loss_expression(first)
     if len(backward) != 1 or not isinstance(loss, ast.Name) or not length.isidentifier():
         return ()

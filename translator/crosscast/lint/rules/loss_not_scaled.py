@@ -19,7 +19,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find plain backward passes whose gradients a scaler is sure to unscale."""
+    """Find plain backward passes whose gradients a scaler certainly unscales."""
     for step in eager_steps(subject):
         backward = backward_of(step)
         for applied in step.of("step"):

@@ -17,7 +17,7 @@ from crosscast.trainstep.events import Context, TrainingStep
 def check(subject: Subject) -> Iterator[Finding]:
     """Find float16 autocast around the forward pass of a program without any scaler.
 
-    A script that crosscast emitted has none because its recipe says so; `crosscast check` warns.
+    An emitted script has none because of its recipe, for which `crosscast check` warns.
     """
     program = subject.program
     if program is None or uses_scaler(subject) or scales_nothing(program.modules):

@@ -1,4 +1,4 @@
-"""CL601: gradients are all-reduced at every micro-batch of a window."""
+"""CL601: gradients are all-reduced after every micro-batch of a window."""
 
 from __future__ import annotations
 

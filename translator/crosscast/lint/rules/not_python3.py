@@ -11,12 +11,12 @@ from crosscast.sources.prefilter import trains_by_words
 from crosscast.sources.subject import Subject
 
 _CODES = ("CC901", "CC902", "CC905")
-"""Not Python, Python 2, an unsolved merge."""
+"""Not Python, Python 2, an unresolved merge."""
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find the files that could not be read and have the words of a training loop."""
+    """Find the files that cannot be parsed and have the words of a training loop."""
     texts = {source.name: source.text for source in subject.sources}
     for diagnostic in subject.unread:
         span = diagnostic.span
@@ -25,8 +25,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not trains_by_words(texts.get(span.file, "")):
             continue
         old = diagnostic.code == "CC902"
-        said = diagnostic.message.partition(": ")[2]
-        message = f"this does not parse as Python {_PYTHON}: {said}"
+        reason = diagnostic.message.partition(": ")[2]
+        message = f"this does not parse as Python {_PYTHON}: {reason}"
         if diagnostic.code == "CC905":
             message = "a merge conflict was left in the file: it does not parse"
         yield Finding(

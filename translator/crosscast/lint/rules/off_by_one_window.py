@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _first_alone(step: TrainingStep) -> Iterator[Finding]:
-    """Find tests of windows that let the very first micro-batch through as well."""
+    """Find window tests that are also true for the first micro-batch."""
     seen: set[int] = set()
     for event in step.inside("step"):
         for guard in event.guards:
@@ -56,7 +56,7 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
                 seen.add(id(node))
                 yield Finding(
                     span=event.module.span(node),
-                    message="the first micro-batch forms a window by itself "
+                    message="the first micro-batch forms its own window "
                     f"({event.module.text(first[0])})",
                     hint="step only at the end of a window",
                     related=(event.span,),
@@ -64,7 +64,7 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
 
 
 def _is_first(node: ast.expr, step: TrainingStep) -> bool:
-    """Whether a condition is true at the first micro-batch of a run only."""
+    """Whether a condition is true only for the first micro-batch of a run."""
     if isinstance(node, ast.Name):
         return bool(_FIRST.search(node.id))
     loop = step.loop
@@ -82,7 +82,7 @@ def _micro(length: str) -> str:
 def _hint(test: WindowTest) -> str:
     if test.first_length == "1" and test.counter.isidentifier():
         return f"count from 1: `({test.counter} + 1) % {test.steps_text} == 0`"
-    return "the test must be true after every whole window, for the first time after N rounds"
+    return "the test must be true after every full window, for the first time after N micro-batches"
 
 
 def _edits(event: Event, test: WindowTest) -> tuple[Edit, ...]:

@@ -1,4 +1,4 @@
-"""CL215: an optimizer that is not stepped, at all or with mixed precision."""
+"""CL215: an optimizer that is never stepped, or not with mixed precision."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _under(event: Event, text: str) -> bool:
 
 
 def _forgotten(step: TrainingStep) -> Iterator[Finding]:
-    """Find optimizers whose gradients are cleared beside a scaler and that nothing steps."""
+    """Find optimizers next to a scaler whose gradients are cleared but that are never stepped."""
     stepped = {event.subject for event in step.of("step")}
     if not any(plain_scaler(event) for event in step.of("step")):
         return

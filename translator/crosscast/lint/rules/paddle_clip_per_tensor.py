@@ -1,4 +1,4 @@
-"""CL807: ClipGradByNorm, which clips every tensor by itself."""
+"""CL807: ClipGradByNorm, which clips every tensor separately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find clips by the norm of each tensor that are given to something."""
+    """Find clips by the norm of each tensor that are passed to a call."""
     program = program_of(subject)
     if program is None:
         return

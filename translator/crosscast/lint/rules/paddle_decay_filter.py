@@ -1,4 +1,4 @@
-"""CL806: a decay filter of Paddle that looks for names which parameters do not have."""
+"""CL806: a decay filter of Paddle that searches for names that parameters do not have."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _function(
 
 
 def _searched(where: ast.AST, module: Module, parameter: str) -> Iterator[str]:
-    """Yield the texts that are looked for in the name."""
+    """Yield the texts that are searched in the name."""
     for node in walk(where):
         if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.In | ast.NotIn):
             continue

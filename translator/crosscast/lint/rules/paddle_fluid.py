@@ -1,4 +1,4 @@
-"""CL906: paddle.fluid, which Paddle no longer has."""
+"""CL906: paddle.fluid, which was removed from Paddle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUCCESSORS = {
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls below paddle.fluid; one finding a module, at loss scaling if it is there."""
+    """Find calls in paddle.fluid, with one finding per module, preferably at loss scaling."""
     by_module: dict[str, Finding] = {}
     for module, name, places in used(subject, lambda name: name.startswith("paddle.fluid.")):
         if subject.program and older(subject.program, "paddlepaddle", "2.6"):

@@ -1,4 +1,4 @@
-"""CL805: fp16 of a script's own with a loss scale of 1."""
+"""CL805: custom fp16 code with a loss scale of 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls that certainly ask for fp16 and scale the loss by 1."""
+    """Find commands that certainly enable fp16 and scale the loss by 1."""
     program = program_of(subject)
     if program is None:
         return

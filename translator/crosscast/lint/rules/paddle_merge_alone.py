@@ -1,4 +1,4 @@
-"""CL808: Paddle's gradient merge is only set up where several workers train."""
+"""CL808: Paddle's gradient merge is configured only for several workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ONE = {(ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2)}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find strategies with gradient merge that one worker never gets, though it trains as well."""
+    """Find strategies with gradient merge that a single worker does not use, although it trains."""
     program = program_of(subject)
     if program is None or any("GradientMerge" in m.source.text for m in program.modules):
         return
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
-    """Yield the assignments that switch gradient merge on."""
+    """Yield the assignments that enable gradient merge."""
     for module in program.modules:
         for node in module.nodes:
             if not isinstance(node, ast.Assign):
@@ -64,12 +64,12 @@ def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
 
 
 def _for_several(node: ast.AST, module: Module) -> Condition | None:
-    """Return the condition that only holds for several workers, if a node stands under one."""
-    return next((branch for branch in branches(node, module) if _asks_for_several(branch)), None)
+    """Return the condition around a node that is true only for several workers, if any."""
+    return next((branch for branch in branches(node, module) if _tests_several(branch)), None)
 
 
 def _trains_alone(program: Program) -> bool:
-    """Whether gradients are applied for one worker as well."""
+    """Whether gradients are also applied with one worker."""
     return any(
         call.method in ("minimize", "step", "apply_gradients")
         and _for_several(call.node, module) is None
@@ -80,9 +80,9 @@ def _trains_alone(program: Program) -> bool:
 
 
 def _refuses(program: Program) -> bool:
-    """Whether the program stops where there is one worker."""
+    """Whether the program stops if there is only one worker."""
     return any(
-        _asks_for_several(Condition(branch.node, not branch.holds, branch.module))
+        _tests_several(Condition(branch.node, not branch.holds, branch.module))
         for module in program.modules
         for node in module.nodes
         if isinstance(node, ast.Raise)
@@ -90,7 +90,7 @@ def _refuses(program: Program) -> bool:
     )
 
 
-def _asks_for_several(condition: Condition) -> bool:
+def _tests_several(condition: Condition) -> bool:
     node, holds = condition.node, condition.holds
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         node, holds = node.operand, not holds
@@ -112,7 +112,7 @@ def _means_several(node: ast.expr, module: Module, *, holds: bool) -> bool:
 
 
 def _meanings(node: ast.expr, module: Module) -> Iterator[str]:
-    """Yield the text of an expression, and what a name was given."""
+    """Yield the text of an expression and the values of a name."""
     yield module.text(node)
     if isinstance(node, ast.Name):
         for definition in definitions(node, module):

@@ -12,7 +12,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find `scale` above every auto_cast of the function that it is in."""
+    """Find `scale` before every auto_cast of its function."""
     program = program_of(subject)
     if program is None or not scalers(program):
         return

@@ -26,7 +26,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find one of the two without the other."""
+    """Find a scaler without auto_cast, or vice versa."""
     program = program_of(subject)
     if program is None:
         return
@@ -48,7 +48,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if _mentions(program, "Scaler", "scaler", "loss_scal", "scale_loss"):
         return
-    if scales_nothing(program.modules):  # its recipe says so, and `crosscast check` warns
+    if scales_nothing(program.modules):  # as in its recipe, for which `crosscast check` warns
         return
     for call, kind in regions:
         if kind == "fp16" and not branches(call.node, call.module) and "enable" not in call.bound():

@@ -1,4 +1,4 @@
-"""CL802: a scaler of Paddle that switches itself off."""
+"""CL802: a scaler of Paddle that disables itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find scalers on the CPU, and beside regions of bfloat16 and of float16."""
+    """Find scalers on the CPU, and with regions of both bfloat16 and float16."""
     program = program_of(subject)
     if program is None or not methods(program, "scale"):
         return

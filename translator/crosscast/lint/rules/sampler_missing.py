@@ -1,4 +1,4 @@
-"""CL603: every process of a data parallel run reads all the data."""
+"""CL603: every process of a data parallel run reads the whole data set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPLITS = re.compile(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find shuffled loaders without a sampler in a program that knows no way to split data."""
+    """Find shuffled loaders without a sampler in programs that do not split the data otherwise."""
     program = subject.program
     wrapped = wraps(subject)
     if program is None or not wrapped or not list(eager_steps(subject)):

@@ -1,4 +1,4 @@
-"""CL209: a new scaler is made within the loop."""
+"""CL209: a new scaler is created within the loop."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, known_word
-from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find scalers that are made again in every round while the optimizer lives on."""
+    """Find scalers created in every iteration while the optimizer is kept."""
     for step in eager_steps(subject):
         for event in step.of("make"):
             if known_word(event, "kind") != "scaler" or not event.loops or event.guards:
@@ -34,8 +34,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _made_in_parts(subject: Subject) -> Iterator[Finding]:
-    """Find scalers that are made by a function for one epoch or one batch, for itself alone."""
-    for call in made_scalers(subject):
+    """Find scalers created by a function for one epoch or batch and used only there."""
+    for call in scaler_calls(subject):
         module = call.module
         function = module.function_of(call.node)
         if function is None or not _PART.search(function.name):
@@ -57,7 +57,7 @@ _PART = re.compile(
 
 
 def _trains_anew(event: Event, step: TrainingStep) -> bool:
-    """Whether the optimizer is made in the same loop: another training begins."""
+    """Whether the optimizer is created in the same loop, which starts a new training."""
     loop = event.loops[-1].node
     if any(
         known_word(candidate, "kind") == "optimizer"

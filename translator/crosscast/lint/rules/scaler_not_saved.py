@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP
-from crosscast.lint.rules._scalers import made_scalers, switched_off
+from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
@@ -28,9 +28,9 @@ _RIGHT = AMP + (
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find checkpoints that hold the optimizer of a program whose scaler is saved nowhere."""
+    """Find checkpoints with the optimizer in programs that never save the scaler."""
     program = subject.program
-    made = made_scalers(subject)
+    made = scaler_calls(subject)
     if program is None or not made or all(switched_off(made_call) is True for made_call in made):
         return
     if (

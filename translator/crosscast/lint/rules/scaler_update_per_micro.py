@@ -1,4 +1,4 @@
-"""CL201: the loss scale is updated at every micro-batch."""
+"""CL201: the loss scale is updated after every micro-batch."""
 
 from __future__ import annotations
 

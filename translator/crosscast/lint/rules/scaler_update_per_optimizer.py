@@ -33,7 +33,7 @@ for inputs, targets in loader:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find two updates of one scaler in a round, each behind the step of another optimizer."""
+    """Find two updates of one scaler in an iteration, each after the step of another optimizer."""
     for step in eager_steps(subject):
         yield from _looped(step)
         updates = [event for event in step.inside("update_scale") if plain_scaler(event)]
@@ -90,7 +90,7 @@ def _looped(step: TrainingStep) -> Iterator[Finding]:
 
 
 def _turns(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
-    """Whether every round of a loop steps another optimizer."""
+    """Whether every iteration of a loop steps another optimizer."""
     if isinstance(loop, ast.While) or not isinstance(applied.node, ast.Call):
         return False
     names = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}

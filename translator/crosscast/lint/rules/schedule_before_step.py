@@ -1,4 +1,4 @@
-"""CL501: the learning rate moves on before the optimizer steps."""
+"""CL501: the schedule advances before the optimizer steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find schedules that are stepped ahead of the optimizer in every round or epoch."""
+    """Find schedules that advance before the optimizer steps in every iteration or epoch."""
     for step in eager_steps(subject):
         backward = backward_of(step)
         for event in step.of("schedule"):

@@ -1,4 +1,4 @@
-"""CL503: the length of a schedule counts batches, and it moves once an update."""
+"""CL503: the length of a schedule counts batches, but it advances once per update."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find lengths of loaders in schedules that windows step."""
+    """Find lengths of loaders in schedules that advance once per window."""
     program = subject.program
     if program is None:
         return
@@ -53,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _window(step: TrainingStep) -> tuple[str, list[str]]:
-    """Return the length of the windows in words, and the names it has."""
+    """Return the length of the windows as text, and its names."""
     if isinstance(step.steps, Known) and step.steps.value == 1 and not step.steps.flag:
         return "", []
     ends = end_tests(step)

@@ -1,4 +1,4 @@
-"""CL504: the learning rate moves on when the scaler skips a step."""
+"""CL504: the schedule advances when the scaler skips a step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find schedules beside a scaler's step that do not look whether it was made."""
+    """Find schedules next to a scaler's step that do not check whether it was skipped."""
     for step in eager_steps(subject):
         applied = [candidate for candidate in step.inside("step") if plain_scaler(candidate)]
         if not applied or any(_NOTICES.search(m.source.text) for m in _modules(step)):

@@ -1,4 +1,4 @@
-"""CL502: the learning rate moves on at every micro-batch."""
+"""CL502: the schedule advances after every micro-batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find schedules that do not wait for the end of a window as the optimizer does."""
+    """Find schedules that, unlike the optimizer, do not wait for the end of a window."""
     for step in eager_steps(subject):
         ends = end_tests(step)
         if not own_windows(step) or not ends or len(ends) != len(step.inside("step")):

@@ -1,4 +1,4 @@
-"""CL604: a distributed sampler that shuffles every epoch alike."""
+"""CL604: a distributed sampler that uses the same order in every epoch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ELSEWHERE = re.compile(r"set_epoch|accelerat|[Ff]abric|[Ll]ightning|Trainer\(")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find shuffling samplers of programs that never say which epoch it is."""
+    """Find shuffling samplers in programs that never set the epoch."""
     program = subject.program
     if program is None:
         return

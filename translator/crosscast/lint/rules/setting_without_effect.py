@@ -1,25 +1,25 @@
-"""CL913: a setting of the training step that the rest of the settings makes void."""
+"""CL913: a setting of the training step that other settings override."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.rules._unread import reader_findings
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
 _SEVERITIES = {
     "CC926": Severity.WARNING,  # a warm-up that the schedule ignores
-    "CC927": Severity.NOTE,  # a loss scale, but half precision is off: harmless as it stands
+    "CC927": Severity.NOTE,  # a loss scale without half precision is harmless
     "CC933": Severity.WARNING,  # an entry that the program that reads the file does not look at
 }
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Repeat what readers of scripts and configurations found to be without effect."""
-    hint = "take it away, or switch on what it belongs to"
-    yield from told_by_readers(subject, _SEVERITIES, _SEVERITIES, hint)
+    """Report settings that readers of scripts and configurations found to have no effect."""
+    hint = "remove it, or enable the feature it belongs to"
+    yield from reader_findings(subject, _SEVERITIES, _SEVERITIES, hint)
 
 
 _LAUNCH = """\

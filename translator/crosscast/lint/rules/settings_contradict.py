@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.rules._unread import reader_findings
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
 _CODES = ("CC925", "CC928", "CC929", "CC930")
-"""Two precisions at once; sizes that do not divide; refused beside another file; exclusive."""
+"""Two precisions at once; indivisible sizes; conflict with another file; exclusive settings."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Repeat what readers of scripts and configurations found contradictory."""
-    yield from told_by_readers(subject, _CODES, hint="keep only the intended one")
+    """Report settings that readers of scripts and configurations found contradictory."""
+    yield from reader_findings(subject, _CODES, hint="keep only the intended one")
 
 
 _LAUNCH = """\

@@ -1,4 +1,4 @@
-"""CL113: losses are divided for windows, and the optimizer steps at every micro-batch."""
+"""CL113: losses are divided for windows, but the optimizer steps after every micro-batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find divisions by a number of micro-batches where there are no windows."""
+    """Find divisions by a number of micro-batches in loops without windows."""
     for step in eager_steps(subject):
         applied, backward = step.of("step"), backward_of(step) or step.of("backward")
         if (

@@ -13,7 +13,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find plain steps that follow a scaled backward pass in every round."""
+    """Find plain steps that follow a scaled backward pass in every iteration."""
     for step in eager_steps(subject):
         scaled = [event for event in backward_of(step) if plain_scaler(event)]
         for applied in step.of("step"):
@@ -41,7 +41,7 @@ def _unscaled(applied: Event, step: TrainingStep) -> bool:
 
 
 def _joined(applied: Event, step: TrainingStep) -> bool:
-    """Whether a scaler has stepped with the same gradients (another rule says so)."""
+    """Whether a scaler has stepped with the same gradients (reported by another rule)."""
     return any(
         event.scaler and event.subject == applied.subject and compatible(event, applied)
         for event in step.of("step")

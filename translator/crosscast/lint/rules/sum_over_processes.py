@@ -1,4 +1,4 @@
-"""CL606: gradients are summed over the processes and not averaged."""
+"""CL606: gradients are summed over the processes instead of averaged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find sums of gradients by hand that nothing divides."""
+    """Find manual sums of gradients that are never divided."""
     for step in eager_steps(subject):
         if step.of("divide_loss"):
             continue
@@ -53,7 +53,7 @@ def _sums(event: Event) -> bool:
 
 
 def _divided(event: Event) -> bool:
-    """Whether the function around divides or multiplies anything by anything but literals."""
+    """Whether the enclosing function divides or multiplies by anything except literals."""
     function = event.module.function_of(event.node) or event.module.tree
     for node in walk(function):
         match node:

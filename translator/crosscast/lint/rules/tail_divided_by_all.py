@@ -15,7 +15,7 @@ _REST = "len(loader) % steps"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find loops that apply a short window and divide by the same number as ever."""
+    """Find loops that apply a short window and divide by the full number."""
     for step in eager_steps(subject):
         last = [(event, test) for event, test in end_tests(step) if test.last and step.by_hand]
         divided = [

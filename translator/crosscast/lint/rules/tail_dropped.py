@@ -1,4 +1,4 @@
-"""CL106: gradients of a short last window are thrown away."""
+"""CL106: gradients of a short last window are discarded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find epochs that start by clearing what the one before has left."""
+    """Find epochs that start by clearing the remaining gradients of the previous one."""
     for step in window_steps(subject):
         for event, test, cleared in open_tails(step):
             if cleared:

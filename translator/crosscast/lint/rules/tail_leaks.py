@@ -19,7 +19,7 @@ _LEAKING = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find windows that start again every epoch while the gradients do not."""
+    """Find windows that restart in every epoch while gradients are kept."""
     for step in window_steps(subject):
         for event, test, cleared in open_tails(step):
             if not cleared:

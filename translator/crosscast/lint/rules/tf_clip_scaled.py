@@ -1,4 +1,4 @@
-"""CL712: gradients of a tape are clipped while the loss scale is in them."""
+"""CL712: gradients of a tape are clipped while they are multiplied by the loss scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find clips between the scaled loss and the place that takes the scale out."""
+    """Find clips between the scaling of the loss and the unscaling of its gradients."""
     program = program_of(subject)
     if program is None:
         return
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _reaches(scale: Call, clip: Call) -> bool:
-    """Whether a scaled loss can be what is clipped: before it, and under no opposite condition."""
+    """Whether a scaled loss can precede the clip, under compatible conditions."""
     if not _before(scale, clip):
         return False
     against = {(text, not holds) for text, holds in _conditions(clip)}
@@ -57,7 +57,7 @@ def _reaches(scale: Call, clip: Call) -> bool:
 
 
 def _conditions(call: Call) -> set[tuple[str, bool]]:
-    """Return the conditions around a call, with whether they hold there."""
+    """Return the conditions around a call with their values there."""
     found: set[tuple[str, bool]] = set()
     child: ast.AST = call.node
     here = call.module.parent(child)

@@ -23,7 +23,7 @@ _HINT = (
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find where the variable is switched on: in Python, and for a command."""
+    """Find where the variable is enabled: in Python code and for commands."""
     if subject.program is not None:
         for module in subject.program.modules:
             if _VARIABLE in module.source.text:
@@ -45,7 +45,7 @@ def _in_shell(span: Span) -> Finding:
 
 
 def _python(module: Module) -> Iterator[ast.expr]:
-    """Yield what switches the variable on: os.environ[...] = "1", putenv, setdefault, update."""
+    """Yield statements that enable it: os.environ[...] = "1", putenv, setdefault, update."""
     for node in module.nodes:
         if isinstance(node, ast.Assign) and not module.is_dead(node):
             for target in node.targets:

@@ -1,4 +1,4 @@
-"""CL903: the graph rewrite under a name that TensorFlow 2 no longer has."""
+"""CL903: the graph rewrite under a name that was removed from TensorFlow 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GONE = "tensorflow.train.experimental.enable_mixed_precision_graph_rewrite"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls under the name that is gone."""
+    """Find calls of the removed name."""
     for module, _, places in used(subject, lambda name: name == _GONE):
         if subject.program and older(subject.program, "tensorflow", "2.10"):
             return

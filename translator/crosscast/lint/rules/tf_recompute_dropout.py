@@ -1,4 +1,4 @@
-"""CL705: activations computed again with another dropout mask."""
+"""CL705: activations recomputed with another dropout mask."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DROPOUT = ("keras.layers.Dropout", "tensorflow.nn.dropout", "tensorflow.layers.
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find functions that are computed again and drop activations at random."""
+    """Find recomputed functions with dropout."""
     program = program_of(subject)
     if program is None:
         return
@@ -59,7 +59,7 @@ def _recomputed(
 
 
 def _drops(call: Call) -> bool:
-    """Whether a call applies dropout: a layer made here or before, or the function."""
+    """Whether a call applies dropout: a layer created here or before, or the function."""
     for name in call.names:
         plain = canonical(name).removesuffix(".__call__")
         if plain not in _DROPOUT or (plain == "keras.layers.Dropout" and plain == canonical(name)):

@@ -1,4 +1,4 @@
-"""CL713: gradients are summed over replicas and the loss is not divided by their number."""
+"""CL713: gradients are summed over replicas, but the loss is not divided by their number."""
 
 from __future__ import annotations
 

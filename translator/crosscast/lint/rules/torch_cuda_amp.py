@@ -1,4 +1,4 @@
-"""CL901: torch.cuda.amp and torch.cpu.amp, deprecated in favour of torch.amp."""
+"""CL901: torch.cuda.amp and torch.cpu.amp, deprecated in favor of torch.amp."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from crosscast.sources.subject import Subject
 
 _PLACES = ("torch.cuda.amp", "torch.cpu.amp")
 _KEYWORDS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()}
-"""Names of positional arguments that stand elsewhere in torch.amp: those of GradScaler only move
-by one place."""
+"""Names of positional arguments with other positions in torch.amp; those of GradScaler only move by
+one position."""
 _ASKS = re.compile(r"version|available|hasattr|getattr|has_|can_", re.I)
 _OLD = {f"{place}.{name}" for place in _PLACES for name in _KEYWORDS}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find calls of the old classes, one finding a module and class."""
+    """Find calls of the old classes, with one finding per module and class."""
     program = subject.program
     if program is None or older(program, "torch", "2.4"):
         return
@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _has_new(module: Module, what: str) -> bool:
-    """Whether the module chooses between the old and the new class by itself."""
+    """Whether the module itself chooses between the old and the new class."""
     return any(f"torch.amp.{what}" in call.names for call in module.calls)
 
 
@@ -108,14 +108,14 @@ def _names_old(statement: ast.Import | ast.ImportFrom) -> bool:
         return any(alias.name.startswith(_PLACES) and alias.asname for alias in statement.names)
     if statement.module in ("torch.cuda", "torch.cpu"):
         return any(alias.name == "amp" for alias in statement.names)
-    ours = any(alias.name == "*" or alias.name in _KEYWORDS for alias in statement.names)
-    return ours and statement.module is not None and statement.module.startswith(_PLACES)
+    has_old = any(alias.name == "*" or alias.name in _KEYWORDS for alias in statement.names)
+    return has_old and statement.module is not None and statement.module.startswith(_PLACES)
 
 
 def _import_edit(
     module: Module, statement: ast.Import | ast.ImportFrom, known: set[int]
 ) -> Edit | None:
-    """Return the edit of an import whose names are all used in calls that are repaired."""
+    """Return the edit of an import whose names are only used in fixed calls."""
     if _is_chosen(module, statement):
         return None
     if isinstance(statement, ast.Import):
@@ -140,7 +140,7 @@ def _import_edit(
 
 
 def _is_chosen(module: Module, statement: ast.stmt) -> bool:
-    """Whether the program tries the import, or asks before what there is."""
+    """Whether the program handles a failing import, or checks the availability before."""
     here = module.parent(statement)
     while here is not None:
         if isinstance(here, ast.Try | ast.TryStar | ast.ExceptHandler):
@@ -175,10 +175,10 @@ def _only_called(module: Module, local: str, known: set[int], depth: int) -> boo
     """Whether a name is bound once and only used in known calls.
 
     Args:
-        module: to look through.
+        module: the module to search.
         local: the name.
-        known: ids of the expressions that known calls call.
-        depth: attributes between the name and what is called.
+        known: ids of the called expressions of known calls.
+        depth: number of attributes between the name and the called expression.
     """
     for node in module.nodes:
         if isinstance(node, ast.Name) and node.id == local:

@@ -12,23 +12,23 @@ from crosscast.sources.subject import Subject
 
 _DROPPED = {
     "warmup_ratio": "warmup_steps: a number below 1 is a share of all steps",
-    "fp16_opt_level": "it only spoke to apex.amp, which is gone",
+    "fp16_opt_level": "it only applied to apex.amp, which was removed",
     "half_precision_backend": "autocast is all there is",
     "fp16_backend": "autocast is all there is",
     "no_cuda": "use_cpu",
     "evaluation_strategy": "eval_strategy",
     "per_gpu_train_batch_size": "per_device_train_batch_size",
     "per_gpu_eval_batch_size": "per_device_eval_batch_size",
-    "tpu_num_cores": "the launcher says it",
+    "tpu_num_cores": "the launcher sets it",
     "jit_mode_eval": "compile the model instead",
-    "use_mps_device": "the device is found by itself",
+    "use_mps_device": "the device is detected automatically",
 }
-"""Argument to what stands in its place; none of them is a field in 5.23.0."""
+"""Removed argument to its replacement; none of them is a field in 5.23.0."""
 _TAKERS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find the arguments in calls of the class."""
+    """Find removed arguments in calls of the class."""
     program = subject.program
     if program is None or older(program, "transformers", "5"):
         return

@@ -19,11 +19,11 @@ _OTHER_PARSERS = (
     *("HfArgumentParser", "REMAINDER", "import click", "hydra", "absl", "fire", "add_arg("),
     *("conflict_handler", "prefix_chars", "argument_default"),
 )
-"""Ways by which more flags may be known than those that are seen."""
+"""Calls that may define further flags."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Compare the flags of commands with those of the program they start."""
+    """Compare the flags of commands with those of the launched program."""
     program = subject.program
     if program is None or not program.modules or not _is_plain(program):
         return
@@ -50,12 +50,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _known(name: str, options: set[str]) -> bool:
-    """Whether argparse takes a flag: exactly, or as the beginning of a longer one."""
+    """Whether argparse accepts a flag, exactly or as a prefix of a longer one."""
     return name in options or any(option.startswith(name) for option in options)
 
 
 def _is_plain(program: Program) -> bool:
-    """Whether one parser of argparse defines every flag in sight and refuses others."""
+    """Whether one parser of argparse defines all visible flags and rejects others."""
     if any(has_word(module.source.text, _OTHER_PARSERS) for module in program.modules):
         return False
     flags = program.all_flags
@@ -70,7 +70,7 @@ def _is_plain(program: Program) -> bool:
 
 
 def _hides(program: Program, node: ast.Call) -> bool:
-    """Whether a call defines flags under names that are not literal, or hands the parser away."""
+    """Whether a call defines flags with computed names, or passes the parser on."""
     function = node.func
     if isinstance(function, ast.Attribute) and function.attr == "add_argument":
         first = node.args[0] if node.args else None
@@ -87,7 +87,7 @@ def _near(name: str, options: set[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, sorted(options), n=1)
-    return f"did you mean {near[0]}?" if near else "take it away, or define it"
+    return f"did you mean {near[0]}?" if near else "remove it, or define it"
 
 
 _PROGRAM = """\

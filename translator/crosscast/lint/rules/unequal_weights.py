@@ -1,4 +1,4 @@
-"""CL112: the micro-batches of a window get unequal weights."""
+"""CL112: the micro-batches of a window have unequal weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find divisions of sums that go on growing afterwards."""
+    """Find divisions of sums that continue to grow."""
     for step in eager_steps(subject):
         if not own_windows(step):
             continue
@@ -53,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
-    """Yield `p.grad /= n` that stands under no condition in the loop over micro-batches."""
+    """Yield `p.grad /= n` without a condition in the loop over micro-batches."""
     tests = end_tests(step)
     if step.loop is None or not tests:
         return

@@ -1,4 +1,4 @@
-"""CL990: an ignore comment that silences nothing. The engine itself finds it."""
+"""CL990: an unused ignore comment, reported by the engine itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterable[Finding]:
-    """Find nothing here: only after all rules it is known what a comment silenced."""
+    """Yield nothing: the uses of a comment are known only after all rules."""
     return ()
 
 

@@ -1,4 +1,4 @@
-"""CL302: single gradients are clipped while they are multiplied by the loss scale."""
+"""CL302: gradients are clipped by value while they are multiplied by the loss scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CL117: the length of the windows changes under a counter of all micro-batches."""
+"""CL117: the length of the windows changes while a counter of all micro-batches continues."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WRONG = changed(_RIGHT, ("seen == steps", "seen % steps == 0"), ("            s
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find lengths that are set in the loop while the counter runs on."""
+    """Find lengths that are assigned in the loop while the counter continues."""
     for step in eager_steps(subject):
         for event, test in end_tests(step):
             modulo = any(isinstance(node, ast.Mod) for node in walk(test.node))
@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
-    """Whether the counter is set beside the length."""
+    """Whether the counter is assigned next to the length."""
     parent = event.module.parent(near)
     for node in walk(parent) if parent is not None else ():
         if isinstance(node, ast.Assign) and any(

@@ -20,7 +20,7 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find window tests of a counter that stands still or whose remainder cannot be."""
+    """Find window tests with a constant counter or an impossible remainder."""
     for step in eager_steps(subject):
         for event, test in end_tests(step):
             if test.never_again and not test.by_caller:

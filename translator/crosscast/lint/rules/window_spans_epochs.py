@@ -1,4 +1,4 @@
-"""CL118: the counter of a window runs on from one epoch into the next."""
+"""CL118: the counter of a window continues across epochs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find windows that an epoch begins and the next one ends."""
+    """Find windows that begin in one epoch and end in the next."""
     for step in window_steps(subject):
         for event, test, cleared in carried_tails(step):
             several = f"if {test.steps_text} does not divide the batches of an epoch, "

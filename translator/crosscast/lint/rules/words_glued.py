@@ -1,18 +1,18 @@
-"""CL923: a joined line that runs two words of a command together."""
+"""CL923: a line continuation that joins two words of a command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._unread import told_by_readers
+from crosscast.lint.rules._unread import reader_findings
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Repeat what the reader of shell scripts found glued together."""
-    yield from told_by_readers(subject, ("CC931",))
+    """Report words that the reader of shell scripts found joined."""
+    yield from reader_findings(subject, ("CC931",))
 
 
 _RIGHT = """\

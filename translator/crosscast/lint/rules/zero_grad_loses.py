@@ -33,14 +33,14 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _clears_all(cleared: Event, step: TrainingStep) -> bool:
-    """Whether it is the optimizer, or the only model, that is cleared."""
+    """Whether the gradients of the optimizer or of the only model are cleared."""
     models = {event.subject for event in step.of("forward")}
     optimizers = {event.subject for event in step.of("step")}
     return cleared.subject in optimizers or (len(models) == 1 and cleared.subject in models)
 
 
 def _between(cleared: Event, step: TrainingStep) -> Event | None:
-    """Return the step that finds no gradients: backward, zero_grad, step in every round."""
+    """Return the step without gradients: backward, zero_grad, step in every iteration."""
     before = [event for event in backward_of(step) if event.order < cleared.order]
     later = [event for event in step.inside("backward") if event.order > cleared.order]
     applied = [event for event in step.inside("step") if event.order > cleared.order]
@@ -52,7 +52,7 @@ def _between(cleared: Event, step: TrainingStep) -> Event | None:
 
 
 def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
-    """Return the step of a window of which only the last micro-batch is left."""
+    """Return the step of a window with only the gradients of the last micro-batch."""
     backward = backward_of(step)
     if not own_windows(step) or step.inside("accumulate") or not backward:
         return None

@@ -20,11 +20,11 @@ _CLEARS = re.compile(
     r"|optimi[sz]e_step|step_and|minimize"
 )
 _OWN = frozenset({"", "accelerate", "apex", "lightning_fabric"})
-"""Libraries whose optimizers leave the gradients as they are."""
+"""Libraries whose optimizers do not clear gradients."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find loops that step and never clear the gradients between the rounds."""
+    """Find loops that step and never clear the gradients between iterations."""
     for step in eager_steps(subject):
         applied = step.inside("step")
         if step.loop is None or not applied or not backward_of(step):
@@ -44,13 +44,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _method(applied: Event) -> str:
-    """Return what clearing is called in the framework of the program."""
+    """Return the name of the clearing method in the program's framework."""
     imported = applied.module.imported
     return "clear_grad" if any(name.split(".")[0] == "paddle" for name in imported) else "zero_grad"
 
 
 def _leaves(applied: Event) -> bool:
-    """Whether a step leaves the gradients as they are; so does Paddle's `scaler.minimize`."""
+    """Whether a step keeps the gradients, as Paddle's `scaler.minimize` does."""
     if applied.library in _OWN:
         return True
     return applied.library == "paddle" and bool(applied.scaler) and "minimize" in applied.detail
@@ -66,7 +66,7 @@ def _left(step: TrainingStep, applied: Event) -> bool:
 
 
 def _elsewhere(step: TrainingStep) -> bool:
-    """Whether a line that the events do not explain clears gradients."""
+    """Whether a line without a recognized event clears gradients."""
     seen = {(event.span.file, event.span.line) for event in step.of("zero_grad", "step")}
     modules = {event.module for event in step.events}
     for module in modules:
@@ -80,7 +80,7 @@ def _elsewhere(step: TrainingStep) -> bool:
 
 
 def _hidden(step: TrainingStep) -> bool:
-    """Whether the loop gives the optimizer to something that is not to be seen."""
+    """Whether the loop passes the optimizer to code that is not visible."""
     assert step.loop is not None
     module = step.module
     known = {id(event.node) for event in step.events}

@@ -1,1 +1,1 @@
-"""What the codemods for apex share: one loop is turned as a whole, or not at all."""
+"""Shared code of the codemods for apex. A loop is migrated completely or not at all."""

@@ -1,4 +1,4 @@
-"""Which statements belong into autocast: the forward pass and the loss, never the backward pass."""
+"""Find the statements to run under autocast: forward pass and loss, never the backward pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIGHT = frozenset(
         *("debug", "time", "split", "pop", "tolist", "numpy", "pin_memory", "sum", "mean"),
     }
 )
-"""Calls that move or name data."""
+"""Calls that only move or rearrange data."""
 _DEPTH = 3
 _GROWING = frozenset({"append", "extend", "update", "insert", "add_", "add"})
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
@@ -51,7 +51,7 @@ class Region:
 
 @dataclass(slots=True)
 class _Found:
-    """What of one block the loss depends on."""
+    """Statements of one block that the loss depends on."""
 
     block: list[ast.stmt]
     places: list[int]
@@ -62,26 +62,26 @@ class _Found:
 def regions_of(
     sites: Iterable[Site], steps: Iterable[TrainingStep], models: Iterable[str], stops: Stops
 ) -> list[Region]:
-    """Return what has to run under autocast for the losses of sites, regions of a block joined.
+    """Return the statements to run under autocast; regions of one block are merged.
 
     Args:
         sites: the scaled losses.
-        steps: the training steps that were found, with their forward passes.
-        models: what the program calls its models: `self.net`.
-        stops: what is in the way.
+        steps: the training steps of the program, with their forward passes.
+        models: expressions of the models in the program, such as `self.net`.
+        stops: receives the reasons why the loop cannot be migrated.
     """
     forwards = {id(event.node) for step in steps for event in step.of("forward")}
-    names = {one.rpartition(".")[2] for one in models}
+    names = {name.rpartition(".")[2] for name in models}
     found: list[Region] = []
     for site in sites:
         own = list(_of_site(site, forwards))
-        if not any(_goes_forward(one, forwards, names) for one in own):
+        if not any(_has_forward(region, forwards, names) for region in own):
             stops.add(
                 site.module,
                 site.call.node,
-                f"the forward pass that gives {site.module.text(site.loss)} is not in this "
-                "function, so it cannot be put into autocast",
-                "compute the loss where amp.scale_loss is, or put the call of the model into "
+                f"the forward pass that computes {site.module.text(site.loss)} is not in this "
+                "function, so it cannot be wrapped in autocast",
+                "compute the loss next to amp.scale_loss, or wrap the call of the model in "
                 'torch.amp.autocast("cuda", dtype=torch.float16) by hand',
             )
         found += own
@@ -91,30 +91,32 @@ def regions_of(
     return joined
 
 
-def _goes_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
-    """Whether the model runs in a region: there, in what is called there, or as an argument."""
+def _has_forward(region: Region, forwards: set[int], models: set[str]) -> bool:
+    """Whether the model runs in a region, directly, in a callee, or as an argument of a call."""
     return any(
-        _runs(region.module.call(one), forwards, models, 0)
+        _runs(region.module.call(node), forwards, models, 0)
         for statement in region.statements
-        for one in walk(statement)
-        if isinstance(one, ast.Call)
+        for node in walk(statement)
+        if isinstance(node, ast.Call)
     )
 
 
 def _runs(call: Call, forwards: set[int], models: set[str], depth: int) -> bool:
-    if id(call.node) in forwards or any(_word(one) in models for one in _given(call.node)):
+    if id(call.node) in forwards or any(
+        _word(argument) in models for argument in _arguments(call.node)
+    ):
         return True
     program = call.module.program
     found = program.function(call) if program is not None and depth < _DEPTH else None
     return found is not None and any(
-        _runs(found[0].call(one), forwards, models, depth + 1)
-        for one in walk(found[1])
-        if isinstance(one, ast.Call)
+        _runs(found[0].call(node), forwards, models, depth + 1)
+        for node in walk(found[1])
+        if isinstance(node, ast.Call)
     )
 
 
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [call.func, *call.args, *(one.value for one in call.keywords)]
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [call.func, *call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _word(node: ast.expr) -> str:
@@ -128,34 +130,34 @@ def _of_site(site: Site, forwards: set[int]) -> Iterator[Region]:
     here: ast.stmt = site.node
     while True:
         block = block_of(module, here)
-        one = _look(block, block.index(here), needed, forwards, module)
-        if one.places:
-            blocks.append(one)
+        examined = _search(block, block.index(here), needed, forwards, module)
+        if examined.places:
+            blocks.append(examined)
         parent = module.parent(here)
         while parent is not None and not isinstance(parent, ast.stmt | ast.Module):
             parent = module.parent(parent)  # the handler of an exception
         if isinstance(parent, _LOOPS) or not isinstance(parent, ast.stmt):
             break
         here = parent
-    known = [number for number, one in enumerate(blocks) if one.forward is not None]
-    for number, one in enumerate(blocks):
+    known = [number for number, found in enumerate(blocks) if found.forward is not None]
+    for number, found in enumerate(blocks):
         outer = bool(known) and number >= max(known)
-        first = one.forward if outer else _least(one.forward, one.computing)
+        first = found.forward if outer else _least(found.forward, found.computing)
         if known and number > max(known):
             continue
         if first is not None:
-            yield Region(module, one.block, first, max(one.places), site)
+            yield Region(module, found.block, first, max(found.places), site)
 
 
-def _least(one: int | None, other: int | None) -> int | None:
-    found = [place for place in (one, other) if place is not None]
+def _least(first: int | None, other: int | None) -> int | None:
+    found = [place for place in (first, other) if place is not None]
     return min(found) if found else None
 
 
-def _look(
+def _search(
     block: list[ast.stmt], end: int, needed: set[str], forwards: set[int], module: Module
 ) -> _Found:
-    """Follow what is needed upwards through a block; `needed` grows."""
+    """Search a block backwards for statements that define names in `needed`, which is extended."""
     found = _Found(block, [], None, None)
     for place in range(end - 1, -1, -1):
         statement = block[place]
@@ -163,16 +165,16 @@ def _look(
             if found.computing is not None or found.forward is not None:
                 break
             continue
-        if not _gives(statement, needed, module):
+        if not _assigns(statement, needed, module):
             continue
         needed |= _loads(statement, module)
         if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
             continue
         found.places.append(place)
-        calls = [one for one in walk(statement) if isinstance(one, ast.Call)]
-        if any(id(one) in forwards for one in calls):
+        calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
+        if any(id(call) in forwards for call in calls):
             found.forward = place
-        if any(_computes(one) for one in calls):
+        if any(_computes(call) for call in calls):
             found.computing = place
     if found.computing is None and found.forward is None:
         found.places = []
@@ -180,28 +182,28 @@ def _look(
 
 
 def ends_region(statement: ast.stmt) -> bool:
-    """Whether a statement must not run under autocast: it goes backwards, or moves weights."""
+    """Whether a statement must not run under autocast: a backward pass or an optimizer step."""
     return any(
-        (isinstance(one, ast.Attribute) and one.attr in ("backward", "scale_loss"))
+        (isinstance(node, ast.Attribute) and node.attr in ("backward", "scale_loss"))
         or (
-            isinstance(one, ast.Call)
-            and isinstance(one.func, ast.Attribute)
-            and one.func.attr == "step"
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "step"
         )
-        or isinstance(one, ast.Yield | ast.YieldFrom)
-        for one in walk(statement)
+        or isinstance(node, ast.Yield | ast.YieldFrom)
+        for node in walk(statement)
     )
 
 
-def _gives(statement: ast.stmt, needed: set[str], module: Module) -> bool:
-    """Whether a statement gives anything that is needed its value."""
-    for one in walk(statement):
-        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
-            if isinstance(one.ctx, ast.Store) and _target(one, module) in needed:
+def _assigns(statement: ast.stmt, needed: set[str], module: Module) -> bool:
+    """Whether a statement assigns one of the needed names."""
+    for node in walk(statement):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            if isinstance(node.ctx, ast.Store) and _target(node, module) in needed:
                 return True
-        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
-            grows = one.func.attr in _GROWING
-            if grows and _target(one.func.value, module) in needed:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            grows = node.func.attr in _GROWING
+            if grows and _target(node.func.value, module) in needed:
                 return True
     return False
 
@@ -214,11 +216,11 @@ def _target(node: ast.expr, module: Module) -> str:
 
 def _loads(node: ast.AST, module: Module) -> set[str]:
     found: set[str] = set()
-    for one in walk(node):
-        if isinstance(one, ast.Name) and one.id not in ("self", "cls"):
-            found.add(one.id)
-        elif isinstance(one, ast.Attribute):
-            found.add(module.text(one))
+    for part in walk(node):
+        if isinstance(part, ast.Name) and part.id not in ("self", "cls"):
+            found.add(part.id)
+        elif isinstance(part, ast.Attribute):
+            found.add(module.text(part))
     return found
 
 
@@ -229,41 +231,41 @@ def _computes(call: ast.Call) -> bool:
 
 
 def _joined(regions: list[Region]) -> list[Region]:
-    """Return regions with those of one block joined that nothing stands between."""
+    """Merge regions of one block that no statement that ends a region separates."""
     joined: list[Region] = []
-    for one in sorted(regions, key=lambda r: (r.block[0].lineno, r.first)):
-        before = next((r for r in joined if r.block is one.block), None)
+    for region in sorted(regions, key=lambda r: (r.block[0].lineno, r.first)):
+        before = next((r for r in joined if r.block is region.block), None)
         if before is not None:
-            between = one.block[before.last + 1 : one.first]
-            if one.first <= before.last or not any(map(ends_region, between)):
+            between = region.block[before.last + 1 : region.first]
+            if region.first <= before.last or not any(map(ends_region, between)):
                 joined.remove(before)
-                last = max(before.last, one.last)
-                one = Region(one.module, one.block, before.first, last, before.site)
-        joined.append(one)
-    return [one for one in joined if not any(_within(one, other) for other in joined)]
+                last = max(before.last, region.last)
+                region = Region(region.module, region.block, before.first, last, before.site)
+        joined.append(region)
+    return [region for region in joined if not any(_within(region, other) for other in joined)]
 
 
-def _within(one: Region, other: Region) -> bool:
-    """Whether a region stands in a statement of another one."""
-    if one is other or one.block is other.block:
+def _within(inner: Region, other: Region) -> bool:
+    """Whether a region is inside a statement of another one."""
+    if inner is other or inner.block is other.block:
         return False
     first, last = other.statements[0], other.statements[-1]
-    return first.lineno <= one.statements[0].lineno <= (last.end_lineno or last.lineno)
+    return first.lineno <= inner.statements[0].lineno <= (last.end_lineno or last.lineno)
 
 
 def _check(region: Region, stops: Stops) -> None:
     module, statements = region.module, region.statements
     first, last = statements[0], statements[-1]
-    if any(ends_region(one) for one in statements):
+    if any(ends_region(statement) for statement in statements):
         stops.add(
             module,
             first,
-            "a backward pass or a step stands between the forward pass and the loss",
-            "put the forward passes into autocast by hand, the backward passes outside of it",
+            "there is a backward pass or a step between the forward pass and the loss",
+            "wrap the forward passes in autocast by hand and keep the backward passes outside",
         )
-    elif not all(is_alone(module, one) for one in statements):
-        message = "several statements share a line that has to be indented"
-        stops.add(module, first, message, "put each on a line of its own")
+    elif not all(is_alone(module, statement) for statement in statements):
+        message = "several statements share a line that must be indented"
+        stops.add(module, first, message, "put each statement on its own line")
     elif has_long_text(module, first.lineno, last.end_lineno or last.lineno):
-        message = "a text over several lines stands between the forward pass and the loss"
-        stops.add(module, first, message, "move it out of the loop: indenting would change it")
+        message = "there is a multi-line string between the forward pass and the loss"
+        stops.add(module, first, message, "move it out of the loop: indentation would change it")

@@ -1,4 +1,4 @@
-"""Takes out the imports of apex.amp, once nothing uses them any more."""
+"""Removal of imports of apex.amp that are no longer used."""
 
 from __future__ import annotations
 
@@ -13,56 +13,58 @@ if TYPE_CHECKING:
 
 
 def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
-    """Take out of a module what imports apex.amp, and the tests whether it is there.
+    """Remove imports of apex.amp from a module, and the tests of its availability.
 
     Args:
         draft: of the module.
-        consumed: ids of the expressions that are called and written anew.
-        stops: what keeps the name in use.
+        consumed: ids of the called expressions that are replaced.
+        stops: receives the remaining uses.
     """
     module = draft.module
-    statements = [one for one in module.nodes if isinstance(one, ast.Import | ast.ImportFrom)]
+    statements = [node for node in module.nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     for statement in statements:
         taken = [alias for alias in statement.names if _is_amp(statement, alias)]
         if not taken:
             continue
         for alias in taken:
-            _others(module, statement, alias, consumed, draft, stops)
+            _remove_tests(module, statement, alias, consumed, draft, stops)
         whole = isinstance(statement, ast.Import) and any(
             alias.name == "apex" or not alias.asname for alias in taken
         )
         if whole and _apex_is_used(module, consumed, draft):
             continue
-        _take(draft, statement, taken, stops)
+        _remove(draft, statement, taken, stops)
 
 
 def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
-    """Return imports of apex, or of its amp, that nothing needs: they fail where apex is gone.
+    """Return unused imports of apex or apex.amp; without apex they would fail.
 
-    Those that are tried or that depend on something stay, and those of modules that hand on names.
+    Imports in `try` or under a condition, and names imported by other modules, are excluded.
     """
-    named = {one.id for one in module.every(ast.Name)}
+    named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
         return []
     return [
-        one
-        for one in module.tree.body
-        if isinstance(one, ast.Import | ast.ImportFrom)
-        and is_alone(module, one)
-        and all(_is_amp(one, a) and (a.asname or a.name) not in named for a in one.names)
-        and not any(alias.name == "*" for alias in one.names)
-        and not ("apex" in named and isinstance(one, ast.Import))
-        and not is_handed_on(module, one)
+        statement
+        for statement in module.tree.body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        and is_alone(module, statement)
+        and all(
+            _is_amp(statement, a) and (a.asname or a.name) not in named for a in statement.names
+        )
+        and not any(alias.name == "*" for alias in statement.names)
+        and not ("apex" in named and isinstance(statement, ast.Import))
+        and not is_reexported(module, statement)
     ]
 
 
-def is_handed_on(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
-    """Whether another module takes a name from this one."""
+def is_reexported(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
+    """Whether another module of the program may import one of these names from this module."""
     names = {alias.asname or alias.name for alias in statement.names}
     return any(
         alias.name in names and not (other.module or "").startswith("apex")
-        for one in (module.program.modules if module.program is not None else ())
-        for other in one.every(ast.ImportFrom)
+        for importer in (module.program.modules if module.program is not None else ())
+        for other in importer.every(ast.ImportFrom)
         for alias in other.names
     )
 
@@ -77,7 +79,7 @@ def _is_amp(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
     ).startswith("apex.amp")
 
 
-def _others(
+def _remove_tests(
     module: Module,
     statement: ast.Import | ast.ImportFrom,
     alias: ast.alias,
@@ -85,7 +87,7 @@ def _others(
     draft: Draft,
     stops: Stops,
 ) -> None:
-    """Take out the tests of a name; stop where it is used for anything else."""
+    """Remove the tests of a name; report every other use."""
     plain = isinstance(statement, ast.Import) and not alias.asname
     local = alias.asname or alias.name.partition(".")[0]
     if alias.name == "*":
@@ -97,12 +99,12 @@ def _others(
         if plain:
             used = module.parent(node)
             if not isinstance(used, ast.Attribute) or used.attr != "amp":
-                continue  # something else of apex
+                continue  # another part of apex
         here = used
         if id(here) in consumed or id(module.parent(here) if here else None) in consumed:
             continue
-        if isinstance(node.ctx, ast.Store) and (nothing := _nothing(module, node)):
-            draft.remove(nothing)
+        if isinstance(node.ctx, ast.Store) and (fallback := _fallback(module, node)):
+            draft.remove(fallback)
             continue
         test = _availability(module, node) if not plain else None
         if test is not None:
@@ -112,11 +114,11 @@ def _others(
                 module,
                 node,
                 f"`{module.text(used) if used else local}` is used here as a value",
-                "write this place for torch.amp by hand",
+                "migrate this use to torch.amp by hand",
             )
 
 
-def _nothing(module: Module, node: ast.Name) -> ast.stmt | None:
+def _fallback(module: Module, node: ast.Name) -> ast.stmt | None:
     """Return `amp = None`."""
     statement = module.statement_of(node)
     match statement:
@@ -130,25 +132,25 @@ def _in_handler(module: Module, node: ast.AST) -> bool:
     handler = module.enclosing(node, ast.ExceptHandler)
     around = module.parent(handler) if handler is not None else None
     return isinstance(around, ast.Try) and any(
-        isinstance(one, ast.Import | ast.ImportFrom) for one in around.body
+        isinstance(statement, ast.Import | ast.ImportFrom) for statement in around.body
     )
 
 
 def _availability(module: Module, node: ast.Name) -> ast.stmt | None:
-    """Return the statement that only makes sure that apex is there."""
+    """Return the statement that only checks that apex is installed."""
     statement = module.statement_of(node)
     match statement:
-        case ast.Assert(test=test) if _says(test, node, ast.IsNot):
+        case ast.Assert(test=test) if _compares(test, node, ast.IsNot):
             return statement
         case ast.If(test=test, body=[ast.Raise()], orelse=[]):
             parts = test.values if isinstance(test, ast.BoolOp) else [test]
             if isinstance(test, ast.BoolOp) and not isinstance(test.op, ast.And):
                 return None
-            return statement if any(_says(one, node, ast.Is) for one in parts) else None
+            return statement if any(_compares(part, node, ast.Is) for part in parts) else None
     return None
 
 
-def _says(test: ast.expr, node: ast.Name, how: type[ast.cmpop]) -> bool:
+def _compares(test: ast.expr, node: ast.Name, how: type[ast.cmpop]) -> bool:
     match test:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]):
             return left is node and isinstance(op, how)
@@ -170,7 +172,7 @@ def _apex_is_used(module: Module, consumed: set[int], draft: Draft) -> bool:
     return False
 
 
-def _take(
+def _remove(
     draft: Draft, statement: ast.Import | ast.ImportFrom, taken: list[ast.alias], stops: Stops
 ) -> None:
     module = draft.module
@@ -183,22 +185,22 @@ def _take(
     around = module.parent(statement)
     tried = isinstance(around, ast.Try) and statement in around.body
     others = [
-        one
-        for one in (around.body if isinstance(around, ast.Try) and tried else ())
-        if one is not statement and one not in draft.gone
+        other
+        for other in (around.body if isinstance(around, ast.Try) and tried else ())
+        if other is not statement and other not in draft.gone
     ]
     if not tried or not isinstance(around, ast.Try) or not all(map(_is_flag, others)):
         if is_alone(module, statement):
             draft.remove(statement)
         else:
-            message = "the import of apex shares its line with something else"
-            stops.add(module, statement, message, "put it on a line of its own")
+            message = "the import of apex shares its line with another statement"
+            stops.add(module, statement, message, "put it on its own line")
         return
-    if around.finalbody or not all(_is_flag(one) for one in around.orelse):
-        message = "what follows from the import of apex is more than a flag"
-        stops.add(module, around, message, "take the import out by hand")
+    if around.finalbody or not all(_is_flag(other) for other in around.orelse):
+        message = "the import of apex sets more than a flag"
+        stops.add(module, around, message, "remove the import by hand")
         return
-    flags = [module.text(one) for one in (*others, *around.orelse)]
+    flags = [module.text(other) for other in (*others, *around.orelse)]
     if flags:
         draft.replace(around, f"\n{_indent(module, around)}".join(flags))
     else:
@@ -210,7 +212,7 @@ def _indent(module: Module, statement: ast.stmt) -> str:
 
 
 def _is_flag(statement: ast.stmt) -> bool:
-    """Whether a statement only notes that an import was possible."""
+    """Whether a statement only records that an import succeeded."""
     match statement:
         case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
             return True

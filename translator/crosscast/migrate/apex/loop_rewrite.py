@@ -1,4 +1,4 @@
-"""Writes one apex loop anew for torch.amp: all its edits in all files."""
+"""Rewrites one apex loop for torch.amp: all its edits in all files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Loop:
-    """A loop with apex, completely understood."""
+    """A completely analyzed loop that uses apex."""
 
     uses: Uses
     start: Start
@@ -38,7 +38,7 @@ class Loop:
         return self.drafts.setdefault(module, Draft(module))
 
     def scaler(self, module: Module, node: ast.AST) -> str:
-        """Return what the scaler is called at a place."""
+        """Return the expression of the scaler at a node."""
         return self.paths.name_in(module, module.function_of(node))
 
 
@@ -64,7 +64,7 @@ def write(loop: Loop) -> dict[Module, Draft]:
 
 
 def torch_in(draft: Draft) -> str:
-    """Return what torch is called in a module; imports it if it is not there."""
+    """Return the name of torch in a module, which is imported if necessary."""
     module = draft.module
     for statement in module.tree.body:
         if isinstance(statement, ast.Import):
@@ -72,10 +72,10 @@ def torch_in(draft: Draft) -> str:
                 if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
                     return alias.asname or "torch"
     first = next(
-        one
-        for one in module.tree.body
-        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-        and not (isinstance(one, ast.ImportFrom) and one.module == "__future__")
+        statement
+        for statement in module.tree.body
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
     )
     draft.before(first, "import torch")
     return "torch"
@@ -83,14 +83,14 @@ def torch_in(draft: Draft) -> str:
 
 def _start(loop: Loop) -> None:
     for start in loop.start.places:
-        _made(loop, start)
+        _create_scaler(loop, start)
     for edit in loop.paths.edits:
         module = next(m for m in loop.paths.program.modules if m.source.name == edit.file)
         loop.draft(module).edits.append(edit)
 
 
-def _made(loop: Loop, start: Start) -> None:
-    """Write one branch that starts apex."""
+def _create_scaler(loop: Loop, start: Start) -> None:
+    """Rewrite one branch that initializes apex."""
     draft = loop.draft(start.module)
     lines = list(start.kept)
     if not start.off:
@@ -100,7 +100,7 @@ def _made(loop: Loop, start: Start) -> None:
             lines.append(f'{unit}raise ValueError("torch.amp has no level O3")')
         torch = torch_in(draft)
         lines.append(f'{loop.paths.made} = {torch}.amp.GradScaler("cuda"{start.scaler})')
-        _nothing(loop, draft)
+        _define_scaler(loop, draft)
     if lines:
         joint = f"\n{indent_of(start.module, start.statement)}"
         draft.replace(start.statement, joint.join(lines))
@@ -108,17 +108,17 @@ def _made(loop: Loop, start: Start) -> None:
         draft.remove(start.statement)
 
 
-def _nothing(loop: Loop, draft: Draft) -> None:
-    """Make the scaler's name known where it is handed on without being made."""
+def _define_scaler(loop: Loop, draft: Draft) -> None:
+    """Define the scaler as None where it is passed on without having been created."""
     start, module = loop.start, loop.start.module
-    handed = [one.node for one in loop.paths.handed if one.module is module]
+    handed = [place.node for place in loop.paths.handed if place.module is module]
     if not loop.paths.handed:
         return
     outermost: ast.If | None = None
     here = module.parent(start.statement)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(here, ast.If):
-            if any(one is node for node in handed for one in walk(here)):
+            if any(inner is node for node in handed for inner in walk(here)):
                 break
             outermost = here
         here = module.parent(here)
@@ -165,7 +165,7 @@ def _atom(test: Test) -> str:
 def _backward(loop: Loop, site: Site) -> None:
     module = site.module
     loss = module.text(site.loss)
-    given = ", ".join(module.text(one) for one in site.backward.keywords)
+    given = ", ".join(module.text(keyword) for keyword in site.backward.keywords)
     if loop.start.off:
         atom = isinstance(site.loss, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
         scaled = loss if atom else f"({loss})"
@@ -203,7 +203,7 @@ def _step(loop: Loop, step: Step) -> None:
 
 
 def _bounds(start: Start, scaler: str, unit: str) -> Iterator[str]:
-    """Yield the lines that keep the scale within the bounds that apex was given."""
+    """Yield the lines that keep the scale within the limits passed to apex."""
     for sign, value in (("<", start.lowest), (">", start.highest)):
         if value is not None:
             yield f"if {scaler}.get_scale() {sign} {value!r}:"

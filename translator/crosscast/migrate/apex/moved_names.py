@@ -1,4 +1,4 @@
-"""Names of apex that are imported, every place that uses them, and their imports taken out."""
+"""Imported names of apex, their uses, and the removal of their imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.edits.edit import Edit
 from crosscast.edits.layout import Draft, block_of, is_alone
 from crosscast.edits.node_edits import column_at, insert
-from crosscast.migrate.apex.imports import is_handed_on
+from crosscast.migrate.apex.imports import is_reexported
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Name:
-    """One name of apex in one module."""
+    """A name of apex in one module."""
 
     module: Module
     family: str
@@ -29,29 +29,31 @@ class Name:
     imports: list[tuple[ast.ImportFrom, ast.alias]] = field(default_factory=list)
 
     def calls(self) -> list[ast.Call]:
-        """Return the calls of it."""
+        """Return its calls."""
         found = [self.module.parent(use) for use in self.uses]
         return [
-            one
-            for one, use in zip(found, self.uses, strict=True)
-            if isinstance(one, ast.Call) and one.func is use
+            call
+            for call, use in zip(found, self.uses, strict=True)
+            if isinstance(call, ast.Call) and call.func is use
         ]
 
-    def handed_on(self) -> ast.ImportFrom | None:
-        """Return the import of which another module of the program takes the name."""
-        found = (one for one, _ in self.imports if is_handed_on(self.module, one))
+    def reexport(self) -> ast.ImportFrom | None:
+        """Return the import whose name another module of the program imports from here."""
+        found = (
+            statement for statement, _ in self.imports if is_reexported(self.module, statement)
+        )
         return next(found, None)
 
     def others(self) -> list[ast.Name | ast.Attribute]:
-        """Return the places that use it as a value."""
-        called = {id(one.func) for one in self.calls()}
-        return [one for one in self.uses if id(one) not in called]
+        """Return its uses as a value."""
+        called = {id(call.func) for call in self.calls()}
+        return [use for use in self.uses if id(use) not in called]
 
 
 def names_of(module: Module, family: str) -> list[Name]:
-    """Return the names of a package of apex that a module imports for certain.
+    """Return the names of a package of apex that a module certainly imports.
 
-    Those that have a replacement where apex is missing, or another import, are left out.
+    Names with a fallback for a missing apex, or with a second import, are excluded.
     """
     found: dict[tuple[str, str], Name] = {}
     for statement in module.every(ast.ImportFrom):
@@ -63,10 +65,10 @@ def names_of(module: Module, family: str) -> list[Name]:
             if alias.name == "*" or _is_chosen(module, statement, local):
                 continue
             key = (alias.name, local)
-            one = found.setdefault(key, Name(module, family, alias.name))
-            one.imports.append((statement, alias))
-            if not one.uses:
-                one.uses = [
+            entry = found.setdefault(key, Name(module, family, alias.name))
+            entry.imports.append((statement, alias))
+            if not entry.uses:
+                entry.uses = [
                     node
                     for node in module.every(ast.Name)
                     if node.id == local and isinstance(node.ctx, ast.Load)
@@ -76,7 +78,7 @@ def names_of(module: Module, family: str) -> list[Name]:
         home, _, last = _dotted(node).rpartition(".")
         if home == f"apex.{family}" and module.imports.get("apex", "") == "apex":
             dotted.setdefault(last, Name(module, family, last)).uses.append(node)
-    return [one for one in (*found.values(), *dotted.values()) if one.uses]
+    return [entry for entry in (*found.values(), *dotted.values()) if entry.uses]
 
 
 def _dotted(node: ast.expr) -> str:
@@ -88,13 +90,13 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
-    """Whether a name may also be something else, as the program finds apex or not."""
+    """Whether a name has another meaning if apex is not installed."""
     around = module.parent(statement)
     tried = isinstance(around, ast.Try) and statement in around.body
     if (
         isinstance(around, ast.Try)
         and tried
-        and not all(_gives_up(one.body) for one in around.handlers)
+        and not all(_stops(handler.body) for handler in around.handlers)
     ):
         return True
     for other in module.nodes:
@@ -114,7 +116,7 @@ def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
     return False
 
 
-def _gives_up(block: list[ast.stmt]) -> bool:
+def _stops(block: list[ast.stmt]) -> bool:
     match block[-1]:
         case ast.Raise():
             return True
@@ -124,7 +126,7 @@ def _gives_up(block: list[ast.stmt]) -> bool:
 
 
 def remove_names(draft: Draft, names: list[Name]) -> None:
-    """Take the imports of names out of a module."""
+    """Remove the imports of names from a module."""
     statements: dict[ast.ImportFrom, list[ast.alias]] = {}
     for name in names:
         for statement, alias in name.imports:
@@ -140,12 +142,15 @@ def remove_names(draft: Draft, names: list[Name]) -> None:
         if (
             isinstance(around, ast.Try)
             and alone
-            and all(isinstance(one, ast.ImportFrom) and one in statements for one in around.body)
             and all(
-                alias in statements[one] or not _is_used(draft.module, alias)
-                for one in around.body
-                if isinstance(one, ast.ImportFrom)
-                for alias in one.names
+                isinstance(statement, ast.ImportFrom) and statement in statements
+                for statement in around.body
+            )
+            and all(
+                alias in statements[statement] or not _is_used(draft.module, alias)
+                for statement in around.body
+                if isinstance(statement, ast.ImportFrom)
+                for alias in statement.names
             )
             and not (around.orelse or around.finalbody)
         ):
@@ -156,26 +161,26 @@ def remove_names(draft: Draft, names: list[Name]) -> None:
 
 def _is_used(module: Module, alias: ast.alias) -> bool:
     local = alias.asname or alias.name
-    return alias.name == "*" or any(one.id == local for one in module.every(ast.Name))
+    return alias.name == "*" or any(node.id == local for node in module.every(ast.Name))
 
 
 def removable(names: list[Name]) -> bool:
-    """Whether every import of names has its lines for itself."""
-    return all(is_alone(one.module, statement) for one in names for statement, _ in one.imports)
+    """Whether no import of the names shares its lines with other statements."""
+    return all(is_alone(name.module, statement) for name in names for statement, _ in name.imports)
 
 
 def change_arguments(draft: Draft, call: ast.Call, drop: Iterable[str], add: str = "") -> None:
-    """Take arguments that are given by name out of a call, and add another one.
+    """Remove keyword arguments from a call and add another one.
 
-    What is added stands where something was dropped, if anything was.
+    The new argument replaces a removed one, if there is any.
     """
-    dropped = [one for one in call.keywords if one.arg in set(drop)]
+    dropped = [keyword for keyword in call.keywords if keyword.arg in set(drop)]
     for keyword in dropped:
         if add:
             draft.edits.append(_edit(draft.module, keyword, keyword, add))
             add = ""
         else:
-            draft.edits.append(_without(draft.module, call, keyword))
+            draft.edits.append(_removal(draft.module, call, keyword))
     if add:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         last = max(given, key=_end)
@@ -187,8 +192,8 @@ def _end(node: ast.expr) -> tuple[int, int]:
     return (node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def _without(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
-    """Return the edit that takes an argument out, with its line or the comma before it."""
+def _removal(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
+    """Return the edit that removes an argument with its line or the comma before it."""
     whole = _edit(module, keyword, keyword, "")
     row, last = module.lines[whole.line - 1], module.lines[whole.end_line - 1]
     before, after = row[: whole.column - 1], last[whole.end_column - 1 :].strip()
@@ -202,9 +207,11 @@ def _without(module: Module, call: ast.Call, keyword: ast.keyword) -> Edit:
             end_column=1,
             text=f"{before}{comment}\n" if comment else "",
         )
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
     place = (keyword.lineno, keyword.col_offset)
-    nearest = max((one for one in given if (one.lineno, one.col_offset) < place), key=_end)
+    nearest = max(
+        (argument for argument in given if (argument.lineno, argument.col_offset) < place), key=_end
+    )
     edge = _edit(module, nearest, nearest, "")
     return Edit(
         file=whole.file,
@@ -232,16 +239,16 @@ def _edit(
 
 
 def keywords_of(call: ast.Call) -> dict[str, ast.expr] | None:
-    """Return the arguments given by name, or None if some are not written in the call."""
+    """Return the keyword arguments, or None if the call has other arguments."""
     if any(keyword.arg is None for keyword in call.keywords):
         return None
-    if any(isinstance(one, ast.Starred) for one in call.args):
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
     return {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
 
 
 def is_constant(node: ast.expr | None, value: object) -> bool:
-    """Whether an expression is a literal of one value."""
+    """Whether an expression is a literal with the given value."""
     return (
         isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
     )

@@ -1,4 +1,4 @@
-"""What else must hold before a loop with apex can be written anew."""
+"""Further conditions for rewriting a loop that uses apex."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
 def check_calls(
     program: Program, uses: Uses, start: Start, steps: Sequence[Step], stops: Stops
 ) -> None:
-    """Say what stands in the way of a loop whose parts have been found."""
+    """Report what prevents the rewrite of a loop whose parts are known."""
     if not uses.sites and not uses.of("scale_loss"):
         stops.add(
             start.module,
             start.call.node,
             "amp.initialize, but no amp.scale_loss in these files: cannot determine "
             "which losses are scaled",
-            "give the file with the training loop, too",
+            "pass the file with the training loop, too",
         )
     for site in uses.sites:
         _of_site(site, uses, start, stops)
@@ -48,29 +48,29 @@ def check_calls(
                     call.node,
                     f"{module.text(call.node.func)} raises under autocast: in half precision it "
                     "is not safe",
-                    "leave out the sigmoid and use the form with logits",
+                    "remove the sigmoid and use the variant with logits",
                 )
             if call.method == "half" and not call.node.args and call.receiver is not None:
                 stops.add(
                     module,
                     call.node,
-                    f"{module.text(call.node)} makes something half by hand, which autocast does "
-                    "by itself",
-                    "take it out first, or keep float16 out of the model's own code",
+                    f"{module.text(call.node)} casts to half explicitly; autocast casts "
+                    "automatically",
+                    "remove the cast first, or keep float16 out of the model's code",
                 )
 
 
 def _of_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
     module, home = site.module, site.function or site.module.tree
-    for one in walk(home):
-        if isinstance(one, ast.Call):
-            names = module.call(one).names
+    for node in walk(home):
+        if isinstance(node, ast.Call):
+            names = module.call(node).names
             if names and names[0].startswith(_NATIVE):
                 stops.add(
                     module,
-                    one,
-                    "this function knows torch.amp besides apex",
-                    "keep the branch of torch.amp and take the one of apex out",
+                    node,
+                    "this function uses both torch.amp and apex",
+                    "keep the branch with torch.amp and remove the one with apex",
                 )
                 return
     if start.off:
@@ -79,56 +79,58 @@ def _of_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
         stops.add(
             module,
             site.test.node,
-            f"amp.initialize is always called, but the loss is only scaled if {site.test.text}",
+            f"amp.initialize is always called, but the loss is scaled only if {site.test.text}",
             "put both under one condition",
         )
     if site.test is not None and _changes(site):
         message = f"{site.test.text} changes within the loop"
-        stops.add(module, site.test.node, message, "decide before the loop")
+        stops.add(module, site.test.node, message, "evaluate the condition before the loop")
 
 
 def _changes(site: Site) -> bool:
     """Whether the condition reads a name that the loop assigns."""
     assert site.test is not None
-    read = {one.id for one in walk(site.test.node.test) if isinstance(one, ast.Name)}
+    read = {node.id for node in walk(site.test.node.test) if isinstance(node, ast.Name)}
     loop = loop_of(site.module, site.node)
     inner = loop.body if isinstance(loop, ast.For | ast.While) else []
     return any(
-        isinstance(one, ast.Name) and one.id in read and isinstance(one.ctx, ast.Store)
+        isinstance(node, ast.Name) and node.id in read and isinstance(node.ctx, ast.Store)
         for statement in inner
-        for one in walk(statement)
+        for node in walk(statement)
     )
 
 
 def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> None:
     module, statement = call.module, call.module.statement_of(call.node)
     if call.has_star or "optimizer" not in call.bound():
-        stops.add(module, call.node, "amp.master_params without an optimizer", "name it")
+        stops.add(module, call.node, "amp.master_params without an optimizer", "pass the optimizer")
         return
     if any(statement in step.readers for step in steps):
         return
     own = [site for site in uses.sites if site.module is module]
     if any(branch_of(module, call.node, site.test) is False for site in own):
         return
-    if any(one.span.line == module.span(statement or call.node).line for one in stops.refusals):
-        return  # said already
+    if any(
+        refusal.span.line == module.span(statement or call.node).line for refusal in stops.refusals
+    ):
+        return  # already reported
     stops.add(
         module,
         call.node,
         "amp.master_params is not used between the backward pass and the step of its optimizer, "
-        "in one function",
-        "GradScaler.unscale_(optimizer) has to be called once a step, before gradients are read",
+        "within one function",
+        "call GradScaler.unscale_(optimizer) once per step, before gradients are read",
     )
 
 
 def _state(call: Call, uses: Uses, start: Start, stops: Stops) -> None:
-    """A state that is saved or loaded needs the scaler, which a condition may keep from being."""
+    """Report a saved or loaded state outside of the condition under which the scaler exists."""
     module = call.module
-    around = {module.text(one.test) for one in ifs_around(module, call.node)}
+    around = {module.text(branch.test) for branch in ifs_around(module, call.node)}
     if start.off or (starting_ifs(uses) and not around):
         stops.add(
             module,
             call.node,
             f"{module.text(call.node.func)} is called without the condition of amp.initialize",
-            "save the state of the scaler only where there is one",
+            "save and load the state of the scaler under the same condition",
         )

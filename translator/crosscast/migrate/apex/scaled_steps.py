@@ -1,4 +1,4 @@
-"""The optimizer steps that belong to scaled losses, and where their gradients are read before."""
+"""The optimizer steps of scaled losses, and the reads of their gradients before the step."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One `optimizer.step()` behind a scaled loss."""
+    """An `optimizer.step()` after a scaled loss."""
 
     module: Module
     node: ast.Expr
     optimizer: str
     test: Test | None
-    """The condition that the step does not stand under though its loss does."""
+    """Condition of the scaled loss, if the step itself is not under it."""
     last: bool = True
-    """Whether it is the last one before the scale is updated."""
+    """Whether it is the last step before the update of the scale."""
     unscale: list[tuple[ast.stmt, bool]] = field(default_factory=list)
-    """Statements before which gradients must have their right size, and whether the condition
-    is already met there."""
+    """Statements that need unscaled gradients, each with whether it is inside the condition."""
     readers: list[ast.stmt] = field(default_factory=list)
-    """Statements between backward pass and step that read gradients."""
+    """Statements between the backward pass and the step that read gradients."""
 
 
 def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
@@ -53,7 +52,7 @@ def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
 
 
 def branch_of(module: Module, node: ast.AST, test: Test | None) -> bool | None:
-    """Return whether a node runs when losses are scaled; None: in both cases."""
+    """Return True if a node runs only if losses are scaled, False if only otherwise, else None."""
     child, here = node, module.parent(node)
     while test is not None and here is not None:
         if isinstance(here, ast.If) and child is not here.test:
@@ -86,14 +85,14 @@ def _of_home(module: Module, home: ast.AST, sites: Sequence[Site], stops: Stops)
             statement = module.statement_of(call)
             usual = isinstance(statement, ast.Expr) and statement.value is call
             if not usual or call.args or call.keywords:
-                message = f"{name}.step is used with a closure, or for what it returns"
+                message = f"{name}.step is called with a closure, or its result is used"
                 stops.add(module, call, message, "GradScaler.step takes no closure")
                 continue
             assert isinstance(statement, ast.Expr)
             if not any(_follows(module, statement, site) for site in own):
-                message = f"this step of {name} follows no scaled loss"
+                message = f"there is no scaled loss before this step of {name}"
                 stops.add(
-                    module, call, message, "GradScaler.step would raise here: take the step out"
+                    module, call, message, "GradScaler.step would raise here: remove the step"
                 )
                 continue
             found = True
@@ -104,64 +103,64 @@ def _of_home(module: Module, home: ast.AST, sites: Sequence[Site], stops: Stops)
                 module,
                 own[0].call.node,
                 f"{name}.step() is not in the function that scales its loss",
-                "step where the loss is scaled, or write scaler.step and scaler.update by hand",
+                "call step where the loss is scaled, or write scaler.step, scaler.update by hand",
             )
 
 
 def _step_calls(module: Module, home: ast.AST, name: str) -> Iterator[ast.Call]:
-    for one in walk(home):
+    for node in walk(home):
         if (
-            isinstance(one, ast.Call)
-            and isinstance(one.func, ast.Attribute)
-            and one.func.attr == "step"
-            and module.text(one.func.value) == name
-            and (module.function_of(one) or module.tree) is home
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "step"
+            and module.text(node.func.value) == name
+            and (module.function_of(node) or module.tree) is home
         ):
-            yield one
+            yield node
 
 
 def _follows(module: Module, statement: ast.stmt, site: Site) -> bool:
-    """Whether a step comes behind a scaled loss of the same round."""
+    """Whether a step follows a scaled loss in the same iteration."""
     loop = loop_of(module, statement)
-    return statement.lineno > site.node.lineno and any(one is site.node for one in walk(loop))
+    return statement.lineno > site.node.lineno and any(node is site.node for node in walk(loop))
 
 
 def _order(steps: list[Step], sites: Sequence[Site], stops: Stops) -> None:
-    """Find the steps that share one update of the scale: those of several optimizers in a row.
+    """Find steps that share one update of the scale: adjacent steps of several optimizers.
 
-    Where an optimizer steps before the loss of the next one is scaled, each step may have its own.
+    If an optimizer steps before the next loss is scaled, each step has its own update.
     """
-    steps.sort(key=lambda one: one.node.lineno)
-    if len({one.optimizer for one in steps}) < 2:
+    steps.sort(key=lambda step: step.node.lineno)
+    if len({step.optimizer for step in steps}) < 2:
         return
-    homes = {id(block_of(one.module, one.node)) for one in steps}
-    names = [one.optimizer for one in steps]
+    homes = {id(block_of(step.module, step.node)) for step in steps}
+    names = [step.optimizer for step in steps]
     if len(homes) > 1 or len(set(names)) != len(names):
-        if _in_turn(steps, sites):
+        if _are_separate(steps, sites):
             return
         stops.add(
             steps[0].module,
             steps[0].node,
-            "several optimizers share one loss scale, and do not all step once in one place",
-            "give each a GradScaler of its own, or let one scaler.update() end every round",
+            "several optimizers share one loss scale and do not all step once in the same block",
+            "use one GradScaler per optimizer, or end every iteration with one scaler.update()",
         )
-    for one in steps[:-1]:
-        one.last = False
+    for step in steps[:-1]:
+        step.last = False
 
 
-def _in_turn(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
-    """Whether no gradient of another optimizer waits, scaled, when an optimizer steps."""
-    rows: list[Step | Site] = sorted((*steps, *sites), key=lambda one: one.node.lineno)
-    if len({id(loop_of(one.module, one.node)) for one in rows}) > 1:
+def _are_separate(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
+    """Whether no other optimizer has pending scaled gradients when an optimizer steps."""
+    rows: list[Step | Site] = sorted((*steps, *sites), key=lambda row: row.node.lineno)
+    if len({id(loop_of(row.module, row.node)) for row in rows}) > 1:
         return False
     waiting: set[str] = set()
-    for one in rows:
-        if isinstance(one, Step):
-            if waiting != {one.optimizer}:
+    for row in rows:
+        if isinstance(row, Step):
+            if waiting != {row.optimizer}:
                 return False
             waiting.clear()
         else:
-            waiting |= set(one.optimizers)
+            waiting |= set(row.optimizers)
     return not waiting
 
 
@@ -187,16 +186,18 @@ def _reads(
     for statement in _readers(module, home):
         if not begin < statement.lineno < step.node.lineno:
             continue
-        if branch_of(module, statement, test) is False or _other_way(module, statement, step):
+        if branch_of(module, statement, test) is False or _are_alternatives(
+            module, statement, step
+        ):
             continue
-        if any(statement in walk(one) for one in block[:place]):
+        if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
         else:
             stops.add(
                 module,
                 statement,
                 "gradients are read or clipped after every backward pass, not once before the step",
-                "move it to the step: torch.amp takes the scale out once a step",
+                "move this next to the step: torch.amp unscales gradients once per step",
             )
     step.readers = readers
     if readers:
@@ -205,9 +206,9 @@ def _reads(
 
 
 def _window(step: Step, sites: Sequence[Site]) -> tuple[list[ast.stmt], int]:
-    """Return the statements that the step stands among, and its place.
+    """Return the block of the step and the step's index in it.
 
-    A branch that is only about half precision does not count as a place of its own.
+    A branch that only distinguishes half precision counts as part of the enclosing block.
     """
     module, here = step.module, step.node
     statement: ast.stmt = here
@@ -223,8 +224,8 @@ def _window(step: Step, sites: Sequence[Site]) -> tuple[list[ast.stmt], int]:
     return block, block.index(statement) + (statement is not here)
 
 
-def _other_way(module: Module, statement: ast.stmt, step: Step) -> bool:
-    """Whether a statement and a step stand in different branches of one condition."""
+def _are_alternatives(module: Module, statement: ast.stmt, step: Step) -> bool:
+    """Whether a statement and a step are in different branches of one condition."""
     here: ast.AST = statement
     while (parent := module.parent(here)) is not None:
         if isinstance(parent, ast.If):
@@ -233,20 +234,20 @@ def _other_way(module: Module, statement: ast.stmt, step: Step) -> bool:
                 if here in parent.body
                 else (parent.orelse, parent.body)
             )
-            if here in mine and any(step.node in walk(one) for one in other):
+            if here in mine and any(step.node in walk(statement) for statement in other):
                 return True
         here = parent
     return False
 
 
 def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a function that read gradients, or call what may."""
-    for one in walk(home):
-        if isinstance(one, ast.Attribute) and one.attr == "grad":
-            if isinstance(one.ctx, ast.Store) or _is_torch(one) or _is_cleared(module, one):
+    """Yield the statements of a function that read gradients, or call a function that may."""
+    for node in walk(home):
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            if isinstance(node.ctx, ast.Store) or _is_torch(node) or _is_cleared(module, node):
                 continue
-        elif isinstance(one, ast.Call):
-            name = one.func.attr if isinstance(one.func, ast.Attribute) else _id(one.func)
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
             if name in ("zero_grad", "no_grad", "enable_grad", "set_grad_enabled"):
                 continue
             if name in ("parameters", "named_parameters", "master_params"):
@@ -255,8 +256,8 @@ def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
                 continue
         else:
             continue
-        statement = module.statement_of(one)
-        if statement is not None and (module.function_of(one) or module.tree) is home:
+        statement = module.statement_of(node)
+        if statement is not None and (module.function_of(node) or module.tree) is home:
             yield statement
 
 
@@ -269,7 +270,7 @@ def _is_torch(node: ast.Attribute) -> bool:
 
 
 def _is_cleared(module: Module, node: ast.Attribute) -> bool:
-    """Whether a gradient is only set to nothing: `p.grad.zero_()`."""
+    """Whether a gradient is only cleared: `p.grad.zero_()`."""
     parent = module.parent(node)
     return isinstance(parent, ast.Attribute) and parent.attr in ("zero_", "detach_")
 
@@ -282,8 +283,10 @@ def _places(
     *,
     inside: bool,
 ) -> list[tuple[ast.stmt, bool]]:
-    """Return the first statements before which the scale is taken out, one a branch."""
-    children = [one for one in block if any(reader in walk(one) for reader in readers)]
+    """Return the first statement of each branch that needs unscaled gradients."""
+    children = [
+        candidate for candidate in block if any(reader in walk(candidate) for reader in readers)
+    ]
     if not children:
         return []
     first = children[0]

@@ -1,4 +1,4 @@
-"""`amp.initialize`: which loss scaler it stands for, and where that is made."""
+"""The loss scaler that replaces `amp.initialize`, and where it is created."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast.migrate.apex.uses import Stops, Uses, ifs_around, parted
+from crosscast.migrate.apex.uses import Stops, Uses, ifs_around, separating_if
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
@@ -21,7 +21,7 @@ _TAKEN = frozenset(
     {"models", "optimizers", "opt_level", "loss_scale", "enabled", "num_losses", "verbosity"}
 )
 _O2 = frozenset({"keep_batchnorm_fp32", "master_weights"})
-"""What only says how O2 keeps its copies."""
+"""Arguments that only configure the copies of O2."""
 NEVER = "2**31 - 1"
 _FIRST = 2.0**16
 """The dynamic scale that apex and GradScaler begin with."""
@@ -29,31 +29,31 @@ _FIRST = 2.0**16
 
 @dataclass(slots=True)
 class Start:
-    """What stands in the place of `amp.initialize`."""
+    """The replacement of an `amp.initialize`."""
 
     call: Call
     statement: ast.stmt
     kept: list[str] = field(default_factory=list)
-    """Assignments that remain, as `model = self.network`."""
+    """Remaining assignments, such as `model = self.network`."""
     level: str = "O1"
-    """As text: a level, or the expression that gives it."""
+    """A level, or the expression of the level, as text."""
     by_flag: bool = False
     switch: str = ""
-    """The condition under which it is that level, and otherwise O0."""
+    """Condition for that level; otherwise the level is O0."""
     refuses: bool = False
-    """Whether O3 can be asked for when the program runs."""
+    """Whether O3 can be selected at run time."""
     scale: str = ""
-    """A constant loss scale; empty: dynamic."""
+    """A constant loss scale; empty if dynamic."""
     dynamic: str = ""
-    """The condition under which it is dynamic all the same, if only the run tells."""
+    """Condition for a dynamic scale, if it is known only at run time."""
     lowest: float | None = None
     highest: float | None = None
-    """Bounds of a dynamic scale, where the source names them."""
+    """Limits of a dynamic scale, if the source sets them."""
     enabled: str = ""
     losses: bool = False
-    """Whether several losses had scales of their own."""
+    """Whether several losses had separate scales."""
     others: list[Start] = field(default_factory=list)
-    """The same in other branches, of which only one runs."""
+    """The same call in other branches, of which only one runs."""
 
     @property
     def places(self) -> list[Start]:
@@ -62,13 +62,13 @@ class Start:
 
     @property
     def module(self) -> Module:
-        """Where it stands."""
+        """Module of the call."""
         return self.call.module
 
     @property
     def models(self) -> list[str]:
-        """What the models are called where apex is started, those of other branches too."""
-        given = [(one.module, one.call.bound().get("models")) for one in self.places]
+        """Expressions of the models in `amp.initialize`, including other branches."""
+        given = [(place.module, place.call.bound().get("models")) for place in self.places]
         return [
             module.text(node)
             for module, whole in given
@@ -78,12 +78,12 @@ class Start:
 
     @property
     def off(self) -> bool:
-        """Whether it does nothing: O0."""
+        """Whether the level is O0, which has no effect."""
         return self.level == "O0" and not self.by_flag
 
     @property
     def scaler(self) -> str:
-        """The arguments of GradScaler behind the device."""
+        """The arguments of GradScaler after the device."""
         scale = ""
         if self.dynamic:
             scale = (
@@ -98,7 +98,7 @@ class Start:
 
     @property
     def arguments(self) -> tuple[object, ...]:
-        """All that the scaler and the level depend on."""
+        """All values that determine the scaler and the level."""
         return (
             *(self.level, self.by_flag, self.switch, self.refuses, self.scale, self.dynamic),
             *(self.lowest, self.highest, self.enabled, self.losses),
@@ -106,7 +106,7 @@ class Start:
 
 
 def start_of(uses: Uses, stops: Stops) -> Start | None:
-    """Return what becomes of `amp.initialize` in a program; None if that is not certain."""
+    """Return the replacement of `amp.initialize` in a program; None if it is not certain."""
     calls = uses.of("initialize")
     if not calls:
         first = next((call for found in uses.calls.values() for call in found), None)
@@ -115,32 +115,35 @@ def start_of(uses: Uses, stops: Stops) -> Start | None:
                 first.module,
                 first.node,
                 "amp.initialize is not in these files, so the level and the scale are not known",
-                "give the file that calls it, too",
+                "pass the file that calls it, too",
             )
         return None
     starts = [_one(call, stops) for call in calls]
     if len(starts) > 1 and not all(
-        parted(one, other) is not None for one in calls for other in calls if one is not other
+        separating_if(call, other) is not None
+        for call in calls
+        for other in calls
+        if call is not other
     ):
         stops.add(
             calls[1].module,
             calls[1].node,
             "amp.initialize is called in several places",
-            "leave one call, with arguments that do not depend on a branch",
+            "keep one call whose arguments do not depend on a branch",
         )
         return None
-    found = [one for one in starts if one is not None]
+    found = [found for found in starts if found is not None]
     if len(found) < len(starts):
         return None
     start = found[0]
     start.others = found[1:]
-    for one in start.others:
-        if one.arguments != start.arguments:
+    for other in start.others:
+        if other.arguments != start.arguments:
             stops.add(
-                one.module,
-                one.call.node,
-                "amp.initialize is given other arguments in another branch",
-                "leave one call, with arguments that do not depend on a branch",
+                other.module,
+                other.call.node,
+                "amp.initialize has other arguments in another branch",
+                "keep one call whose arguments do not depend on a branch",
             )
     return start
 
@@ -148,7 +151,7 @@ def start_of(uses: Uses, stops: Stops) -> Start | None:
 def _one(call: Call, stops: Stops) -> Start | None:
     statement = call.module.statement_of(call.node)
     if statement is None or call.has_star:
-        message = "not all arguments of amp.initialize are written here"
+        message = "not all arguments of amp.initialize are visible here"
         stops.add(call.module, call.node, message, "write them out")
         return None
     start = Start(call, statement)
@@ -163,8 +166,8 @@ def _assigned(start: Start, stops: Stops) -> None:
     if isinstance(statement, ast.Expr) and statement.value is start.call.node:
         return
     if "optimizers" not in bound:
-        message = "amp.initialize is given a model and no optimizer: nothing is trained with it"
-        hint = "put the calls of the model into torch.amp.autocast by hand"
+        message = "amp.initialize has a model but no optimizer: nothing is trained with it"
+        hint = "wrap the calls of the model in torch.amp.autocast by hand"
         stops.add(module, start.call.node, message, hint)
         return
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
@@ -178,18 +181,18 @@ def _assigned(start: Start, stops: Stops) -> None:
         stops.add(
             module,
             statement,
-            "what amp.initialize returns is not assigned to a model and an optimizer here",
+            "the result of amp.initialize is not assigned to a model and an optimizer",
             "write `model, optimizer = amp.initialize(model, optimizer, ...)`",
         )
         return
-    for one, value in zip(target.elts, given, strict=True):
-        if _shape(one, module) != _shape(value, module):
-            start.kept.append(f"{module.text(one)} = {module.text(value)}")
+    for element, value in zip(target.elts, given, strict=True):
+        if _shape(element, module) != _shape(value, module):
+            start.kept.append(f"{module.text(element)} = {module.text(value)}")
 
 
 def _shape(node: ast.expr, module: Module) -> object:
     if isinstance(node, ast.Tuple | ast.List):
-        return tuple(_shape(one, module) for one in node.elts)
+        return tuple(_shape(element, module) for element in node.elts)
     return module.text(node)
 
 
@@ -200,8 +203,8 @@ def _arguments(start: Start, stops: Stops) -> None:
     _enabled(start, bound.get("enabled"))
     start.losses = "num_losses" in bound
     for name, node in bound.items():
-        nothing = isinstance(node, ast.Constant) and node.value is None
-        if name in _TAKEN or nothing:
+        is_none = isinstance(node, ast.Constant) and node.value is None
+        if name in _TAKEN or is_none:
             continue
         if name in _O2 and (start.level != "O1" or start.by_flag):
             continue
@@ -211,15 +214,15 @@ def _arguments(start: Start, stops: Stops) -> None:
         stops.add(
             module,
             node,
-            f"{name} changes what a level of apex does, torch.amp has no such choice",
-            "leave it out, or write the casts by hand",
+            f"{name} changes the meaning of a level of apex; torch.amp has no such option",
+            "remove it, or write the casts by hand",
         )
 
 
 def _bound(start: Start, name: str, node: ast.expr, stops: Stops) -> None:
-    """Note a bound of the scale: a number that is written in the source."""
+    """Store a limit of the scale, which must be a literal number."""
     if start.scale and not start.dynamic:
-        return  # a constant scale has no bounds in apex either
+        return  # a constant scale has no limits in apex either
     value = evaluate(node, start.module)
     number = value.value if isinstance(value, Known) and value.origin == "literal" else None
     lowest = name.startswith("min")
@@ -228,8 +231,8 @@ def _bound(start: Start, name: str, node: ast.expr, stops: Stops) -> None:
         stops.add(
             start.module,
             node,
-            f"{name}: torch's GradScaler has no {'lowest' if lowest else 'highest'} scale",
-            f"leave {name} out, or set the scale with scaler.update(...) behind every step",
+            f"{name}: GradScaler of torch has no {'lower' if lowest else 'upper'} limit",
+            f"remove {name}, or set the scale with scaler.update(...) after every step",
         )
     elif isinstance(number, int | float):
         if lowest:
@@ -248,9 +251,9 @@ def _level(start: Start, node: ast.expr | None, stops: Stops) -> None:
             stops.add(
                 module,
                 node,
-                f"opt_level {start.level}: all weights and computations are half, torch.amp has "
+                f"opt_level {start.level}: all weights and computations are half; torch.amp has "
                 "no such level",
-                "choose O1, or call model.half() and leave amp out",
+                "choose O1, or call model.half() and remove amp",
             )
         return
     if isinstance(node, ast.IfExp) and (switch := _switch(node, module)):
@@ -258,7 +261,7 @@ def _level(start: Start, node: ast.expr | None, stops: Stops) -> None:
         return
     if not is_plain(node):
         message = f"the level is computed: {module.text(node)}"
-        stops.add(module, node, message, "decide for one level, or name it by a flag")
+        stops.add(module, node, message, "choose a fixed level, or set it with a flag")
         return
     start.level, start.by_flag = module.text(node), True
     flag = flag_read(node, module)
@@ -266,9 +269,9 @@ def _level(start: Start, node: ast.expr | None, stops: Stops) -> None:
 
 
 def _switch(node: ast.IfExp, module: Module) -> tuple[str, str] | None:
-    """Return level and condition of `"O1" if half else "O0"`; None if it is anything else."""
-    arms = [one.value if isinstance(one, ast.Constant) else "" for one in (node.body, node.orelse)]
-    if not all(one in _LEVELS for one in arms) or not is_plain(node.test):
+    """Return level and condition of `"O1" if half else "O0"`; None for other expressions."""
+    arms = [arm.value if isinstance(arm, ast.Constant) else "" for arm in (node.body, node.orelse)]
+    if not all(arm in _LEVELS for arm in arms) or not is_plain(node.test):
         return None
     first, second = arms
     if second == "O0" and first != "O0":
@@ -281,7 +284,7 @@ def _switch(node: ast.IfExp, module: Module) -> tuple[str, str] | None:
 def _scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
     if node is None or (isinstance(node, ast.Constant) and node.value in (None, "dynamic")):
         return
-    if is_plain(node) and not _may_be_nothing(node, start.module):
+    if is_plain(node) and not _may_be_zero(node, start.module):
         start.scale = start.module.text(node)
         start.dynamic = f'{start.scale} in (None, "dynamic")'
         return
@@ -295,21 +298,21 @@ def _scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
         stops.add(
             start.module,
             node,
-            f"whether the loss scale {start.module.text(node)} is constant or dynamic is only "
-            "known when the program runs",
+            f"whether the loss scale {start.module.text(node)} is constant or dynamic is known "
+            "only at run time",
             "write loss_scale='dynamic', or a number",
         )
         return
     start.scale = repr(value)
 
 
-def _may_be_nothing(node: ast.expr, module: Module) -> bool:
-    """Whether a flag is 0 by default: such a scale means something else in every script."""
+def _may_be_zero(node: ast.expr, module: Module) -> bool:
+    """Whether a flag defaults to 0, which has a different meaning in every script."""
     flag = flag_read(node, module)
     value = evaluate(node, module)
     known = value.value if isinstance(value, Known) else None
     defaults = [known, flag.default.value if flag and isinstance(flag.default, Known) else None]
-    return any(isinstance(one, int | float) and one <= 0 for one in defaults)
+    return any(isinstance(default, int | float) and default <= 0 for default in defaults)
 
 
 def _enabled(start: Start, node: ast.expr | None) -> None:
@@ -318,23 +321,23 @@ def _enabled(start: Start, node: ast.expr | None) -> None:
     if node is not None and not (isinstance(node, ast.Constant) and node.value is True):
         parts.append(as_bool(node, module))
     if start.by_flag and not any(
-        module.text(one.test).replace('"', "'") == f"{start.level} != 'O0'"
-        for one in ifs_around(module, start.call.node)
+        module.text(branch.test).replace('"', "'") == f"{start.level} != 'O0'"
+        for branch in ifs_around(module, start.call.node)
     ):
         parts.append(f'{start.level} != "O0"')
     start.enabled = " and ".join(parts)
 
 
 def is_plain(node: ast.expr) -> bool:
-    """Whether an expression only names something: `args.level`, `config["level"]`."""
+    """Whether an expression is a name, attribute or item: `args.level`, `config["level"]`."""
     return all(
-        isinstance(one, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
-        for one in walk(node)
+        isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
+        for part in walk(node)
     ) and not isinstance(node, ast.Constant)
 
 
 def as_bool(node: ast.expr, module: Module) -> str:
-    """Return the text of a condition that is a truth value for certain."""
+    """Return the text of a condition, with `bool(...)` unless it is certainly a boolean."""
     text = module.text(node)
     if isinstance(node, ast.Compare) or (
         isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)

@@ -1,4 +1,4 @@
-"""How the loss scaler gets from where it is made to where it is used."""
+"""Passes the loss scaler from its creation to its uses."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ _CLOSING = re.compile(r"\s*,?\s*(?:#[^\n]*\n\s*)*\)\Z")
 
 @dataclass(slots=True)
 class ScalerPaths:
-    """What the scaler is called in each function, and the edits that bring it there."""
+    """The scaler's name in each function, and the edits that pass it there."""
 
     program: Program
     start: Start
     stops: Stops
     name: str = "scaler"
     method: bool = False
-    """Whether it is an attribute of the object that starts apex."""
+    """Whether it is an attribute of the object that initializes apex."""
     edits: list[Edit] = field(default_factory=list)
     handed: list[Call] = field(default_factory=list)
-    """The calls that hand it on."""
+    """The calls that pass it on."""
     _known: dict[Function | None, bool] = field(default_factory=dict)
 
     @property
     def made(self) -> str:
-        """What it is called where it is made."""
+        """Its name where it is created."""
         return f"self.{self.name}" if self.method else self.name
 
     def name_in(self, module: Module, function: Function | None) -> str:
-        """Return what it is called in a function that it has been brought to."""
+        """Return its name in a function that `bring` was called for."""
         return self.made if self._at_home(module, function) else self.name
 
     def bring(self, module: Module, function: Function | None, node: ast.AST) -> None:
-        """Bring the scaler to a function; say what is in the way."""
+        """Make the scaler available in a function; report why that is not possible."""
         if not self._bring(module, function, 0):
             start = self.start.module.function_of(self.start.statement)
             self.stops.add(
                 module,
                 node,
-                "the loss scaler would have to get here from "
-                f"{start.name if start else 'the top of another file'}, where apex is started",
-                "hand it over as an argument: apex kept it in a global state",
+                "the loss scaler would have to be passed here from "
+                f"{start.name if start else 'the top of another file'}, which initializes apex",
+                "pass it as an argument: apex kept it in global state",
             )
 
     def _bring(self, module: Module, function: Function | None, depth: int) -> bool:
@@ -65,20 +65,20 @@ class ScalerPaths:
         if function is None or depth > _DEPTH or self._known.get(function):
             return self._known.get(function, False)
         sites = [
-            one
-            for one in self.program.call_sites(module, function)
-            if one.module.function_of(one.node) is not function
+            site
+            for site in self.program.call_sites(module, function)
+            if site.module.function_of(site.node) is not function
         ]
         if not sites or not self._only_called(module, function, sites):
             return False
         edits = [_parameter(module, function, self.name)]
-        for one in sites:
-            around = one.module.function_of(one.node)
-            if not self._bring(one.module, around, depth + 1):
+        for site in sites:
+            around = site.module.function_of(site.node)
+            if not self._bring(site.module, around, depth + 1):
                 return False
             if self.method and not self._always_there():
                 return False
-            edits.append(_argument(one, self.name, self.name_in(one.module, around)))
+            edits.append(_argument(site, self.name, self.name_in(site.module, around)))
         made = [edit for edit in edits if edit is not None]
         if len(made) < len(edits):
             return False
@@ -88,7 +88,7 @@ class ScalerPaths:
         return True
 
     def _at_home(self, module: Module, function: Function | None) -> bool:
-        """Whether a function sees the scaler where it is made."""
+        """Whether the scaler is in scope in a function without being passed."""
         home = self.start.module.function_of(self.start.statement)
         if module is not self.start.module:
             return False
@@ -113,8 +113,8 @@ class ScalerPaths:
         return home is not None and home.name == "__init__"
 
     def _only_called(self, module: Module, function: Function, sites: list[Call]) -> bool:
-        """Whether a function is nowhere handed on as a value."""
-        called = {id(one.node.func) for one in sites}
+        """Whether a function is only called and never used as a value."""
+        called = {id(site.node.func) for site in sites}
         for other in self.program.modules:
             for node in other.nodes:
                 named = (isinstance(node, ast.Name) and node.id == function.name) or (
@@ -123,7 +123,7 @@ class ScalerPaths:
                 if not named or id(node) in called:
                     continue
                 if isinstance(node, ast.Attribute) and module.class_of(function) is None:
-                    continue  # a method of something else
+                    continue  # a method of another object
                 parent = other.parent(node)
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                     if not (isinstance(parent, ast.Call) and parent.func is node):
@@ -141,7 +141,7 @@ def scaler_paths(
     needs: Iterable[tuple[Module, Function | None, ast.AST]],
     stops: Stops,
 ) -> ScalerPaths:
-    """Return how the scaler gets to functions that need it."""
+    """Return the edits that pass the scaler to the functions that need it."""
     needs = list(needs)
     paths = ScalerPaths(program, start, stops)
     modules = dict.fromkeys((start.module, *(module for module, _, _ in needs)))
@@ -161,11 +161,11 @@ def scaler_paths(
 def _names(name: str) -> Callable[[Module], bool]:
     def within(module: Module) -> bool:
         return any(
-            (isinstance(one, ast.Name) and one.id == name)
-            or (isinstance(one, ast.Attribute) and one.attr == name)
-            or (isinstance(one, ast.arg) and one.arg == name)
-            or (isinstance(one, ast.alias) and name in (one.name, one.asname))
-            for one in module.nodes
+            (isinstance(node, ast.Name) and node.id == name)
+            or (isinstance(node, ast.Attribute) and node.attr == name)
+            or (isinstance(node, ast.arg) and node.arg == name)
+            or (isinstance(node, ast.alias) and name in (node.name, node.asname))
+            for node in module.nodes
         )
 
     return within
@@ -176,7 +176,7 @@ def _has_self(function: Function) -> bool:
 
 
 def _parameter(module: Module, function: Function, name: str) -> Edit | None:
-    """Return the edit that adds a parameter, or None if its place is not certain."""
+    """Return the edit that adds a parameter, or None if its position is not certain."""
     given = function.args
     if given.vararg or given.kwonlyargs:
         return None
@@ -192,14 +192,14 @@ def _parameter(module: Module, function: Function, name: str) -> Edit | None:
     assert last.end_lineno is not None
     assert last.end_col_offset is not None
     column = column_at(module, last.end_lineno, last.end_col_offset)
-    behind = module.lines[last.end_lineno - 1][column - 1 :].lstrip()
-    if behind[:1] not in (",", ")", "") or behind.startswith("))"):
+    rest = module.lines[last.end_lineno - 1][column - 1 :].lstrip()
+    if rest[:1] not in (",", ")", "") or rest.startswith("))"):
         return None
     return insert(module, last.end_lineno, column, text)
 
 
 def _argument(call: Call, name: str, value: str) -> Edit | None:
-    """Return the edit that hands a value to a call by name, or None if that is not certain."""
+    """Return the edit that adds a keyword argument to a call, or None if that is not certain."""
     module, node = call.module, call.node
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     assert node.end_lineno is not None
@@ -207,7 +207,7 @@ def _argument(call: Call, name: str, value: str) -> Edit | None:
     end = (node.end_lineno, column_at(module, node.end_lineno, node.end_col_offset))
     if not given:
         return insert(module, end[0], end[1] - 1, f"{name}={value}")
-    last = max(given, key=lambda one: (one.end_lineno or 0, one.end_col_offset or 0))
+    last = max(given, key=lambda argument: (argument.end_lineno or 0, argument.end_col_offset or 0))
     if isinstance(last, ast.GeneratorExp):
         return None
     assert last.end_lineno is not None

@@ -1,4 +1,4 @@
-"""What a program does with apex.amp, and what of it nobody can write anew with certainty."""
+"""The uses of apex.amp in a program, and those that cannot be rewritten with certainty."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ HALF_ANYWAY = {
     ),
     "torch.nn.functional": frozenset({"linear", "conv1d", "conv2d", "conv3d", "prelu"}),
 }
-"""What autocast computes in half without being told; einsum where it multiplies matrices."""
+"""Functions that autocast runs in half anyway; einsum if it multiplies matrices."""
 _WITH = ("loss", "optimizers", "loss_id", "delay_unscale")
 
 
 @dataclass(slots=True)
 class Stops:
-    """Why a loop stays as it is; empty if nothing is in the way."""
+    """Reasons why a loop is not migrated; empty if it can be migrated."""
 
     refusals: list[Refusal] = field(default_factory=list)
 
     def add(self, module: Module, node: ast.AST, message: str, hint: str) -> None:
-        """Say what is in the way."""
-        one = Refusal(span=module.span(node), message=message, hint=hint)
-        if one not in self.refusals:
-            self.refusals.append(one)
+        """Add a reason."""
+        refusal = Refusal(span=module.span(node), message=message, hint=hint)
+        if refusal not in self.refusals:
+            self.refusals.append(refusal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class Test:
     node: ast.If
     text: str
     holds: bool
-    """False: scaled in the else branch."""
+    """False if the loss is scaled in the else branch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +75,12 @@ class Site:
 
     @property
     def module(self) -> Module:
-        """Where it stands."""
+        """Module of the statement."""
         return self.call.module
 
     @property
     def function(self) -> Function | None:
-        """The function it stands in."""
+        """Enclosing function."""
         return self.module.function_of(self.node)
 
 
@@ -96,12 +96,12 @@ class Uses:
         return self.calls.get(word, [])
 
     def modules(self) -> list[Module]:
-        """Return the modules that call anything of it."""
+        """Return the modules that call a function of apex.amp."""
         return list(dict.fromkeys(call.module for calls in self.calls.values() for call in calls))
 
 
 def uses_of(program: Program, stops: Stops) -> Uses:
-    """Return what a program calls of apex.amp."""
+    """Return the calls of apex.amp in a program."""
     uses = Uses()
     for module in program.modules:
         for call in module.calls:
@@ -110,15 +110,15 @@ def uses_of(program: Program, stops: Stops) -> Uses:
                 continue
             word, _, rest = names[0].removeprefix(HOME).partition(".")
             if rest:
-                continue  # a method of what one of them returned
+                continue  # a method of a returned object
             uses.calls.setdefault(word, []).append(call)
             if len(names) != len(call.names):
                 others = ", ".join(name for name in call.names if name not in names)
                 stops.add(
                     module,
                     call.node,
-                    f"{module.text(call.node.func)} is apex's or {others}, as it is installed",
-                    "keep the branch of torch.amp and take the one of apex out",
+                    f"{module.text(call.node.func)} is {others} unless apex is installed",
+                    "keep the branch with torch.amp and remove the one with apex",
                 )
             elif word not in (*KNOWN, "disable_casts") and not is_half_anyway(call, word):
                 _unknown(module, call, word, stops)
@@ -127,7 +127,7 @@ def uses_of(program: Program, stops: Stops) -> Uses:
 
 
 def is_half_anyway(call: Call, word: str) -> bool:
-    """Whether a call asks for half precision where autocast uses it by itself."""
+    """Whether a call requests half precision that autocast uses anyway."""
     match call.node:
         case ast.Call(args=[home, ast.Constant(value=str(name))], keywords=[]):
             known = HALF_ANYWAY.get(call.module.resolve(home), frozenset())
@@ -141,19 +141,19 @@ def _unknown(module: Module, call: Call, word: str, stops: Stops) -> None:
         stops.add(
             module,
             call.node,
-            f"amp.{word} adds a function to the lists of apex, torch.amp has no such lists",
+            f"amp.{word} adds a function to a list of apex; torch.amp has no such lists",
             "decorate the function with torch.amp.custom_fwd(cast_inputs=...), "
-            "or cast its arguments in it",
+            "or cast the arguments in the function",
         )
         return
     near = difflib.get_close_matches(word, KNOWN, n=1)
-    hint = f"did you mean amp.{near[0]}?" if near else "write it for torch.amp by hand"
+    hint = f"did you mean amp.{near[0]}?" if near else "migrate it to torch.amp by hand"
     what = "apex.amp has no" if near and word not in ("init", "handle") else "no successor of amp's"
     stops.add(module, call.node, f"{what} {word}", hint)
 
 
 def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
-    """Yield the `with` block that a call of `scale_loss` stands in, if it has the usual form."""
+    """Yield the `with` block of a call of `scale_loss`, if it has the usual form."""
     module = call.module
     node = module.statement_of(call.node)
     bound = call.bound()
@@ -167,33 +167,33 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         stops.add(module, call.node, "amp.scale_loss is not used in the usual form", hint)
         return
     assert isinstance(node, ast.With)
-    if odd := [one for one in bound if one not in _WITH]:
-        message = f"amp.scale_loss is given {', '.join(odd)}, which GradScaler does not know"
-        stops.add(module, call.node, message, "decide what becomes of it")
+    if odd := [name for name in bound if name not in _WITH]:
+        message = f"amp.scale_loss has {', '.join(odd)}, which GradScaler does not support"
+        stops.add(module, call.node, message, "remove the argument or replace it by hand")
         return
     backward = _backward(node, name)
     if backward is None:
         stops.add(
             module,
             node,
-            f"more than {name}.backward() happens within amp.scale_loss, where gradients are "
-            "still scaled",
-            "move everything else behind the block, if it is not meant for scaled gradients",
+            f"the block of amp.scale_loss contains more than {name}.backward(); gradients are "
+            "still scaled there",
+            "move the other statements after the block unless they need scaled gradients",
         )
         return
     loss = bound["loss"]
-    if any(isinstance(one, ast.Call) and not _is_light(one) for one in walk(loss)):
+    if any(isinstance(node, ast.Call) and not _is_light(node) for node in walk(loss)):
         message = "the loss is computed in the call of amp.scale_loss"
-        stops.add(module, call.node, message, "assign it to a name before")
+        stops.add(module, call.node, message, "assign it to a variable first")
         return
     optimizers = _parts(module, bound["optimizers"])
     if not optimizers:
-        message = f"which optimizers {module.text(bound['optimizers'])} means is not written here"
+        message = f"the optimizers in {module.text(bound['optimizers'])} are not visible here"
         stops.add(module, call.node, message, "name the optimizers in the call")
         return
     if _named_elsewhere(module, node, name):
-        message = f"{name} is used behind its block"
-        stops.add(module, node, message, "use the loss itself: only that has its right size")
+        message = f"{name} is used after its block"
+        stops.add(module, node, message, "use the unscaled loss")
         return
     yield Site(call, node, loss, optimizers, backward, test_of(module, node, uses))
 
@@ -213,18 +213,18 @@ def _is_light(call: ast.Call) -> bool:
 
 
 def _parts(module: Module, node: ast.expr) -> tuple[str, ...]:
-    """Return the optimizers of an argument as texts; none if they cannot be told apart."""
+    """Return the optimizers of an argument as texts; empty if they cannot be separated."""
     found = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
-    plain = all(isinstance(one, ast.Name | ast.Attribute | ast.Subscript) for one in found)
-    return tuple(module.text(one) for one in found) if plain else ()
+    plain = all(isinstance(node, ast.Name | ast.Attribute | ast.Subscript) for node in found)
+    return tuple(module.text(node) for node in found) if plain else ()
 
 
 def _named_elsewhere(module: Module, node: ast.With, name: str) -> bool:
-    """Whether the scaled loss is read outside of blocks that make it."""
+    """Whether the scaled loss is read outside of the blocks that define it."""
     home = module.function_of(node) or module.tree
-    for one in walk(home):
-        if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load):
-            here = module.enclosing(one, ast.With)
+    for use in walk(home):
+        if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load):
+            here = module.enclosing(use, ast.With)
             while here is not None and not _makes(here, name):
                 here = module.enclosing(here, ast.With)
             if here is None:
@@ -241,7 +241,7 @@ def _makes(node: ast.With, name: str) -> bool:
 
 def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
     """Return the condition that chooses between a scaled and a plain backward pass."""
-    started = {one_module.text(one.test) for one_module, one in starting_ifs(uses)}
+    started = {starting.text(branch.test) for starting, branch in starting_ifs(uses)}
     child: ast.AST = node
     here = module.parent(node)
     while here is not None and not isinstance(
@@ -251,11 +251,11 @@ def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
             holds = child in here.body
             other = here.orelse if holds else here.body
             plain = any(
-                isinstance(one, ast.Attribute)
-                and one.attr == "backward"
-                and not _is_scaled(module, one)
+                isinstance(node, ast.Attribute)
+                and node.attr == "backward"
+                and not _is_scaled(module, node)
                 for statement in other
-                for one in walk(statement)
+                for node in walk(statement)
             )
             text = module.text(here.test)
             if plain or text in started:
@@ -267,37 +267,40 @@ def test_of(module: Module, node: ast.stmt, uses: Uses) -> Test | None:
 def _is_scaled(module: Module, node: ast.Attribute) -> bool:
     around = module.enclosing(node, ast.With)
     return around is not None and any(
-        isinstance(one, ast.Attribute | ast.Name) and "scale_loss" in module.text(one)
+        isinstance(node, ast.Attribute | ast.Name) and "scale_loss" in module.text(node)
         for item in around.items
-        for one in walk(item.context_expr)
+        for node in walk(item.context_expr)
     )
 
 
 def starting_ifs(uses: Uses) -> list[tuple[Module, ast.If]]:
-    """Return the conditions that apex is started under; not those that only choose how."""
+    """Return the conditions under which apex is initialized, except a choice between two calls."""
     calls = uses.of("initialize")
     choosing = {
-        id(found) for one in calls for other in calls if (found := parted(one, other)) is not None
+        id(found)
+        for call in calls
+        for other in calls
+        if (found := separating_if(call, other)) is not None
     }
     return [
-        (call.module, one)
+        (call.module, branch)
         for call in calls
-        for one in ifs_around(call.module, call.node)
-        if id(one) not in choosing
+        for branch in ifs_around(call.module, call.node)
+        if id(branch) not in choosing
     ]
 
 
-def parted(one: Call, other: Call) -> ast.If | None:
-    """Return the condition of which one call stands in one branch and the other in the other."""
-    for test in ifs_around(one.module, one.node):
-        mine, theirs = (
+def separating_if(first: Call, second: Call) -> ast.If | None:
+    """Return the `if` statement that has one call in its body and the other in its `else`."""
+    for test in ifs_around(first.module, first.node):
+        body, orelse = (
             [
                 any(node is call.node for part in branch for node in walk(part))
-                for call in (one, other)
+                for call in (first, second)
             ]
             for branch in (test.body, test.orelse)
         )
-        if mine[0] != mine[1] and theirs[0] != theirs[1] and mine != theirs:
+        if body[0] != body[1] and orelse[0] != orelse[1] and body != orelse:
             return test
     return None
 

@@ -1,1 +1,1 @@
-"""One module a codemod, with a constant CODEMOD; `_` marks what codemods share."""
+"""One module per codemod with a constant CODEMOD; names of shared modules start with `_`."""

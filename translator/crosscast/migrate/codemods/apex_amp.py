@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def run(subject: Subject) -> Iterable[Outcome]:
-    """Turn everything that a program does with apex.amp, or say what is in the way."""
+    """Migrate all uses of apex.amp in a program, or report why that is not possible."""
     program = subject.program
     if program is None:
         return []
     stops = Stops()
     uses = uses_of(program, stops)
     if not uses.calls:
-        return [_without(module, found) for module in program.modules if (found := unused(module))]
+        return [_removal(module, found) for module in program.modules if (found := unused(module))]
     start = start_of(uses, stops)
     if start is None or stops.refusals:
         return stops.refusals
@@ -43,7 +43,7 @@ def run(subject: Subject) -> Iterable[Outcome]:
     check_calls(program, uses, start, steps, stops)
     calls = [site.call for site in uses.sites if not start.off]
     calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
-    needs = [(one.module, one.module.function_of(one.node), one.node) for one in calls]
+    needs = [(call.module, call.module.function_of(call.node), call.node) for call in calls]
     paths = scaler_paths(program, start, needs, stops)
     if stops.refusals:
         return stops.refusals
@@ -60,28 +60,28 @@ def run(subject: Subject) -> Iterable[Outcome]:
     ]
 
 
-def _without(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
-    """Return the change that takes out imports that nothing needs."""
+def _removal(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
+    """Return the change that removes unused imports."""
     draft = Draft(module)
     draft.remove(*imports)
     return Change(
         span=module.span(imports[0]),
-        message="nothing needs this import of apex: taken out",
+        message="this import of apex is unused: removed",
         edits=tuple(draft.finish()),
     )
 
 
 def _message(off: bool) -> str:
     if off:
-        return "apex.amp at level O0 does nothing: taken out"
-    return "apex.amp becomes torch.amp: autocast around forward pass and loss, GradScaler"
+        return "apex.amp at level O0 has no effect: removed"
+    return "apex.amp becomes torch.amp: autocast around forward pass and loss, and a GradScaler"
 
 
 CODEMOD = Codemod(
     code="CM102",
     name="apex-amp",
     api="torch.amp",
-    title="apex.amp becomes torch.amp: autocast around forward pass and loss, a GradScaler",
+    title="apex.amp becomes torch.amp: autocast around forward pass and loss, and a GradScaler",
     hints=("apex",),
     examples=AMP,
     run=run,

@@ -31,9 +31,9 @@ _NEW = {
     "SyncBatchNorm": ".nn.SyncBatchNorm",
 }
 _HINTS = {
-    "LARC": "LARC is not in torch: keep apex for it, or write the rates of layers by hand",
+    "LARC": "torch has no LARC: keep apex for it, or compute the layers' rates by hand",
     "Reducer": "use torch.distributed.all_reduce on the gradients",
-    "create_syncbn_process_group": "make the groups with torch.distributed.new_subgroups",
+    "create_syncbn_process_group": "create the groups with torch.distributed.new_subgroups",
 }
 _DROPPED = {"delay_allreduce": (True, False), "gradient_average": (True,)}
 _KEPT = {
@@ -44,15 +44,15 @@ _KEPT = {
     },
 }
 _NOTE = (
-    "torch reduces gradients while the backward pass runs: if some weights take no part in a loss, "
-    "add find_unused_parameters=True (apex allowed it with delay_allreduce=True). "
-    "broadcast_buffers=False keeps what apex did: statistics of batch norm stay those of each "
-    "process."
+    "torch reduces gradients during the backward pass: if a loss does not use all weights, add "
+    "find_unused_parameters=True (apex allowed it with delay_allreduce=True). "
+    "broadcast_buffers=False preserves the behavior of apex: every process keeps its own batch "
+    "norm statistics."
 )
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Turn data parallelism and synchronized batch norm of apex."""
+    """Migrate data parallelism and synchronized batch norm of apex."""
     for module in subject.program.modules if subject.program is not None else ():
         draft, done = Draft(module), []
         for name in names_of(module, "parallel"):
@@ -60,60 +60,60 @@ def run(subject: Subject) -> Iterator[Outcome]:
             if refusal is not None:
                 yield refusal
                 continue
-            _turn(name, draft)
+            _replace(name, draft)
             done.append(name)
         if done:
             remove_names(draft, done)
-            parallel = any(one.what == "DistributedDataParallel" for one in done)
-            said = ", ".join(
-                f"apex.parallel.{one.what} becomes torch{_NEW[one.what]}" for one in done
+            parallel = any(name.what == "DistributedDataParallel" for name in done)
+            summary = ", ".join(
+                f"apex.parallel.{name.what} becomes torch{_NEW[name.what]}" for name in done
             )
             yield Change(
                 span=module.span(done[0].uses[0]),
-                message=said,
+                message=summary,
                 edits=tuple(draft.finish()),
                 note=_NOTE if parallel else "",
             )
 
 
 def _wrong(name: Name) -> Refusal | None:
-    """Return what keeps a name of apex.parallel from being replaced."""
+    """Return why a name of apex.parallel cannot be replaced."""
     module = name.module
     if name.what not in _NEW:
-        hint = _HINTS.get(name.what, "write it for torch by hand")
-        message = f"apex.parallel.{name.what} has no stock form in torch"
+        hint = _HINTS.get(name.what, "migrate it to torch by hand")
+        message = f"apex.parallel.{name.what} has no equivalent in torch"
         return Refusal(span=module.span(name.uses[0]), message=message, hint=hint)
     if not removable([name]):
-        message = f"the import of {name.what} shares its line with something else"
-        hint = "put it on a line of its own"
+        message = f"the import of {name.what} shares its line with another statement"
+        hint = "put it on its own line"
         return Refusal(span=module.span(name.imports[0][0]), message=message, hint=hint)
-    if (handed := name.handed_on()) is not None:
-        message = f"another file imports {name.what} from this one"
+    if (handed := name.reexport()) is not None:
+        message = f"another file imports {name.what} from this file"
         return Refusal(
-            span=module.span(handed), message=message, hint="import it from torch there first"
+            span=module.span(handed), message=message, hint="first import it from torch there"
         )
     for call in name.calls():
         given = keywords_of(call)
         most = len(_KEPT[name.what])
         if given is None or len(call.args) > most or not (call.args or given):
-            message = f"not all arguments of {name.what} are written here by name"
-            hint = "write them out by name"
+            message = f"not all arguments of {name.what} are keyword arguments"
+            hint = "pass them by name"
             return Refusal(span=module.span(call), message=message, hint=hint)
         for word, value in given.items():
             dropped = name.what == "DistributedDataParallel" and any(
-                is_constant(value, one) for one in _DROPPED.get(word, ())
+                is_constant(value, dropped) for dropped in _DROPPED.get(word, ())
             )
             if word in _KEPT[name.what] or dropped:
                 continue
             return Refusal(
                 span=module.span(value),
-                message=f"{name.what} with {word}={module.text(value)} has no exact form in torch",
-                hint="decide whether the training needs it; then leave it out",
+                message=f"{name.what} with {word}={module.text(value)} has no equivalent in torch",
+                hint="decide whether the training needs it; if not, remove it",
             )
     return None
 
 
-def _turn(name: Name, draft: Draft) -> None:
+def _replace(name: Name, draft: Draft) -> None:
     new = torch_in(draft) + _NEW[name.what]
     for use in name.uses:
         draft.replace(use, new)
@@ -126,15 +126,15 @@ def _turn(name: Name, draft: Draft) -> None:
 
 
 def _device(module: Module, call: ast.Call) -> str:
-    """Return the device that `torch.cuda.set_device` was told in the same function."""
-    for one in module.calls:
-        if one.name != "torch.cuda.set_device" or len(one.node.args) != 1:
+    """Return the argument of an earlier `torch.cuda.set_device` in the same function."""
+    for setter in module.calls:
+        if setter.name != "torch.cuda.set_device" or len(setter.node.args) != 1:
             continue
-        given = one.node.args[0]
-        same = module.function_of(one.node) is module.function_of(call)
-        index = not isinstance(given, ast.Name) or "device" not in given.id
-        if same and is_plain(given) and index and one.node.lineno < call.lineno:
-            return module.text(given)
+        device = setter.node.args[0]
+        same = module.function_of(setter.node) is module.function_of(call)
+        index = not isinstance(device, ast.Name) or "device" not in device.id
+        if same and is_plain(device) and index and setter.node.lineno < call.lineno:
+            return module.text(device)
     return ""
 
 
@@ -142,7 +142,7 @@ CODEMOD = Codemod(
     code="CM104",
     name="apex-ddp",
     api="torch.amp",
-    title="data parallelism and synchronized batch norm of apex become those of torch",
+    title="data parallelism and synchronized batch norm of apex become torch's",
     hints=("apex",),
     examples=PARALLEL,
     run=run,

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from crosscast.sources.subject import Subject
 
 _NO_FORM = {
-    "FusedLAMB": "LAMB is not in torch: a recipe with optimizer `lamb` compiles to one",
-    "FusedMixedPrecisionLamb": "LAMB is not in torch: see the recipe's optimizer `lamb`",
-    "FusedNovoGrad": "NovoGrad is not in torch",
-    "FusedAdagrad": "torch.optim.Adagrad is near; compare lr, eps and the decay by hand",
-    "FusedRMSNorm": "torch.nn.RMSNorm has another default of eps: write eps=1e-5",
+    "FusedLAMB": "torch has no LAMB: a recipe with optimizer `lamb` compiles to one",
+    "FusedMixedPrecisionLamb": "torch has no LAMB: see the recipe's optimizer `lamb`",
+    "FusedNovoGrad": "torch has no NovoGrad",
+    "FusedAdagrad": "torch.optim.Adagrad is similar; compare lr, eps and the decay by hand",
+    "FusedRMSNorm": "torch.nn.RMSNorm has another default for eps: pass eps=1e-5",
 }
 _KEPT: dict[str, frozenset[str]] = {
     "FusedAdam": frozenset({"params", "lr", "betas", "eps", "weight_decay"}),
@@ -47,22 +47,22 @@ _USUAL: dict[str, dict[str, tuple[bool, ...]]] = {
     "FusedSGD": {"wd_after_momentum": (False,)},
     "FusedLayerNorm": {},
 }
-"""Arguments that torch's do not have or name otherwise, and the values that it always has."""
+"""Arguments that torch lacks or names differently, with the values that torch always uses."""
 _BY_PLACE = {"FusedAdam": 2, "FusedSGD": 2, "FusedLayerNorm": 3}
 _NOTE = (
-    "Apex's fused optimizers do the same updates as torch's; with fused=True torch's are as fast. "
-    "Their saved states have other keys: older checkpoints of FusedAdam do not hold the step of "
-    "every weight."
+    "The fused optimizers of apex make the same updates as those of torch, which are as fast with "
+    "fused=True. Their saved states have other keys: older checkpoints of FusedAdam do not contain "
+    "the step of every weight."
 )
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Turn what has an exact form in torch; refuse the rest."""
+    """Migrate names with an exact equivalent in torch; refuse the others."""
     for module in subject.program.modules if subject.program is not None else ():
         draft, done = Draft(module), []
         for family in ("optimizers", "normalization"):
             for name in names_of(module, family):
-                refusal = _turn(name, draft)
+                refusal = _replace(name, draft)
                 if refusal is None:
                     done.append(name)
                 else:
@@ -70,11 +70,11 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if done:
             remove_names(draft, done)
             first = done[0].uses[0]
-            said = ", ".join(dict.fromkeys(f"{one.what} becomes {_new(one)}" for one in done))
-            optimizers = any(one.family == "optimizers" for one in done)
+            summary = ", ".join(dict.fromkeys(f"{name.what} becomes {_new(name)}" for name in done))
+            optimizers = any(name.family == "optimizers" for name in done)
             yield Change(
                 span=module.span(first),
-                message=said,
+                message=summary,
                 edits=tuple(draft.finish()),
                 note=_NOTE if optimizers else "",
             )
@@ -82,7 +82,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 def _new(name: Name) -> str:
     if name.what == "FusedAdam":
-        coupled = any(_is_coupled(one) for one in name.calls())
+        coupled = any(_is_coupled(call) for call in name.calls())
         return "torch.optim.Adam" if coupled else "torch.optim.AdamW"
     return "torch.optim.SGD" if name.what == "FusedSGD" else "torch.nn.LayerNorm"
 
@@ -95,24 +95,24 @@ def _refuse(name: Name, node: ast.AST, message: str, hint: str) -> Refusal:
     return Refusal(span=name.module.span(node), message=message, hint=hint)
 
 
-def _turn(name: Name, draft: Draft) -> Refusal | None:
+def _replace(name: Name, draft: Draft) -> Refusal | None:
     if name.what in _NO_FORM:
-        message = f"{name.what} has no stock form in torch"
+        message = f"{name.what} has no equivalent in torch"
         return _refuse(name, name.uses[0], message, _NO_FORM[name.what])
     if name.what not in ("FusedAdam", "FusedSGD", "FusedLayerNorm"):
-        message = f"apex.{name.family}.{name.what} is not known here"
-        return _refuse(name, name.uses[0], message, "write it for torch by hand")
+        message = f"apex.{name.family}.{name.what} is unknown"
+        return _refuse(name, name.uses[0], message, "migrate it to torch by hand")
     if name.others():
         message = f"{name.what} is used as a value, so its arguments are not known"
-        return _refuse(name, name.others()[0], message, "make it where its arguments are written")
+        return _refuse(name, name.others()[0], message, "create it where its arguments are visible")
     if not removable([name]):
-        message = f"the import of {name.what} shares its line with something else"
-        return _refuse(name, name.imports[0][0], message, "put it on a line of its own")
-    if (handed := name.handed_on()) is not None:
-        message = f"another file imports {name.what} from this one"
-        return _refuse(name, handed, message, "import it from torch there first")
+        message = f"the import of {name.what} shares its line with another statement"
+        return _refuse(name, name.imports[0][0], message, "put it on its own line")
+    if (handed := name.reexport()) is not None:
+        message = f"another file imports {name.what} from this file"
+        return _refuse(name, handed, message, "first import it from torch there")
     found = [_wrong(name, call) for call in name.calls()]
-    if wrong := next((one for one in found if one is not None), None):
+    if wrong := next((reason for reason in found if reason is not None), None):
         return wrong
     if name.what == "FusedAdam" and len({_is_coupled(call) for call in name.calls()}) > 1:
         message = "adam_w_mode differs between the calls of FusedAdam"
@@ -128,19 +128,21 @@ def _turn(name: Name, draft: Draft) -> Refusal | None:
 
 
 def _wrong(name: Name, call: ast.Call) -> Refusal | None:
-    """Return what keeps a call from having an exact form."""
+    """Return why a call has no exact equivalent."""
     given = keywords_of(call)
     if given is None or len(call.args) > _BY_PLACE[name.what] or not (call.args or given):
-        message = f"not all arguments of {name.what} are written here by name"
-        return _refuse(name, call, message, "write them out by name")
+        message = f"not all arguments of {name.what} are keyword arguments"
+        return _refuse(name, call, message, "pass them by name")
     allowed = _KEPT[name.what]
     usual = _USUAL[name.what]
     for word, value in given.items():
-        if word in allowed or any(is_constant(value, one) for one in usual.get(word, ())):
+        if word in allowed or any(is_constant(value, default) for default in usual.get(word, ())):
             continue
-        message = f"{name.what} with {word}={name.module.text(value)} has no exact form in torch"
+        message = (
+            f"{name.what} with {word}={name.module.text(value)} has no exact equivalent in torch"
+        )
         return _refuse(
-            name, value, message, "decide whether the training needs it; then leave it out"
+            name, value, message, "decide whether the training needs it; if not, remove it"
         )
     return None
 
@@ -149,7 +151,7 @@ CODEMOD = Codemod(
     code="CM103",
     name="apex-optimizers",
     api="torch.amp",
-    title="FusedAdam, FusedSGD and FusedLayerNorm of apex become those of torch",
+    title="FusedAdam, FusedSGD and FusedLayerNorm of apex are replaced by those of torch",
     hints=("apex",),
     examples=FUSED,
     run=run,

@@ -12,7 +12,7 @@ from crosscast.lint.rules._keras import LOOP
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.clips import ARGUMENTS
-from crosscast.migrate.keras.edits import remove, without_arguments
+from crosscast.migrate.keras.edits import argument_edits, remove
 from crosscast.migrate.keras.loop_search import loops_of
 from crosscast.migrate.keras.program import is_keras_optimizer, maker_of, obstacles, open_call
 from crosscast.migrate.keras.scaled_loop import Loop
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _NOTE = (
-    "the LossScaleOptimizer of Keras 3 has no smallest scale (Keras 2: 1), becomes inf if it grows "
+    "the loss scale of Keras 3 has no minimum (Keras 2: 1), becomes inf if it grows "
     "beyond float32, and does not count a skipped step in optimizer.iterations, nor in the schedule"
 )
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change the optimizers and loops of a program together, or none of them."""
+    """Change all optimizers and loops of a program together, or none."""
     program = subject.program
     if program is None:
         return
     loops = loops_of(program)
     edits: list[Edit] = []
     refusals: list[Refusal] = []
-    looped = {id(one.node) for loop in loops for one in loop.makers} if loops else None
+    looped = {id(maker.node) for loop in loops for maker in loop.makers} if loops else None
     for call in scaler_calls(program):
         made = constructor(call, program, looped)
         if isinstance(made, Refusal):
@@ -52,7 +52,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if refusals:
         yield from dict.fromkeys(refusals)
         return
-    first = min(edits, key=lambda one: (one.file, one.line, one.column))
+    first = min(edits, key=lambda edit: (edit.file, edit.line, edit.column))
     found = program.module_named(first.file)
     row = found.lines[first.line - 1] if found is not None else ""
     span = Span(first.file, first.line, first.column, None, row)
@@ -60,19 +60,19 @@ def run(subject: Subject) -> Iterator[Outcome]:
         span = loops[0].module.span((loops[0].scaled or loops[0].unscaled)[0].node)
     yield Change(
         span=span,
-        message="the loss scaling of Keras 3: scale_loss, and apply_gradients unscales, looks for "
-        "overflow and skips",
+        message="the loss scaling of Keras 3: scale_loss scales; apply_gradients unscales, checks "
+        "for overflow and skips",
         edits=tuple(dict.fromkeys(edits)),
         note=_NOTE,
     )
 
 
 def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
-    """Give limits of clippings by hand to the inner optimizer; return why that cannot be."""
+    """Move limits of manual clipping to the inner optimizer, or return why that is not possible."""
     if not loop.clips:
         return []
     made: list[Edit] = []
-    limits = {(one.argument, one.limit) for one in loop.clips}
+    limits = {(clip.argument, clip.limit) for clip in loop.clips}
     inner = _inner(loop)
     if len(limits) == len(loop.clips) == 1 and inner is not None:
         argument, limit = limits.pop()
@@ -81,30 +81,30 @@ def _move_clips(loop: Loop, edits: list[Edit]) -> list[Refusal]:
             call is not None
             and is_keras_optimizer(call)
             and not open_call(call.node)
-            and not any(one.arg in ARGUMENTS for one in call.node.keywords)
+            and not any(keyword.arg in ARGUMENTS for keyword in call.node.keywords)
         ):
-            made += without_arguments(call.module, call.node, [], (f"{argument}={limit}",))
-        gone = [remove(loop.module, one.statement) for one in loop.clips]
+            made += argument_edits(call.module, call.node, [], (f"{argument}={limit}",))
+        gone = [remove(loop.module, clip.statement) for clip in loop.clips]
         if made and all(gone) and len(loop.applied) == 1:
-            edits += [*made, *(one for one in gone if one is not None)]
+            edits += [*made, *(edit for edit in gone if edit is not None)]
             return []
     return [
         Refusal(
-            span=loop.module.span(one.statement),
-            message="gradients are clipped between unscaling and applying; Keras 3 unscales within "
-            "apply_gradients, and to which optimizer the limit belongs is not certain",
-            hint=f"give the inner optimizer {one.argument}={one.limit}",
+            span=loop.module.span(clip.statement),
+            message="gradients are clipped between unscaling and applying; Keras 3 unscales in "
+            "apply_gradients, and it is not certain which optimizer needs the limit",
+            hint=f"pass {clip.argument}={clip.limit} to the inner optimizer",
         )
-        for one in loop.clips
+        for clip in loop.clips
     ]
 
 
 def _inner(loop: Loop) -> tuple[ast.expr, Module] | None:
-    """Return the optimizer that the one LossScaleOptimizer of a loop wraps."""
+    """Return the inner optimizer of a loop's only LossScaleOptimizer."""
     if len(loop.makers) != 1:
         return None
     node = loop.makers[0].node
-    named = [one.value for one in node.keywords if one.arg == "inner_optimizer"]
+    named = [keyword.value for keyword in node.keywords if keyword.arg == "inner_optimizer"]
     inner = node.args[:1] or named
     return (inner[0], loop.makers[0].module) if inner else None
 

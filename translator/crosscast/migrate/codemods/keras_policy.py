@@ -1,4 +1,4 @@
-"""CM201: the experimental policies of Keras to the stable names, which Keras 3 has."""
+"""CM201: the experimental policies of Keras to the stable names, which exist in Keras 3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textwrap import indent
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
-from crosscast.migrate.keras.edits import without_arguments
+from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.experimental import Names, all_names
 from crosscast.migrate.keras.loss_scales import scale_of
 from crosscast.migrate.keras.policies import (
@@ -28,7 +28,7 @@ _PLAIN = ("float32", "float64", "bfloat16", "mixed_bfloat16", "float16")
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change all of a program, or nothing."""
+    """Change the whole program or nothing."""
     program = subject.program
     if program is None:
         return
@@ -46,9 +46,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
         out.refuse(
             module,
             node,
-            "policies of Keras 3 have no loss scale that could be read",
-            "read optimizer.dynamic_scale of the LossScaleOptimizer once it is built, or leave "
-            "this out",
+            "policies of Keras 3 have no loss scale to read",
+            "read optimizer.dynamic_scale of the LossScaleOptimizer once it is built, or remove "
+            "this",
         )
     if not all(_unscaled(names) for names in named):
         out.refusals += obstacles(subject, program)
@@ -58,7 +58,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     edits = tuple(dict.fromkeys([*out.edits, *layers]))
     if not edits:
         return
-    first = next((one for one in named if one.first is not None), None)
+    first = next((policy for policy in named if policy.first is not None), None)
     module = first.module if first is not None else program.modules[0]
     where = first.first if first is not None else None
     yield Change(
@@ -70,7 +70,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 
 def _unscaled(names: Names) -> bool:
-    """Whether the policies of a module are certainly none that scales the loss."""
+    """Whether certainly no policy of a module scales the loss."""
     kinds = [
         text_value(value_of(policy_argument(call, 0, word), names.module))
         for name, word in (("Policy", "name"), ("set_policy", "policy"))
@@ -82,7 +82,7 @@ def _unscaled(names: Names) -> bool:
 
 
 def _scalers(names: Names, out: Outcomes) -> None:
-    """Write the arguments of experimental LossScaleOptimizers in the stable form."""
+    """Convert the arguments of experimental LossScaleOptimizers to the stable interface."""
     module = names.module
     for call in names.used("LossScaleOptimizer"):
         given = policy_argument(call, 1, "loss_scale")
@@ -93,7 +93,7 @@ def _scalers(names: Names, out: Outcomes) -> None:
             out.refuse(
                 module,
                 call,
-                "which loss scale this optimizer gets is not certain",
+                "the loss scale of this optimizer is not certain",
                 "LossScaleOptimizer(optimizer, initial_scale=..., dynamic_growth_steps=...) "
                 "scales dynamically; a fixed scale is loss_scale_factor of the optimizer itself",
             )
@@ -106,7 +106,7 @@ def _scalers(names: Names, out: Outcomes) -> None:
                 added += (f"initial_scale={scale.initial}",)
             if scale.interval:
                 added += (f"dynamic_growth_steps={scale.interval}",)
-        out.edits += without_arguments(module, call, [given], added)
+        out.edits += argument_edits(module, call, [given], added)
         for keyword in call.keywords:
             if keyword.arg == "optimizer":
                 out.edits.append(_renamed(names, keyword))

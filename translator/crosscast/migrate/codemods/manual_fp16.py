@@ -1,4 +1,4 @@
-"""CM105: half precision by hand to torch.amp."""
+"""CM105: manual half precision to torch.amp."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from crosscast.sources.subject import Subject
 
 _HELPERS = {
-    "FP16_Optimizer": "it holds float32 copies and a loss scale",
-    "network_to_half": "it makes the weights half",
-    "prep_param_lists": "it makes float32 copies of the weights",
+    "FP16_Optimizer": "it stores float32 copies and a loss scale",
+    "network_to_half": "it converts the weights to half",
+    "prep_param_lists": "it creates float32 copies of the weights",
     "master_params_to_model_params": "it copies float32 weights back",
     "model_grads_to_master_grads": "it copies gradients to float32",
 }
 _HOMES = ("apex.fp16_utils.", "apex.optimizers.", "apex.contrib.optimizers.")
 _NOTE = (
-    "The weights are float32 now and are cast where they are used: the same updates, and saved "
-    "weights are float32. A gradient that overflows skips the step and halves the scale for good; "
-    "by hand it went into the weights."
+    "The weights are now float32 and are cast when used: the updates are the same, and saved "
+    "weights are float32. A gradient that overflows skips the step and halves the scale "
+    "permanently; the manual code applied it to the weights."
 )
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Turn loops with float32 copies and a constant scale; refuse other forms."""
+    """Migrate loops with float32 copies and a constant scale; refuse other forms."""
     for module in subject.program.modules if subject.program is not None else ():
         yield from _helpers(module)
         if not any(call.method == "half" for call in module.calls):
@@ -56,7 +56,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 
 def _helpers(module: Module) -> Iterator[Refusal]:
-    """Yield what uses the old helpers of apex."""
+    """Yield refusals of the old helpers of apex."""
     seen: set[str] = set()
     for call in module.calls:
         word = call.name.rpartition(".")[2]
@@ -64,10 +64,10 @@ def _helpers(module: Module) -> Iterator[Refusal]:
             seen.add(word)
             yield Refusal(
                 span=module.span(call.node),
-                message=f"{word} of apex: {_HELPERS[word]}; what else depends on it is not certain",
-                hint="take model.half() and it out, put the forward pass into "
-                'torch.amp.autocast("cuda", dtype=torch.float16), and let a GradScaler scale the '
-                "loss and step",
+                message=f"{word} of apex: {_HELPERS[word]}; other code may depend on it",
+                hint="remove it and model.half(), wrap the forward pass in "
+                'torch.amp.autocast("cuda", dtype=torch.float16), and use a GradScaler for the '
+                "loss and the step",
             )
 
 
@@ -86,16 +86,16 @@ def _regions(found: Masters, subject: Subject, stops: Stops) -> list[Region]:
             stops.add(
                 module,
                 clip,
-                "gradients are clipped elsewhere than where the optimizer steps",
+                "gradients are clipped in another block than the optimizer step",
                 "clip once, right before the optimizer step",
             )
     if _is_taken(module):
-        stops.add(module, found.statement, "something is called scaler already", "rename it")
+        stops.add(module, found.statement, "the name scaler is already used", "rename it")
     return regions
 
 
 def _is_taken(module: Module) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == "scaler" for one in module.nodes)
+    return any(isinstance(node, ast.Name) and node.id == "scaler" for node in module.nodes)
 
 
 def _write(found: Masters, regions: list[Region]) -> Draft:
@@ -127,7 +127,7 @@ def _write(found: Masters, regions: list[Region]) -> Draft:
         head = f'with {torch}.amp.autocast("cuda", dtype={torch}.float16):'
         draft.enclose(region.statements[0], region.statements[-1], head)
     draft.remove(*found.scaled[:-1])
-    given = ", ".join(module.text(one) for one in found.backward.keywords)
+    given = ", ".join(module.text(keyword) for keyword in found.backward.keywords)
     loss = module.text(found.loss)
     draft.replace(found.scaled[-1], f"scaler.scale({loss}).backward({given})")
     for number, clip in enumerate(found.clips):
@@ -155,7 +155,7 @@ CODEMOD = Codemod(
     code="CM105",
     name="manual-fp16",
     api="torch.amp",
-    title="half weights with float32 copies and a constant scale become autocast and GradScaler",
+    title="half weights with float32 copies and a constant scale become autocast and a GradScaler",
     hints=(".half()", *_HELPERS),
     examples=MANUAL,
     run=run,

@@ -1,4 +1,4 @@
-"""CM303: arguments of paddle.amp.decorate whose place is another since Paddle 2.5."""
+"""CM303: arguments of paddle.amp.decorate whose position changed in Paddle 2.5."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from crosscast.sources.subject import Subject
 
 _NAMES = ("paddle.amp.decorate", "paddle.amp.amp_decorate")
 _OLD = ("master_weight", "save_dtype")
-"""Fourth and fifth until 2.4; since then dtype is the fourth and master_weight the fifth."""
+"""Fourth and fifth until 2.4; since 2.5 dtype is the fourth and master_weight the fifth."""
 _KEPT = 3
-"""models, optimizers and level stand where they stood."""
+"""models, optimizers and level have kept their positions."""
 _TYPES = ("float16", "bfloat16", "float32")
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Name the arguments that are certainly the old ones; refuse those that may be either."""
+    """Name the arguments that certainly follow the old signature; refuse ambiguous ones."""
     if subject.program is None:
         return
     for module in subject.program.modules:
@@ -32,21 +32,22 @@ def _outcome(call: Call) -> Iterator[Outcome]:
     module, places = call.module, call.node.args[_KEPT:]
     first = places[0]
     if isinstance(first, ast.Constant) and first.value in _TYPES:
-        return  # dtype: it was written for the present signature
+        return  # dtype: written for the current signature
     certain = isinstance(first, ast.Constant) and first.value in (True, False, None)
-    starred = any(isinstance(one, ast.Starred) for one in call.node.args)
+    starred = any(isinstance(argument, ast.Starred) for argument in call.node.args)
     if not certain or starred or len(places) > len(_OLD):
         yield Refusal(
             span=module.span(first),
-            message=f"{module.text(first)} is master_weight until Paddle 2.4 and dtype since 2.5",
-            hint="write it by name",
+            message=f"{module.text(first)} is master_weight up to Paddle 2.4 and dtype since 2.5",
+            hint="pass it by name",
         )
         return
     yield Change(
         span=module.span(call.node),
-        message=f"{' and '.join(_OLD[: len(places)])} by name: since Paddle 2.5 dtype stands there",
+        message=f"{' and '.join(_OLD[: len(places)])} by name: since Paddle 2.5 dtype is there",
         edits=tuple(
-            insert_before(module, one, f"{name}=") for one, name in zip(places, _OLD, strict=False)
+            insert_before(module, argument, f"{name}=")
+            for argument, name in zip(places, _OLD, strict=False)
         ),
     )
 
@@ -80,12 +81,12 @@ CODEMOD = Codemod(
     code="CM303",
     name="paddle-decorate-places",
     api="paddle3",
-    title="master_weight and save_dtype of paddle.amp.decorate by name, where they stood by place",
+    title="positional master_weight and save_dtype of paddle.amp.decorate become keyword arguments",
     hints=("decorate",),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_PRESENT, after=_PRESENT),
-        Example(before=_EITHER, after=_EITHER, refused="until Paddle 2.4 and dtype since 2.5"),
+        Example(before=_EITHER, after=_EITHER, refused="up to Paddle 2.4 and dtype since 2.5"),
     ),
     run=run,
 )

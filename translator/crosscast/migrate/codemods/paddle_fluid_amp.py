@@ -1,4 +1,4 @@
-"""CM301: the mixed precision of paddle.fluid's dynamic graphs to paddle.amp."""
+"""CM301: mixed precision of dynamic graphs from paddle.fluid to paddle.amp."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from crosscast.migrate.paddle_fluid import (
     CannotError,
     Renaming,
     guarded,
-    imports_left,
-    left_of_fluid,
     more_arguments,
+    remaining_fluid_names,
+    unused_fluid_imports,
 )
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -46,20 +46,20 @@ _SCALER = (
 )
 _GUARD = ("enable", "custom_white_list", "custom_black_list", "level", "dtype")
 _WRITTEN = {"init_loss_scaling": "2.0**15", "incr_every_n_steps": "1000"}
-"""Defaults of AmpScaler that GradScaler does not have."""
+"""Defaults of AmpScaler that differ in GradScaler."""
 _AUTOCASTS = ("paddle.amp.auto_cast", "paddle.amp.amp_guard", "paddle.amp.autocast")
 _NOTE = (
-    "which operations compute in half follows the lists of the installed Paddle, which grew since "
-    "paddle.fluid; its names of operations are still understood in custom lists"
+    "the lists of the installed Paddle determine the operations in half; they are longer than in "
+    "paddle.fluid, whose operation names are still accepted in custom lists"
 )
 _REST = (
     "write it with paddle.nn, paddle.optimizer, paddle.static and paddle.io, or let "
-    "`crosscast migrate SOURCE --to paddle -o DIR` make a new script"
+    "`crosscast migrate SOURCE --to paddle -o DIR` create a new script"
 )
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change the calls of each module together, and tell what else of fluid there is."""
+    """Change the calls of each module together, and report other uses of fluid."""
     program = subject.program
     if program is None:
         return
@@ -72,19 +72,19 @@ def run(subject: Subject) -> Iterator[Outcome]:
         except CannotError as error:
             yield Refusal(
                 span=module.span(error.node),
-                message=f"mixed precision of paddle.fluid stays: {error.reason}",
-                hint="write paddle.amp.auto_cast for amp_guard and paddle.amp.GradScaler for "
-                "AmpScaler, with init_loss_scaling=2.0**15 and incr_every_n_steps=1000 where "
-                "nothing else is said",
+                message=f"mixed precision of paddle.fluid is not changed: {error.reason}",
+                hint="replace amp_guard with paddle.amp.auto_cast and AmpScaler with "
+                "paddle.amp.GradScaler, with init_loss_scaling=2.0**15 and incr_every_n_steps=1000 "
+                "unless they are given",
             )
         yield from _rest(module)
 
 
 def _what(call: Call) -> str:
-    """Return which of the old names a call means for certain; empty: none of them."""
+    """Return the old name that a call certainly refers to; empty if there is none."""
     found = {m["what"] for name in call.names if (m := _OLD.fullmatch(name))}
-    one = found.pop() if len(found) == 1 and len(call.names) == 1 else ""
-    return one if one in _NEW else ""
+    name = found.pop() if len(found) == 1 and len(call.names) == 1 else ""
+    return name if name in _NEW else ""
 
 
 def _changed(module: Module, calls: list[tuple[Call, str]], program: Program) -> Iterator[Outcome]:
@@ -98,10 +98,10 @@ def _changed(module: Module, calls: list[tuple[Call, str]], program: Program) ->
         return
     where = calls[0][0].node if calls else _first_import(module)
     words = dict.fromkeys(f"{what} is {_NEW[what]}" for _, what in calls)
-    said = ", ".join(words) or "imports from paddle.amp"
+    summary = ", ".join(words) or "imports from paddle.amp"
     yield Change(
         span=module.span(where),
-        message=f"{said}; defaults that changed are written out",
+        message=f"{summary}; changed defaults are written out",
         edits=tuple(edits),
         note=_NOTE,
     )
@@ -111,16 +111,16 @@ def _arguments(call: Call, what: str, program: Program) -> list[Edit]:
     """Return the edits of the arguments of a call."""
     node = call.node
     known = _SCALER if what == "AmpScaler" else _GUARD
-    starred = any(isinstance(one, ast.Starred) for one in node.args)
-    if starred or any(one.arg is None for one in node.keywords):
-        raise CannotError(node, f"what {what} is given cannot be seen")
+    starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+    if starred or any(keyword.arg is None for keyword in node.keywords):
+        raise CannotError(node, f"the arguments of {what} are not visible")
     if what == "amp_decorate":
         raise CannotError(
-            node, "at level O2, newer releases choose half-precision weights differently"
+            node, "at level O2, newer releases select half-precision weights differently"
         )
-    given = {one.arg: one.value for one in node.keywords}
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
     if len(node.args) > len(known) or not set(given) <= set(known):
-        raise CannotError(node, f"{what} has an argument that no release had")
+        raise CannotError(node, f"{what} has an argument that does not exist in any release")
     given |= dict(zip(known, node.args, strict=False))
     if what == "amp_guard":
         level = given.get("level")
@@ -131,8 +131,8 @@ def _arguments(call: Call, what: str, program: Program) -> list[Edit]:
     if not (isinstance(dynamic, ast.Constant) and dynamic.value is False) and not _casts(program):
         raise CannotError(
             node,
-            "nothing here enters auto_cast, and GradScaler of Paddle 3 switches itself off when "
-            "scale() is called without it",
+            "auto_cast is never entered here, and GradScaler of Paddle 3 turns itself off when "
+            "scale() is called outside of it",
         )
     missing = [f"{name}={value}" for name, value in _WRITTEN.items() if name not in given]
     return [more_arguments(call.module, node, ", ".join(missing))] if missing else []
@@ -148,33 +148,36 @@ def _casts(program: Program) -> bool:
 
 
 def _only_called(module: Module, called: set[int]) -> None:
-    """Refuse classes that are inherited from, handed on or asked for."""
+    """Refuse classes that are subclassed, passed as values or used in tests."""
     for node in module.every(ast.Attribute):
         if node.attr in _NEW and id(node) not in called and not module.is_dead(node):
             match = _OLD.fullmatch(module.resolve(node))
             if match and match["what"] in _NEW:
-                raise CannotError(node, f"{node.attr} is more than called")
+                raise CannotError(node, f"{node.attr} is also used as a value")
 
 
 def _first_import(module: Module) -> ast.AST:
     return next(
-        one
-        for one in module.every(ast.ImportFrom)
-        if any(f"{one.module}.{alias.name}" in _IMPORTED for alias in one.names)
+        statement
+        for statement in module.every(ast.ImportFrom)
+        if any(f"{statement.module}.{alias.name}" in _IMPORTED for alias in statement.names)
     )
 
 
 def _rest(module: Module) -> Iterator[Refusal]:
     found = [
         (name, span)
-        for name, span in (*left_of_fluid(module, _STATIC), *imports_left(module, _STATIC))
+        for name, span in (
+            *remaining_fluid_names(module, _STATIC),
+            *unused_fluid_imports(module, _STATIC),
+        )
         if not ((m := _OLD.fullmatch(name)) and m["what"] in _NEW)
     ]
     if found:
         names = ", ".join(name for name, _ in found[:3]) + ", ..." * (len(found) > 3)
         yield Refusal(
             span=found[0][1],
-            message=f"Paddle 3 has no paddle.fluid, and this uses more of it: {names}",
+            message=f"Paddle 3 has no paddle.fluid, and more of it is used here: {names}",
             hint=_REST,
         )
 

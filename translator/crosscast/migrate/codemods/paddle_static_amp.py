@@ -1,4 +1,4 @@
-"""CM302: the mixed precision of static graphs to the form that works in Paddle 3."""
+"""CM302: mixed precision of static graphs to the interface that works in Paddle 3."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.migrate.paddle_decorate import DECORATE, SCALING, given_of
+from crosscast.migrate.paddle_decorate import DECORATE, SCALING, decorate_arguments
 from crosscast.migrate.paddle_fluid import (
     CannotError,
     Renaming,
     drop_lines,
     exact,
     guarded,
-    left_of_fluid,
+    remaining_fluid_names,
 )
 from crosscast.migrate.paddle_graph import (
     Graph,
@@ -43,22 +43,22 @@ _LISTS = (
 )
 _MASTERS = ("create_master_params_grads", "master_param_to_train_param")
 _STATE = (
-    "in Paddle 3 it neither casts nor scales by itself",
-    f"it is gone and {DECORATE} of Paddle 3 neither casts nor scales by itself",
+    "in Paddle 3 it neither casts nor scales on its own",
+    f"it was removed, and {DECORATE} of Paddle 3 neither casts nor scales on its own",
 )
 _HINT = (
-    "build the network under paddle.amp.auto_cast(...), keep decorate(optimizer) for the "
-    "optimizer, and let paddle.amp.GradScaler(...).minimize(optimizer, scaler.scale(loss)) scale, "
-    "inside of the program; or let `crosscast migrate SOURCE --to paddle -o DIR` make a new script"
+    "build the network under paddle.amp.auto_cast(...), keep decorate(optimizer), and call "
+    "paddle.amp.GradScaler(...).minimize(optimizer, scaler.scale(loss)) in the program; or let "
+    "`crosscast migrate SOURCE --to paddle -o DIR` create a new script"
 )
-_SCRIPT = "let `crosscast migrate SOURCE --to paddle -o DIR` make a new script with dynamic graphs"
+_SCRIPT = "let `crosscast migrate SOURCE --to paddle -o DIR` create a script with dynamic graphs"
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change each decorated optimizer with its program, or say what stands against it."""
+    """Change each decorated optimizer and its program, or report why that is not possible."""
     program = subject.program
-    if program is None or any("FLAGS_enable_pir_api" in one.text for one in subject.sources):
-        return  # who chooses the representation of programs knows what works in it
+    if program is None or any("FLAGS_enable_pir_api" in source.text for source in subject.sources):
+        return  # the program selects its graph representation itself
     decorated = [call for call in _calls(program) if _is_old(call, program)]
     for call in decorated:
         name = call.name
@@ -69,7 +69,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         except CannotError as error:
             yield Refusal(
                 span=call.module.span(error.node),
-                message=f"{name} stays, though {_STATE[name != DECORATE]}: {error.reason}",
+                message=f"{name} is unchanged, although {_STATE[name != DECORATE]}: {error.reason}",
                 hint=_HINT,
             )
     yield from _fleet(program)
@@ -82,31 +82,31 @@ def _calls(program: Program) -> Iterator[Call]:
 
 
 def _is_old(call: Call, program: Program) -> bool:
-    """Whether a call decorates an optimizer for certain, and no GradScaler minimizes with it."""
+    """Whether a call certainly decorates an optimizer that is not used with a GradScaler."""
     if call.name not in _NAMES or len(call.names) != 1 or guarded(call.module, [_FLUID]):
         return False
     return call.name != DECORATE or not any(
-        one.name == "paddle.amp.GradScaler.minimize" for one in _calls(program)
+        call.name == "paddle.amp.GradScaler.minimize" for call in _calls(program)
     )
 
 
 def _change(call: Call, program: Program) -> Change:
     module, node = call.module, call.node
     for other in program.modules:
-        if found := next(left_of_fluid(other, re.compile(re.escape(_FLUID))), None):
-            raise CannotError(node, f"the program needs {found[0]} too, which is gone")
-    given, newer = given_of(call, program)
+        if found := next(remaining_fluid_names(other, re.compile(re.escape(_FLUID))), None):
+            raise CannotError(node, f"the program also needs {found[0]}, which was removed")
+    given, newer = decorate_arguments(call, program)
     graph = graph_of(module, node)
     lists, edits, dropped = _lists(module, given.get("amp_lists"), graph)
     if "#" in module.text(node) or not can_be_indented(module, graph):
-        raise CannotError(node, "comments or texts of several lines stand within")
+        raise CannotError(node, "it contains comments or multi-line strings")
     indent = " " * graph.decorated.col_offset
     scaling = "".join(
         f"{indent}    {name}={exact(module, given[name]) if name in given else defaults[newer]},\n"
         for name, defaults in SCALING.items()
     )
     if not module.resolve(given["optimizer"]).startswith("paddle.optimizer."):
-        raise CannotError(node, "which optimizer is decorated is not seen")
+        raise CannotError(node, "the decorated optimizer is not visible")
     if call.name != DECORATE:
         gone = frozenset(map(id, (*node.args, *node.keywords, *dropped)))
         edits += Renaming(module, [(node.func, DECORATE)], _IMPORTED, gone=gone).run()
@@ -120,10 +120,10 @@ def _change(call: Call, program: Program) -> Change:
     return Change(
         span=module.span(node),
         message=f"the network is built under auto_cast and {graph.scaler} scales "
-        f"{graph.loss.id}, as programs of Paddle 3 need it; defaults are written out",
+        f"{graph.loss.id}, as Paddle 3 requires; defaults are written out",
         edits=tuple(edits),
-        note="which operations compute in half follows the lists of the installed Paddle; Adam "
-        "skips an overflow, which before Paddle 2 it stepped through with zero gradients",
+        note="the lists of the installed Paddle determine the operations in half; Adam now skips "
+        "an overflow, where it made a step with zero gradients before Paddle 2",
     )
 
 
@@ -136,27 +136,27 @@ def _lists(
     edits: list[Edit] = []
     dropped: list[ast.stmt] = []
     if isinstance(node, ast.Name):
-        made = graph.made_once(module, node)
+        made = graph.only_assignment(module, node)
         node = made.value
         edits.append(drop_lines(module, made))
         dropped.append(made)
     call = module.call(node) if isinstance(node, ast.Call) else None
     if call is None or call.name not in _LISTS or call.has_star:
-        raise CannotError(node, "its lists of operations are made elsewhere")
-    said = []
+        raise CannotError(node, "its lists of operations are created elsewhere")
+    arguments = []
     for name, value in call.bound().items():
         if name not in ("custom_white_list", "custom_black_list"):
             raise CannotError(node, f"auto_cast has no {name}")
         try:
             ast.literal_eval(value)
         except ValueError:
-            raise CannotError(value, "a list of operations is made elsewhere") from None
-        said.append(f"{name}={exact(module, value)}, ")
-    return "".join(said), edits, dropped
+            raise CannotError(value, "a list of operations is created elsewhere") from None
+        arguments.append(f"{name}={exact(module, value)}, ")
+    return "".join(arguments), edits, dropped
 
 
 def _fleet(program: Program) -> Iterator[Refusal]:
-    """Refuse strategies of fleet for static programs: Paddle 3 builds none of them."""
+    """Refuse strategies of fleet for static programs, which Paddle 3 does not build."""
     if not is_static(program):
         return
     for module in program.modules:
@@ -174,12 +174,12 @@ def _fleet(program: Program) -> Iterator[Refusal]:
 
 
 def _masters(program: Program) -> Iterator[Refusal]:
-    """Refuse fp16 code of the program's own: float32 copies made and cast back in the program."""
+    """Refuse custom fp16 code, which creates and casts float32 copies in the program."""
     for call in _calls(program):
         if call.method == _MASTERS[0] and "paddle" in call.module.source.text:
             yield Refusal(
                 span=call.module.span(call.node),
-                message="float32 copies of half weights that the program makes itself have no "
+                message="float32 copies of half weights created by the program have no "
                 "counterpart in paddle.amp",
                 hint=_SCRIPT,
             )
@@ -315,8 +315,8 @@ CODEMOD = Codemod(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_FLAGGED, after=_FLAGGED_AFTER),
         Example(before=_AFTER, after=_AFTER),
-        Example(before=_LATE, after=_LATE, refused="under a condition that is computed"),
-        Example(before=_CONSTANT, after=_CONSTANT, refused="a scale that never changes"),
+        Example(before=_LATE, after=_LATE, refused="under a computed condition"),
+        Example(before=_CONSTANT, after=_CONSTANT, refused="a constant scale"),
         Example(before=_MASTERS_OLD, after=_MASTERS_OLD, refused="float32 copies of half weights"),
     ),
     run=run,

@@ -24,7 +24,7 @@ from crosscast.migrate.keras.program import (
 )
 from crosscast.migrate.keras.rewrite_requests import (
     GRAPHS,
-    Asked,
+    RewriteRequest,
     by_option,
     by_session,
     by_variable,
@@ -43,45 +43,45 @@ from crosscast.sources.subject import Subject
 _CALL = "enable_mixed_precision_graph_rewrite"
 _POLICY = 'keras.mixed_precision.set_global_policy("mixed_float16")'
 _NOTES = {
-    "call": "the rewrite chose types by operation, the policy by layer: give the last layer, and "
-    'a softmax, dtype="float32"',
+    "call": "the rewrite selected dtypes by operation, the policy by layer: set "
+    'dtype="float32" for the last layer and for a softmax',
     "variable": "published builds of TensorFlow never read the variable: this program trained in "
-    "float32 there and trains in mixed float16 with a scaled loss now; give the last layer, and a "
-    'softmax, dtype="float32"',
-    "option": "the option cast but did not scale the loss, compile does both now; give the last "
-    'layer, and a softmax, dtype="float32"',
+    "float32 with them and now trains in mixed float16 with a scaled loss; set "
+    'dtype="float32" for the last layer and for a softmax',
+    "option": "the option cast but did not scale the loss, compile now does both; set "
+    'dtype="float32" for the last layer and for a softmax',
 }
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change everything that asks for the rewrite, or nothing."""
+    """Change all requests for the rewrite, or none."""
     program = subject.program
     if program is None:
-        yield from (one for one in by_shell(subject, None) if isinstance(one, Refusal))
+        yield from (r for r in by_shell(subject, None) if isinstance(r, Refusal))
         return
-    found: list[Asked | Refusal] = [*by_variable(program), *by_option(program)]
+    found: list[RewriteRequest | Refusal] = [*by_variable(program), *by_option(program)]
     found += by_session(program)
     found += _by_call(program)
-    if all(isinstance(one, Asked) for one in found):
+    if all(isinstance(rewrite, RewriteRequest) for rewrite in found):
         found += by_shell(subject, program)
     if not found:
         return
-    refusals = [one for one in found if isinstance(one, Refusal)]
-    asked = [one for one in found if isinstance(one, Asked)]
-    if asked:
-        refusals += _obstacles(subject, program, asked)
+    refusals = [refusal for refusal in found if isinstance(refusal, Refusal)]
+    rewrites = [rewrite for rewrite in found if isinstance(rewrite, RewriteRequest)]
+    if rewrites:
+        refusals += _obstacles(subject, program, rewrites)
     edits: list[Edit] = []
     if not refusals:
-        for one in asked:
-            place = policy_edit(one.request, program)
+        for rewrite in rewrites:
+            place = policy_edit(rewrite.request, program)
             if isinstance(place, Refusal):
                 refusals.append(place)
             else:
-                edits += [*one.edits, place]
+                edits += [*rewrite.edits, place]
     if refusals:
         yield from dict.fromkeys(refusals)
         return
-    request = asked[0].request
+    request = rewrites[0].request
     yield Change(
         span=request.module.span(request.node)
         if getattr(request.node, "lineno", 0)
@@ -89,24 +89,26 @@ def run(subject: Subject) -> Iterator[Outcome]:
         message="a Keras policy, set before the model is built, under which compile scales the "
         "loss",
         edits=tuple(dict.fromkeys(edits)),
-        note=" ".join(dict.fromkeys(_NOTES[one.by] for one in asked)),
+        note=" ".join(dict.fromkeys(_NOTES[rewrite.by] for rewrite in rewrites)),
     )
 
 
-def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterator[Refusal]:
-    """Yield why the whole program cannot have a policy instead."""
+def _obstacles(
+    subject: Subject, program: Program, rewrites: list[RewriteRequest]
+) -> Iterator[Refusal]:
+    """Yield why the program cannot use a policy instead."""
     graph = graph_program(program)
     if graph is not None:
         yield graph
         return
     yield from obstacles(subject, program)
-    request = asked[0].request
-    for one in policy_sites(program):
+    request = rewrites[0].request
+    for site in policy_sites(program):
         yield refuse(
-            one.module,
-            one.node,
-            "the program sets a policy by itself, beside the graph rewrite",
-            "leave one of them out: the policy",
+            site.module,
+            site.node,
+            "the program sets a policy in addition to the graph rewrite",
+            "remove one of them: the policy",
         )
         return
     loops = any(last(name) in ("GradientTape", "gradients") for name, _ in calls_of(program))
@@ -115,22 +117,22 @@ def _obstacles(subject: Subject, program: Program, asked: list[Asked]) -> Iterat
         yield refuse(
             request.module,
             request.node,
-            "the loop of the program does not scale its loss, and under a Keras policy nobody "
-            "else does",
+            "the training loop does not scale its loss, and a Keras policy does not scale it "
+            "either",
             f"write {_POLICY} before the model is built, wrap the optimizer in "
-            "LossScaleOptimizer and scale the loss by scale_loss",
+            "LossScaleOptimizer and scale the loss with scale_loss",
         )
     elif not loops and not compiles(program):
         yield refuse(
             request.module,
             request.node,
-            "how the model is trained is not to be seen in the files given",
+            "the given files do not show how the model is trained",
             f"write {_POLICY} before the model is built",
         )
 
 
-def _by_call(program: Program) -> Iterator[Asked | Refusal]:
-    """Yield where a call wraps an optimizer."""
+def _by_call(program: Program) -> Iterator[RewriteRequest | Refusal]:
+    """Yield the calls that wrap an optimizer."""
     done: set[int] = set()
     for name, call in calls_of(program):
         if last(name) != _CALL or id(call.node) in done:
@@ -141,26 +143,26 @@ def _by_call(program: Program) -> Iterator[Asked | Refusal]:
         yield _wrapped(call, program)
 
 
-def _wrapped(call: Call, program: Program) -> Asked | Refusal:
+def _wrapped(call: Call, program: Program) -> RewriteRequest | Refusal:
     module, node = call.module, call.node
     given = dict(zip(("opt", "loss_scale"), node.args, strict=False))
-    given |= {one.arg: one.value for one in node.keywords if one.arg}
+    given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     inner = given.get("opt")
     scale = scale_of(given.get("loss_scale"), module)
     if open_call(node) or inner is None or scale is None or scale.kind == "none":
         return refuse(
             module,
             node,
-            "which loss scale the graph rewrite gets is not certain",
-            f"write {_POLICY} before the model is built; compile scales dynamically, a fixed "
-            "scale is loss_scale_factor of the optimizer",
+            "the loss scale of the graph rewrite is not certain",
+            f"write {_POLICY} before the model is built; compile scales dynamically, and "
+            "loss_scale_factor of the optimizer is a fixed scale",
         )
     maker = maker_of(inner, module)
     if old := of_graphs(maker):
         return refuse(
             module,
             node,
-            f"{module.text(inner)} is a {old}: neither Keras 3 nor its policies know the graphs of "
+            f"{module.text(inner)} is a {old}: neither Keras 3 nor its policies support graphs of "
             "TensorFlow 1",
             GRAPHS,
         )
@@ -177,20 +179,20 @@ def _wrapped(call: Call, program: Program) -> Asked | Refusal:
         return refuse(
             module,
             node,
-            "under which conditions the graph is rewritten is not certain",
+            "the conditions of the graph rewrite are not certain",
             f"write {_POLICY} under the same conditions before the model is built",
         )
     edits = _unwrapped(call, inner, scale, program)
     if isinstance(edits, Refusal):
         return edits
-    return Asked(request, edits, "call")
+    return RewriteRequest(request, edits, "call")
 
 
 def _unwrapped(call: Call, inner: ast.expr, scale: Scale, program: Program) -> list[Edit] | Refusal:
     """Return the edits that make a wrapped optimizer plain, or a LossScaleOptimizer."""
     module, node = call.module, call.node
     arguments: list[str] = []
-    loops = any(SCALED in one.source.text for one in program.modules)
+    loops = any(SCALED in module.source.text for module in program.modules)
     if scale.kind == "fixed" and loops:
         arguments = ["dynamic=False", f"initial_scale={scale.initial}"]
     elif scale.kind == "dynamic":
@@ -199,7 +201,7 @@ def _unwrapped(call: Call, inner: ast.expr, scale: Scale, program: Program) -> l
     if loops or arguments:
         root = ast.unparse(node.func).partition(".")[0]
         if module.imports.get(root) != "tensorflow":
-            return refuse(module, node, "how Keras is imported is not certain", "wrap it by hand")
+            return refuse(module, node, "the import of Keras is not certain", "wrap it by hand")
         text = ", ".join([raw(module, inner), *arguments])
         new = f"{root}.keras.mixed_precision.LossScaleOptimizer({text})"
         return [replace_node(module, node, new)]
@@ -268,7 +270,7 @@ CODEMOD = Codemod(
     name="tf-graph-rewrite",
     api="keras3",
     title="The graph rewrite for mixed precision (call, environment variable, option) becomes a "
-    "Keras policy that is set before the model is built",
+    "Keras policy set before the model is built",
     hints=(_CALL, "TF_ENABLE_AUTO_MIXED_PRECISION", "auto_mixed_precision"),
     examples=(
         Example(before=_REWRITE, after=_REWRITTEN),

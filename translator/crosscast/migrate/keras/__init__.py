@@ -1,1 +1,1 @@
-"""What the codemods to Keras 3 share."""
+"""Shared code of the codemods to Keras 3."""

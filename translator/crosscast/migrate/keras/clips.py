@@ -1,4 +1,4 @@
-"""Clippings by hand between unscaling and applying, which only the optimizer can do in Keras 3."""
+"""Manual clipping between unscaling and applying, which Keras 3 leaves to the optimizer."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ARGUMENTS = ("clipnorm", "clipvalue", "global_clipnorm")
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """One clipping that an argument of the optimizer does in the same way."""
+    """A clipping that equals an argument of the optimizer."""
 
     statement: ast.Assign
     target: str
-    """The gradients, clipped."""
+    """The clipped gradients."""
     argument: str
     """global_clipnorm, clipnorm or clipvalue."""
     limit: str
-    """As written; made of constants."""
+    """The limit as source text, consisting of constants."""
 
 
 def clip_of(gradients: ast.Name, module: Module) -> Clip | None:
-    """Return the clipping that a name of gradients is clipped by; None: none that can move."""
+    """Return the clipping of named gradients; None if there is none that can be moved."""
     statement = module.statement_of(gradients)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
@@ -42,7 +42,7 @@ def clip_of(gradients: ast.Name, module: Module) -> Clip | None:
     name = canonical(module.call(value).name)
     if name != "tensorflow.clip_by_global_norm" or not isinstance(target, ast.Tuple):
         return None
-    names = [one.id if isinstance(one, ast.Name) else "" for one in target.elts]
+    names = [element.id if isinstance(element, ast.Name) else "" for element in target.elts]
     limit = _limit(value, 1, "clip_norm")
     unused = len(names) == 2 and not _read(names[1], module)
     if not names[0] or not unused or limit is None or value.args[:1] != [gradients]:
@@ -54,13 +54,13 @@ def clip_of(gradients: ast.Name, module: Module) -> Clip | None:
 
 def _read(name: str, module: Module) -> bool:
     return not name or any(
-        one.id == name and isinstance(one.ctx, ast.Load) for one in module.every(ast.Name)
+        node.id == name and isinstance(node.ctx, ast.Load) for node in module.every(ast.Name)
     )
 
 
 def _limit(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return a limit that is made of constants."""
-    found = next((one.value for one in call.keywords if one.arg == name), None)
+    """Return a limit that consists of constants."""
+    found = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
     if found is None and len(call.args) > place:
         found = call.args[place]
     return found if found is not None and is_literal(found) else None
@@ -73,7 +73,7 @@ def _each(
     gradients: ast.Name,
     module: Module,
 ) -> Clip | None:
-    """Read `[tf.clip_by_norm(g, 1.0) for g in gradients]` and its like by value."""
+    """Read `[tf.clip_by_norm(g, 1.0) for g in gradients]` and the equivalent clipping by value."""
     loop = made.generators[0]
     call = made.elt
     plain = (
@@ -103,9 +103,9 @@ def _each(
             return None
         ends = [value_of(low, module), value_of(high, module)]
         numbers = [
-            one.value
-            for one in ends
-            if isinstance(one, Known) and isinstance(one.value, int | float)
+            end.value
+            for end in ends
+            if isinstance(end, Known) and isinstance(end.value, int | float)
         ]
         if len(numbers) == 2 and numbers[0] == -numbers[1]:
             return Clip(statement, target.id, "clipvalue", module.text(high))

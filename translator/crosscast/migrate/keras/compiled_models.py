@@ -1,4 +1,4 @@
-"""Give a fixed loss scale, or none, to the optimizers of compiled models."""
+"""Sets or disables a fixed loss scale in the optimizers of compiled models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Refusal
-from crosscast.migrate.keras.edits import without_arguments
+from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.program import (
     compiles,
     is_keras_optimizer,
@@ -26,11 +26,11 @@ _SCALING = ("loss_scale_factor", "auto_scale_loss")
 
 
 def unscaled(program: Program, *, only: ast.Call | None = None) -> list[Edit] | Refusal:
-    """Return the edits that keep `compile` from scaling the loss by itself.
+    """Return the edits that turn off loss scaling in `compile`.
 
     Args:
         program: all of it.
-        only: the optimizer whose models are meant; None: all models.
+        only: the optimizer whose models to edit; None for all models.
     """
     edits: list[Edit] = []
     for call in compiles(program):
@@ -38,24 +38,24 @@ def unscaled(program: Program, *, only: ast.Call | None = None) -> list[Edit] | 
         if only is not None and maker is not None and maker.node is not only:
             continue
         if maker is not None and last(maker.name) == "LossScaleOptimizer" and only is None:
-            continue  # it scales as it says, whatever the policy is
+            continue  # explicit, regardless of the policy
         if open_call(call.node) or (maker is None and only is not None):
-            return _not_seen(call.node, call.module)
-        if not any(one.arg == _SCALING[1] for one in call.node.keywords):
-            edits += without_arguments(call.module, call.node, [], (f"{_SCALING[1]}=False",))
+            return _unknown_optimizer(call.node, call.module)
+        if not any(keyword.arg == _SCALING[1] for keyword in call.node.keywords):
+            edits += argument_edits(call.module, call.node, [], (f"{_SCALING[1]}=False",))
     return edits
 
 
 def fixed_scale(
     program: Program, scale: str, wrapper: Call | None = None, inner: Call | None = None
 ) -> list[Edit] | Refusal:
-    """Return the edits that give one fixed scale to the optimizers of all compiled models.
+    """Return the edits that set a fixed scale in the optimizers of all compiled models.
 
     Args:
         program: all of it.
-        scale: an expression made of constants.
-        wrapper: a call that goes away; only models compiled with what it returns are meant.
-        inner: the optimizer that it wraps.
+        scale: an expression of constants.
+        wrapper: a call to be removed; limits the edits to models compiled with its result.
+        inner: the wrapped optimizer.
     """
     edits: list[Edit] = []
     done: set[int] = set()
@@ -66,22 +66,22 @@ def fixed_scale(
         if wrapper is not None:
             maker = inner if maker is not None and maker.node is wrapper.node else None
         if maker is None or not is_keras_optimizer(maker) or open_call(maker.node):
-            return _not_seen(call.node, call.module)
+            return _unknown_optimizer(call.node, call.module)
         if id(maker.node) not in done:
             done.add(id(maker.node))
             added = factor_edits(maker, scale)
             if added is None:
-                return _not_seen(call.node, call.module)
+                return _unknown_optimizer(call.node, call.module)
             edits += added
     silenced = unscaled(program)
     return silenced if isinstance(silenced, Refusal) else [*edits, *silenced]
 
 
 def factor_edits(maker: Call, scale: str) -> list[Edit] | None:
-    """Return the edits that give an optimizer a fixed scale; None if it has one."""
-    if any(one.arg == _SCALING[0] for one in maker.node.keywords):
+    """Return the edits that set a fixed scale in an optimizer; None if it already has one."""
+    if any(keyword.arg == _SCALING[0] for keyword in maker.node.keywords):
         return None
-    return without_arguments(maker.module, maker.node, [], (f"{_SCALING[0]}={scale}",))
+    return argument_edits(maker.module, maker.node, [], (f"{_SCALING[0]}={scale}",))
 
 
 def _maker(call: Call) -> Call | None:
@@ -89,10 +89,10 @@ def _maker(call: Call) -> Call | None:
     return maker_of(node, call.module) if node is not None else None
 
 
-def _not_seen(node: ast.AST, module: Module) -> Refusal:
+def _unknown_optimizer(node: ast.AST, module: Module) -> Refusal:
     return Refusal(
         span=module.span(node),
-        message="which optimizer this model is compiled with is not certain, and a fixed loss "
-        "scale belongs to the optimizer in Keras 3",
-        hint="give the optimizer loss_scale_factor=... and compile auto_scale_loss=False",
+        message="the optimizer of this compile is not certain, and in Keras 3 a fixed loss scale "
+        "belongs to the optimizer",
+        hint="pass loss_scale_factor=... to the optimizer and auto_scale_loss=False to compile",
     )

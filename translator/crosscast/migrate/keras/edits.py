@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def place_text(module: Module, node: ast.AST, text: str) -> Edit:
-    """Return the edit that puts a text in the place of any node that has one, aliases too."""
+    """Return the edit that replaces any node with a position, including aliases."""
     return replace_node(module, node, text)  # type: ignore[arg-type]
 
 
 def raw(module: Module, node: ast.expr | ast.stmt) -> str:
-    """Return the text of a node as it is written, line breaks and all."""
+    """Return the source text of a node, including line breaks."""
     return ast.get_source_segment("\n".join(module.lines), node) or ""
 
 
 def alone(module: Module, statement: ast.stmt) -> bool:
-    """Whether nothing else but a comment stands in the lines of a statement."""
+    """Whether a statement shares its lines with nothing but a comment."""
     return _rest(module, statement) is not None
 
 
 def _rest(module: Module, statement: ast.stmt) -> str | None:
-    """Return the comment behind a statement; None if other statements share its lines."""
+    """Return the comment after a statement; None if other statements share its lines."""
     last = statement.end_lineno or statement.lineno
     before = module.lines[statement.lineno - 1][
         : column_at(module, statement.lineno, statement.col_offset) - 1
@@ -49,22 +49,22 @@ def comments(module: Module, statement: ast.stmt) -> list[str]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 found.append(token.string)
-    except (tokenize.TokenError, SyntaxError):  # a part of a file need not be whole
+    except (tokenize.TokenError, SyntaxError):  # an excerpt may be incomplete
         pass
     return found
 
 
 def remove(module: Module, statement: ast.stmt) -> Edit | None:
-    """Return the edit that takes a statement out; None if it shares its lines with others.
+    """Return the edit that removes a statement; None if it shares its lines with others.
 
-    Its comments stay, in lines of their own. What is left of a block that it fills is `pass`; an
-    `if` that only held this statement goes with it.
+    Its comments are kept on their own lines. A block with no other statement becomes `pass`; an
+    `if` with no other statement is removed as well.
     """
     parent = module.parent(statement)
     blocks = [getattr(parent, name, None) for name in ("body", "orelse", "finalbody", "handlers")]
     block = next((b for b in blocks if isinstance(b, list) and statement in b), [])
     if len(block) == 1:
-        if _goes_too(module, parent, block):
+        if _is_removable(module, parent, block):
             assert isinstance(parent, ast.If)
             return remove(module, parent)
         return replace_node(module, statement, "pass")
@@ -72,7 +72,7 @@ def remove(module: Module, statement: ast.stmt) -> Edit | None:
         return None
     row = module.lines[statement.lineno - 1]
     indent = row[: len(row) - len(row.lstrip())]
-    kept = "".join(f"{indent}{one}\n" for one in comments(module, statement))
+    kept = "".join(f"{indent}{comment}\n" for comment in comments(module, statement))
     return Edit(
         file=module.source.name,
         line=statement.lineno,
@@ -83,8 +83,8 @@ def remove(module: Module, statement: ast.stmt) -> Edit | None:
     )
 
 
-def _goes_too(module: Module, parent: ast.AST | None, block: list[ast.stmt]) -> bool:
-    """Whether an `if` can go with the one block that it has."""
+def _is_removable(module: Module, parent: ast.AST | None, block: list[ast.stmt]) -> bool:
+    """Whether an `if` can be removed together with its only block."""
     return (
         isinstance(parent, ast.If)
         and block is parent.body
@@ -95,11 +95,11 @@ def _goes_too(module: Module, parent: ast.AST | None, block: list[ast.stmt]) -> 
 
 
 def _harmless(test: ast.expr) -> bool:
-    """Whether a condition does nothing but ask."""
+    """Whether a condition has no side effects."""
     return all(
-        not isinstance(one, ast.Call | ast.NamedExpr | ast.Await)
-        or (isinstance(one, ast.Call) and ast.unparse(one.func) in ("isinstance", "hasattr"))
-        for one in ast.walk(test)
+        not isinstance(node, ast.Call | ast.NamedExpr | ast.Await)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "hasattr"))
+        for node in ast.walk(test)
     )
 
 
@@ -108,20 +108,20 @@ def _is_elif(module: Module, node: ast.If) -> bool:
     return isinstance(parent, ast.If) and node in parent.orelse
 
 
-def without_arguments(
+def argument_edits(
     module: Module, call: ast.Call, dropped: list[ast.expr], added: tuple[str, ...] = ()
 ) -> list[Edit]:
-    """Return the edits that take arguments out of a call and add others at its end.
+    """Return the edits that remove arguments from a call and append others.
 
     Args:
-        module: that the call stands in.
-        call: at least one of its arguments stays, or one is added.
-        dropped: values of arguments, given by position or by name.
-        added: texts of arguments.
+        module: module of the call.
+        call: at least one argument must remain or be added.
+        dropped: values of positional or keyword arguments.
+        added: texts of new arguments.
     """
     given = _arguments(call)
-    kept = [one for one in given if one[0] not in dropped]
-    edits = [_cut(module, call, one, given) for one in given if one[0] in dropped]
+    kept = [argument for argument in given if argument[0] not in dropped]
+    edits = [_cut(module, call, argument, given) for argument in given if argument[0] in dropped]
     if added:
         last = kept[-1][0] if kept else None
         text = ", ".join(added)
@@ -138,14 +138,14 @@ Argument = tuple[ast.expr, ast.expr | ast.keyword]
 
 
 def _arguments(call: ast.Call) -> list[Argument]:
-    """Return the values of arguments and what they stand in, in the order of the text."""
-    given: list[Argument] = [(one, one) for one in call.args]
-    given += [(one.value, one) for one in call.keywords]
-    return sorted(given, key=lambda one: (one[1].lineno, one[1].col_offset))
+    """Return the arguments, each as value and enclosing node, in source order."""
+    given: list[Argument] = [(argument, argument) for argument in call.args]
+    given += [(keyword.value, keyword) for keyword in call.keywords]
+    return sorted(given, key=lambda argument: (argument[1].lineno, argument[1].col_offset))
 
 
 def _cut(module: Module, call: ast.Call, argument: Argument, given: list[Argument]) -> Edit:
-    """Return the edit for one argument, with the comma before it (or behind the first one)."""
+    """Return the edit for one argument and the comma before it (after it for the first one)."""
     place = given.index(argument)
     node = argument[1]
     if place and _commented(module, given[place - 1][1], node):
@@ -172,7 +172,7 @@ def _cut(module: Module, call: ast.Call, argument: Argument, given: list[Argumen
 
 
 def _commented(module: Module, first: ast.expr | ast.keyword, second: ast.AST) -> bool:
-    """Whether a comment stands between two arguments."""
+    """Whether there is a comment between two arguments."""
     begin, end = (first.end_lineno or 1) - 1, getattr(second, "lineno", 1) - 1
     if begin == end:
         return False
@@ -181,7 +181,7 @@ def _commented(module: Module, first: ast.expr | ast.keyword, second: ast.AST) -
 
 
 def _cut_alone(module: Module, node: ast.expr | ast.keyword, later: list[Argument]) -> Edit:
-    """Return the edit for an argument behind a comment, which stays with the comma before it."""
+    """Return the edit for an argument after a comment, which is kept with the comma before it."""
     line, last = node.lineno, node.end_lineno or node.lineno
     column = column_at(module, line, node.col_offset)
     end = column_at(module, last, node.end_col_offset or 0)

@@ -1,4 +1,4 @@
-"""The experimental namespace of Keras's mixed precision: where it is named, and its new names."""
+"""Uses of the experimental namespace of Keras's mixed precision, and their new names."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class Names:
 
     module: Module
     places: dict[str, list[ast.expr]] = field(default_factory=dict)
-    """Old name to where it is used."""
+    """Old name to its uses."""
     edits: list[Edit] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     first: ast.AST | None = None
-    """Where the first of them stands."""
+    """The first use."""
 
     def used(self, name: str) -> list[ast.Call]:
         """Return the calls of an old name."""
-        calls = (self.module.parent(one) for one in self.places.get(name, ()))
+        calls = (self.module.parent(node) for node in self.places.get(name, ()))
         return [
             call
-            for call, one in zip(calls, self.places.get(name, ()), strict=True)
-            if isinstance(call, ast.Call) and call.func is one
+            for call, node in zip(calls, self.places.get(name, ()), strict=True)
+            if isinstance(call, ast.Call) and call.func is node
         ]
 
 
 def names_in(module: Module) -> Names:
-    """Return the old names that a module uses, with the edits that make them new."""
+    """Return the old names in a module and the edits that replace them."""
     found = Names(module)
     if _PACKAGE not in module.source.text:
         return found
@@ -90,16 +90,16 @@ def _import(statement: ast.Import | ast.ImportFrom, found: Names) -> None:
     if isinstance(statement, ast.ImportFrom) and (statement.level or not statement.module):
         return
     full = [prefix + alias.name for alias in statement.names]
-    if any(_PRIVATE.match(one) for one in full):
+    if any(_PRIVATE.match(name) for name in full):
         found.refusals.append(
             Refusal(
                 span=module.span(statement),
-                message="tensorflow.python.keras is private, and not the Keras that trains now",
+                message="tensorflow.python.keras is private and no longer the Keras of TensorFlow",
                 hint="import from tensorflow.keras",
             )
         )
         return
-    old = [one for one in full if _is_old(one)]
+    old = [name for name in full if _is_old(name)]
     if not old or own_choice(module, statement, "set_global_policy"):
         return
     _note(found, statement)
@@ -114,9 +114,9 @@ def _import(statement: ast.Import | ast.ImportFrom, found: Names) -> None:
 
 def _import_from(statement: ast.ImportFrom, full: list[str], old: list[str], found: Names) -> None:
     module = found.module
-    lasts = [one.rpartition(".")[2] for one in full]
+    lasts = [name.rpartition(".")[2] for name in full]
     if len(old) < len(full) or (len(full) > 1 and "experimental" in lasts):
-        return _refuse(found, statement, "the names stand in one import with others")
+        return _refuse(found, statement, "the import has other names, too")
     if full[0].endswith(".experimental"):
         alias = statement.names[0]
         local = alias.asname or _PACKAGE
@@ -126,8 +126,8 @@ def _import_from(statement: ast.ImportFrom, full: list[str], old: list[str], fou
         text += f" as {local}" if local != _PACKAGE else ""
         found.edits.append(replace_node(module, statement, text))
         return
-    if not all(one in NEW for one in lasts):
-        return _refuse(found, statement, "not every name that is imported has a new one")
+    if not all(name in NEW for name in lasts):
+        return _refuse(found, statement, "not every imported name has a stable name")
     names = ", ".join(
         NEW[alias.name] + (f" as {alias.asname}" if alias.asname else "")
         for alias in statement.names
@@ -139,7 +139,7 @@ def _import_from(statement: ast.ImportFrom, full: list[str], old: list[str], fou
 
 
 def _by_parts(statement: ast.ImportFrom, found: Names) -> None:
-    """Add the edits of an import of several lines: its layout and its comments stay."""
+    """Add the edits of a multi-line import and keep its layout and comments."""
     module = found.module
     row = module.lines[statement.lineno - 1]
     start = row.find(statement.module or "", statement.col_offset)
@@ -165,7 +165,7 @@ def _refuse(found: Names, node: ast.stmt, why: str) -> None:
     found.refusals.append(
         Refusal(
             span=found.module.span(node),
-            message=f"an import of the experimental mixed precision stays: {why}",
+            message=f"this import of the experimental mixed precision is not changed: {why}",
             hint="write the imports by hand; the stable names are Policy, set_global_policy, "
             "global_policy and LossScaleOptimizer of tensorflow.keras.mixed_precision",
         )
@@ -213,7 +213,7 @@ def _use(node: ast.Attribute | ast.Name, found: Names) -> None:
 
 
 def _old_prefix(name: str) -> tuple[str, list[str]] | None:
-    """Return the old name that a dotted name holds, and what follows; an empty one: only a part."""
+    """Return the old name in a dotted name (empty if incomplete) and the parts after it."""
     never = re.match(rf"{_KERAS}\.set_policy$", name)
     if never:
         return "set_policy", []
@@ -254,7 +254,7 @@ def _layer_policy(node: ast.expr, found: Names) -> None:
 
 
 def all_names(modules: tuple[Module, ...]) -> Iterator[Names]:
-    """Yield the old names of every module that has some."""
+    """Yield the old names of every module that uses any."""
     for module in modules:
         found = names_in(module)
         if found.first is not None or found.refusals:

@@ -1,4 +1,4 @@
-"""TF_ENABLE_AUTO_MIXED_PRECISION in the scripts that start a program."""
+"""TF_ENABLE_AUTO_MIXED_PRECISION in launch scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.edits.text_edits import lines_of
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.policy_place import PolicyRequest
-from crosscast.migrate.keras.rewrite_requests import Asked
+from crosscast.migrate.keras.rewrite_requests import RewriteRequest
 from crosscast.readers.tensorflow.rewrite import VARIABLE
 from crosscast.sources.files import kind_of
 
@@ -26,14 +26,14 @@ _EXPORT = re.compile(rf"[ \t]*export[ \t]+{_NAME}=[\"']?\w+[\"']?[ \t]*(?P<comme
 _PREFIX = re.compile(rf"(?<![\w.$-]){_NAME}=[\"']?\w+[\"']?[ \t]+(?=[\w./$\"'-])")
 
 
-def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refusal]:
-    """Yield that the scripts which start a program ask for the rewrite.
+def by_shell(subject: Subject, program: Program | None) -> Iterator[RewriteRequest | Refusal]:
+    """Yield the requests for the rewrite in launch scripts.
 
     Args:
-        subject: with the commands.
-        program: that they start; None if it is not among the files.
+        subject: contains the commands.
+        program: the launched program; None if it is not among the files.
     """
-    scripts = {one.name: one for one in subject.sources if kind_of(one) == "shell"}
+    scripts = {source.name: source for source in subject.sources if kind_of(source) == "shell"}
     places: dict[tuple[str, int], Span] = {}
     with_it = 0
     for command in subject.commands:
@@ -52,32 +52,34 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[Asked | Refu
     if program is None:
         yield Refusal(
             span=first,
-            message="the script asks for the graph rewrite, and the program that it starts is not "
-            "among the files given",
-            hint="give the program as well, so that it can set a Keras policy",
+            message="the script requests the graph rewrite, but the program it launches is not "
+            "among the given files",
+            hint="pass the program as well, so that it can set a Keras policy",
         )
         return
     if with_it != len(subject.commands):
         yield Refusal(
             span=first,
-            message="some commands start the program with the variable and some without it",
-            hint="give the program a flag that sets the policy",
+            message="some commands set the variable for the program and some do not",
+            hint="add a flag to the program that sets the policy",
         )
         return
-    edits = [_without(scripts[span.file], span) for span in places.values()]
+    edits = [_removal(scripts[span.file], span) for span in places.values()]
     if not all(edits):
         yield Refusal(
             span=first,
-            message="the variable stands in a line from which it cannot be taken with certainty",
-            hint="take it out by hand and set the policy in the program",
+            message="the variable cannot be removed from this line with certainty",
+            hint="remove it by hand and set the policy in the program",
         )
         return
     main = program.modules[0]
-    yield Asked(PolicyRequest(main, main.tree), [one for one in edits if one is not None])
+    yield RewriteRequest(
+        PolicyRequest(main, main.tree), [edit for edit in edits if edit is not None]
+    )
 
 
-def _without(script: Source, span: Span) -> Edit | None:
-    """Return the edit that takes the variable out of a line of a script."""
+def _removal(script: Source, span: Span) -> Edit | None:
+    """Return the edit that removes the variable from a line of a script."""
     line = lines_of(script.text)[span.line - 1]
     whole = _EXPORT.fullmatch(line)
     if whole is not None:

@@ -1,4 +1,4 @@
-"""Loops that scale by hand: get_scaled_loss, get_unscaled_gradients, apply_gradients."""
+"""Loops with manual scaling: get_scaled_loss, get_unscaled_gradients, apply_gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GONE = {
     "loss_scale": "dynamic_scale",
-    "dynamic": "nothing: the scale of this class always is",
+    "dynamic": "nothing: the scale of this class is always dynamic",
     "dynamic_counter": "step_counter",
     "lr": "learning_rate",
     "_optimizer": "inner_optimizer",
@@ -32,7 +32,7 @@ _GONE = {
 
 
 def loops_of(program: Program) -> list[Loop]:
-    """Return the loops that scale by the methods of Keras 2, with edits or refusals."""
+    """Return the loops that scale with the methods of Keras 2, with edits or refusals."""
     found: dict[tuple[int, int, str], Loop] = {}
     for module in program.modules:
         if SCALED not in module.source.text and UNSCALED not in module.source.text:
@@ -40,7 +40,7 @@ def loops_of(program: Program) -> list[Loop]:
         for call in module.calls:
             if call.receiver is None or call.method not in (SCALED, UNSCALED, APPLIED):
                 continue
-            if any(one.startswith("tf_keras.") for one in call.names):
+            if any(name.startswith("tf_keras.") for name in call.names):
                 continue
             function = module.function_of(call.node)
             owner = module.text(call.receiver)
@@ -49,14 +49,14 @@ def loops_of(program: Program) -> list[Loop]:
             )
             kinds = {SCALED: loop.scaled, UNSCALED: loop.unscaled, APPLIED: loop.applied}
             kinds[call.method].append(call)
-    loops = [one for one in found.values() if one.scaled or one.unscaled]
+    loops = [loop for loop in found.values() if loop.scaled or loop.unscaled]
     for loop in loops:
         _settle(loop, program)
     return loops
 
 
 def _settle(loop: Loop, program: Program) -> None:
-    """Find the edits of a loop, or why there can be none."""
+    """Find the edits of a loop, or the reasons against them."""
     first = (loop.scaled or loop.unscaled)[0].node
     if not loop.scaled or not loop.unscaled or not loop.applied:
         missing = [
@@ -71,28 +71,28 @@ def _settle(loop: Loop, program: Program) -> None:
         return loop.refuse(
             first,
             f"{' and '.join(missing)} of {loop.owner} is not in the function of this call: Keras 3 "
-            "unscales in apply_gradients, which must see the scaled gradients",
-            "bring scale_loss and apply_gradients of one optimizer into one function, or write "
-            "the loop anew: scale_loss must not be traced before the optimizer is built",
+            "unscales in apply_gradients, which must receive the scaled gradients",
+            "move scale_loss and apply_gradients of one optimizer into one function, or rewrite "
+            "the loop: scale_loss must not be traced before the optimizer is built",
         )
     if not known_owner(loop, program):
         return loop.refuse(
             first,
-            f"what {loop.owner} is, is not to be seen in the files given",
-            "give the file that makes the optimizer as well",
+            f"the given files do not define {loop.owner}",
+            "pass the file that creates the optimizer as well",
         )
-    _gone(loop)
+    _refuse_removed(loop)
     check_conditions(loop)
     for call in loop.scaled:
         if len(call.node.args) != 1 or call.node.keywords:
-            loop.refuse(call.node, "get_scaled_loss gets unusual arguments", "write it by hand")
+            loop.refuse(call.node, "get_scaled_loss has unusual arguments", "migrate it by hand")
         loop.edits.append(_method(loop.module, call, "scale_loss"))
     for call in loop.applied:
         if len(call.node.args) + len(call.node.keywords) != 1:
             loop.refuse(
                 call.node,
-                "apply_gradients of Keras 3 takes gradients and variables and nothing else",
-                "decide what the other arguments were for; nothing aggregates afterwards",
+                "apply_gradients of Keras 3 takes only gradients and variables",
+                "decide what the other arguments are for; gradients are not aggregated afterwards",
             )
     if not loop.refusals:
         for call in loop.unscaled:
@@ -100,15 +100,15 @@ def _settle(loop: Loop, program: Program) -> None:
         check_applied(loop)
 
 
-def _gone(loop: Loop) -> None:
-    """Refuse what is asked of the optimizer that it no longer has."""
+def _refuse_removed(loop: Loop) -> None:
+    """Refuse uses of removed attributes of the optimizer."""
     for node in loop.module.every(ast.Attribute):
         new = _GONE.get(node.attr)
         if new and loop.module.text(node.value) == loop.owner and not loop.module.is_dead(node):
             loop.refuse(
                 node,
-                f"{loop.owner}.{node.attr} is gone in Keras 3",
-                f"what it has instead: {new}",
+                f"{loop.owner}.{node.attr} was removed in Keras 3",
+                f"replacement: {new}",
             )
     for call in loop.module.calls:
         mine = call.receiver is not None and loop.module.text(call.receiver) == loop.owner

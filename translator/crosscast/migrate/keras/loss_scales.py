@@ -1,4 +1,4 @@
-"""Loss scales as old interfaces are given them: "dynamic", a number, an object, or None."""
+"""Loss scales of old interfaces: "dynamic", a number, an object, or None."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Scale:
 
     kind: Literal["dynamic", "fixed", "none"]
     initial: str = ""
-    """Its first or only value, as text; empty: the default of all releases, 2 ** 15."""
+    """The initial or constant value, as text; empty for the default of all releases, 2 ** 15."""
     interval: str = ""
-    """Clean steps until it grows, as text; empty: the default of all releases, 2000."""
+    """Clean steps until growth, as text; empty for the default of all releases, 2000."""
 
 
 def scale_of(node: ast.expr | None, module: Module) -> Scale | None:
-    """Return what a loss scale is; None if that is not certain."""
+    """Return a loss scale; None if it is not certain."""
     if node is None:
         return Scale("dynamic")
     value = value_of(node, module)
@@ -52,7 +52,7 @@ def scale_of(node: ast.expr | None, module: Module) -> Scale | None:
 
 
 def _written(node: ast.expr, module: Module) -> str:
-    """Return an expression as it is written: a float, if it is a whole number."""
+    """Return the source text of an expression, an integer as a float."""
     text = module.text(node)
     return f"{text}.0" if re.fullmatch(r"\d+", text) else text
 
@@ -65,7 +65,7 @@ def _of_object(call: Call) -> Scale | None:
         return None
     if not all(map(is_literal, given.values())):
         return None
-    texts = {name: call.module.text(one) for name, one in given.items()}
+    texts = {name: call.module.text(argument) for name, argument in given.items()}
     if "Fixed" in call.name.rpartition(".")[2]:
         return Scale("fixed", texts.get("loss_scale_value", "")) if texts else None
     if set(texts) - {"initial_loss_scale", "increment_period", "multiplier"}:
@@ -77,8 +77,8 @@ def _of_object(call: Call) -> Scale | None:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Whether an expression is made of constants alone."""
+    """Whether an expression consists of constants only."""
     return all(
-        isinstance(one, ast.Constant | ast.BinOp | ast.operator | ast.UnaryOp | ast.unaryop)
-        for one in ast.walk(node)
+        isinstance(part, ast.Constant | ast.BinOp | ast.operator | ast.UnaryOp | ast.unaryop)
+        for part in ast.walk(node)
     )

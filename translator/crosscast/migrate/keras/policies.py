@@ -1,4 +1,4 @@
-"""Policies of the experimental interface: what becomes of their loss scale."""
+"""Moves the loss scale of experimental policies to the optimizers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import fixed_scale, unscaled
-from crosscast.migrate.keras.edits import without_arguments
+from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.experimental import Names
 from crosscast.migrate.keras.loss_scales import Scale, scale_of
 from crosscast.migrate.keras.policy_scope import setter_of, unless
@@ -28,19 +28,19 @@ _OLD_POLICIES = ("infer", "infer_float32_vars", "infer_with_float32_vars", "mixe
 
 @dataclass(slots=True)
 class Outcomes:
-    """Edits and refusals of one program, made all or none."""
+    """Edits and refusals of one program; the edits are applied together or not at all."""
 
     edits: list[Edit] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, module: Module, node: ast.AST, message: str, hint: str) -> None:
-        """Note that something must stay."""
+        """Add a refusal."""
         self.refusals.append(Refusal(span=module.span(node), message=message, hint=hint))
 
 
 def policy_argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return an argument of a call given by position or by name."""
+    """Return a positional or keyword argument of a call."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
@@ -48,13 +48,13 @@ def policy_argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def policies(names: Names, named: list[Names], program: Program, out: Outcomes) -> None:
-    """Take the loss scale out of policies, and give it to the optimizers that it was for.
+    """Move the loss scale of policies to the optimizers it applies to.
 
     Args:
         names: the old names of a module.
-        named: those of all modules.
+        named: the old names of all modules.
         program: all of it.
-        out: gets the edits and refusals.
+        out: receives the edits and refusals.
     """
     module = names.module
     for call in names.used("Policy"):
@@ -62,7 +62,7 @@ def policies(names: Names, named: list[Names], program: Program, out: Outcomes) 
             out.refuse(
                 module,
                 call,
-                "the arguments of this policy are not to be seen: a loss scale may be among them",
+                "the arguments of this policy are not visible and may include a loss scale",
                 "write them out; policies of Keras 3 have no loss scale",
             )
             continue
@@ -71,7 +71,7 @@ def policies(names: Names, named: list[Names], program: Program, out: Outcomes) 
             out.refuse(
                 module,
                 call,
-                f"the policy {kind} is gone: nothing in Keras 3 infers types from inputs",
+                f"the policy {kind} was removed: Keras 3 does not infer dtypes from inputs",
                 "choose mixed_float16, mixed_bfloat16 or float32",
             )
             continue
@@ -85,7 +85,7 @@ def policies(names: Names, named: list[Names], program: Program, out: Outcomes) 
             out.refuse(
                 module,
                 call,
-                "set_policy(None) meant the default policy: set_global_policy refuses None",
+                "set_policy(None) selected the default policy; set_global_policy rejects None",
                 'write set_global_policy("float32")',
             )
 
@@ -104,10 +104,10 @@ def _with_scale(
         return out.refuse(
             module,
             call,
-            f"the policy has the loss scale {module.text(given)}: policies of Keras 3 have none, "
-            "and what it is, is not certain",
-            "give it to the optimizer: LossScaleOptimizer(optimizer, initial_scale=..., "
-            "dynamic_growth_steps=...), or a fixed one as loss_scale_factor",
+            f"the policy has the loss scale {module.text(given)}, whose value is not certain; "
+            "policies of Keras 3 have no loss scale",
+            "pass it to the optimizer: LossScaleOptimizer(optimizer, initial_scale=..., "
+            "dynamic_growth_steps=...), or loss_scale_factor for a fixed scale",
         )
     if kind != "mixed_float16" and scale.kind != "none":
         return out.refuse(
@@ -115,9 +115,9 @@ def _with_scale(
             call,
             "compile of Keras 3 scales the loss under mixed_float16 only, and this policy is "
             f"{kind or 'not known'}",
-            "wrap the optimizer in LossScaleOptimizer by hand, if the loss is to be scaled",
+            "wrap the optimizer in LossScaleOptimizer by hand if the loss must be scaled",
         )
-    out.edits += without_arguments(module, call, [given])
+    out.edits += argument_edits(module, call, [given])
     if scale.kind == "dynamic":
         return
     _by_compile(call, scale, names, program, out)
@@ -130,15 +130,15 @@ def _by_compile(
     program: Program,
     out: Outcomes,
 ) -> None:
-    """Give a fixed scale, or that there is none, to every `compile`."""
+    """Set or disable a fixed scale in every `compile`."""
     module = names[0].module
-    why = _not_held(call, module, names[1], program)
+    why = _why_not_global(call, module, names[1], program)
     if why:
         return out.refuse(
             module,
             call,
-            f"this policy {why}: its loss scale cannot become that of every optimizer",
-            "give the scale to the optimizer where the policy holds",
+            f"this policy {why}: its loss scale cannot be set in every optimizer",
+            "pass the scale to the optimizers under this policy",
         )
     done = fixed_scale(program, scale.initial) if scale.initial else unscaled(program)
     if isinstance(done, Refusal):
@@ -149,7 +149,7 @@ def _by_compile(
             module,
             call,
             "the loss scale of this policy is for models that are compiled elsewhere",
-            "give a fixed scale to their optimizers as loss_scale_factor, and "
+            "pass a fixed scale to their optimizers as loss_scale_factor, and "
             "auto_scale_loss=False to compile",
         )
     if not compiles(program):
@@ -159,12 +159,14 @@ def _by_compile(
     out.edits += done
 
 
-def _not_held(call: ast.Call, module: Module, named: list[Names], program: Program) -> str:
-    """Return why a policy may not hold for every model; empty: it certainly does."""
+def _why_not_global(call: ast.Call, module: Module, named: list[Names], program: Program) -> str:
+    """Return why a policy may not apply to every model; empty if it certainly does."""
     setter = setter_of(call, module, named)
     if setter is None:
-        return "is not certainly the one that is set for all layers"
-    return unless(setter, next(one.module for one in named if setter in one.module.nodes), program)
+        return "is not certainly the one set for all layers"
+    return unless(
+        setter, next(policy.module for policy in named if setter in policy.module.nodes), program
+    )
 
 
 def _has_tape(program: Program) -> bool:
@@ -172,7 +174,7 @@ def _has_tape(program: Program) -> bool:
 
 
 def layer_policies(module: Module, program: Program) -> Iterator[Edit]:
-    """Yield the edits of `self._policy.compute_dtype` in layers: it is `dtype_policy` now."""
+    """Yield the edits of `self._policy.compute_dtype` in layers, now `dtype_policy`."""
     if "_policy." not in module.source.text:
         return
     for node in module.every(ast.Attribute):
@@ -202,7 +204,7 @@ def layer_policies(module: Module, program: Program) -> Iterator[Edit]:
 
 
 def read_scales(program: Program, named: list[Names]) -> Iterator[tuple[Module, ast.Attribute]]:
-    """Yield where the loss scale of a policy is read, but as that of a LossScaleOptimizer."""
+    """Yield reads of a policy's loss scale, except as argument of a LossScaleOptimizer."""
     wrapped = {
         id(argument)
         for names in named
@@ -221,7 +223,7 @@ def _is_policy(node: ast.Attribute, module: Module) -> bool:
 
 
 def scale_of_policy(node: ast.expr, module: Module) -> Scale | None:
-    """Return the loss scale that `policy.loss_scale` is."""
+    """Return the loss scale of `policy.loss_scale`."""
     if not isinstance(node, ast.Attribute) or node.attr != "loss_scale":
         return None
     made = maker_of(node.value, module)

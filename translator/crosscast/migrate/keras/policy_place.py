@@ -1,4 +1,4 @@
-"""The place where a policy must be set: before the first layer of the model is made."""
+"""The location to set a policy: before the first layer of the model is created."""
 
 from __future__ import annotations
 
@@ -44,40 +44,40 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRequest:
-    """A statement by which a program asks for mixed precision."""
+    """A statement that requests mixed precision."""
 
     module: Module
     node: ast.AST
     condition: str = ""
-    """The condition under which it asks, as text; empty: always."""
+    """Condition of the request, as text; empty if there is none."""
     names: tuple[str, ...] = ()
     """The names that the condition reads."""
 
 
 def policy_edit(request: PolicyRequest, program: Program) -> Edit | Refusal:
-    """Return the edit that sets the policy for a request, or why there is no place for it."""
+    """Return the edit that sets the policy for a request, or why that is not possible."""
     block = _building_block(request, program)
     if block is None:
-        return _refuse(request, "where the model is built is not certain", "before it is built")
-    if _made_by_imports(block, program):
-        return _refuse(request, "layers are made while modules are imported", "before all of them")
+        return _refuse(request, "it is not certain where the model is built", "before it is built")
+    if _created_by_imports(block, program):
+        return _refuse(request, "layers are created during imports", "before these imports")
     package = _keras(block.module)
     if not package:
-        return _refuse(request, "the module that builds the model imports no Keras", "there")
+        return _refuse(request, "the module that builds the model does not import Keras", "there")
     if request.condition and (
         block.module is not request.module or not _same_block(request, block)
     ):
         return _refuse(
             request,
-            f"whether it is wanted ({request.condition}) is decided elsewhere than the model is "
-            "built",
+            f"its condition ({request.condition}) is evaluated in another block than the one that "
+            "builds the model",
             f"under the condition {request.condition}, before the model is built",
         )
     place = _place(block, request, program)
     if place is None:
         return _refuse(
             request,
-            "there is no certain place: what decides it must be known, and Keras imported, before "
+            "there is no certain location: the condition must be known, and Keras imported, before "
             "the model is built",
             "before the model is built",
         )
@@ -93,8 +93,8 @@ def policy_edit(request: PolicyRequest, program: Program) -> Edit | Refusal:
     return insert(block.module, line, column + 1, text)
 
 
-def _made_by_imports(block: Block, program: Program) -> bool:
-    """Whether layers are made at the top of modules, before a block runs."""
+def _created_by_imports(block: Block, program: Program) -> bool:
+    """Whether layers are created at module level before a block runs."""
     return any(
         _makes(call, program, 0)
         for module in program.modules
@@ -107,13 +107,13 @@ def _made_by_imports(block: Block, program: Program) -> bool:
 def _refuse(request: PolicyRequest, why: str, where: str) -> Refusal:
     return Refusal(
         span=request.module.span(request.node),
-        message=f"the graph rewrite is to become a Keras policy, but {why}",
+        message=f"the graph rewrite cannot be replaced by a Keras policy: {why}",
         hint=f"write keras.{_SETS} {where}",
     )
 
 
 def _keras(module: Module) -> str:
-    """Return how a module names Keras: `tf.keras` or `keras`; empty: not at all."""
+    """Return the name of Keras in a module, `tf.keras` or `keras`; empty if not imported."""
     return _named(module.tree.body)
 
 
@@ -135,7 +135,7 @@ def _named(body: list[ast.stmt]) -> str:
 
 
 def _building_block(request: PolicyRequest, program: Program) -> Block | None:
-    """Return the block that builds the model: that of the request, or of the one that calls it."""
+    """Return the block that builds the model: the request's own block or its caller's."""
     module, function = request.module, request.module.function_of(request.node)
     for _ in range(_DEPTH):
         block = Block(module, function)
@@ -167,13 +167,13 @@ def _is_main(node: ast.If, module: Module) -> bool:
 
 
 def _only_runs(call: Call, module: Module) -> bool:
-    """Whether a call at module level is one of a function of the program: `main()`."""
+    """Whether a call at module level calls a function of the program: `main()`."""
     program = module.program
     return program is not None and program.function(call) is not None
 
 
 def _calls(block: Block) -> Iterator[Call]:
-    """Yield the calls that a block makes itself, not those of functions defined in it."""
+    """Yield the calls in a block, without those in functions defined in it."""
     for call in block.module.calls:
         mine = block.module.function_of(call.node) is block.function
         if mine and (block.function is not None or block.module.class_of(call.node) is None):
@@ -181,8 +181,8 @@ def _calls(block: Block) -> Iterator[Call]:
 
 
 def _makes(call: Call, program: Program, depth: int, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether a call certainly makes layers, itself or in functions of the program."""
-    if any(_MAKES.fullmatch(canonical(one)) for one in call.names):
+    """Whether a call certainly creates layers, directly or in functions of the program."""
+    if any(_MAKES.fullmatch(canonical(name)) for name in call.names):
         return True
     if depth >= _DEPTH:
         return False
@@ -195,14 +195,14 @@ def _makes(call: Call, program: Program, depth: int, seen: frozenset[int] = froz
         return False
     module, function = found
     return any(
-        _makes(module.call(one), program, depth + 1, seen | {id(function)})
-        for one in walk(function)
-        if isinstance(one, ast.Call)
+        _makes(module.call(node), program, depth + 1, seen | {id(function)})
+        for node in walk(function)
+        if isinstance(node, ast.Call)
     )
 
 
 def _may_make(statement: ast.stmt, module: Module, program: Program) -> bool:
-    """Whether a statement may make layers: it does, or calls something nobody knows."""
+    """Whether a statement may create layers: it certainly does, or calls an unknown function."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     for node in walk(statement):
@@ -219,9 +219,9 @@ def _may_make(statement: ast.stmt, module: Module, program: Program) -> bool:
 
 
 def _is_harmless(call: Call) -> bool:
-    """Whether a call is one of a library that makes no layers, or a method of something made."""
+    """Whether a call is to a library without layers, or to a method of an object."""
     if call.names:
-        return all(_is_known(one) for one in call.names)
+        return all(_is_known(name) for name in call.names)
     root: ast.expr = call.node.func
     while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
         root = root.func if isinstance(root, ast.Call) else root.value
@@ -234,7 +234,7 @@ def _is_harmless(call: Call) -> bool:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a qualified name is one of a library or a builtin, or one of the program."""
+    """Whether a qualified name belongs to a known library, the builtins or the program."""
     head = name.partition(".")[0]
     return ":" in name or head in KNOWN or hasattr(builtins, head)
 
@@ -244,9 +244,9 @@ def _same_block(request: PolicyRequest, block: Block) -> bool:
 
 
 def _place(block: Block, request: PolicyRequest, program: Program) -> ast.stmt | None:
-    """Return the statement before which the policy is set; None if there is no such place."""
+    """Return the statement before which to set the policy; None if there is none."""
     body = block.body
-    making = [_may_make(one, block.module, program) for one in body]
+    making = [_may_make(statement, block.module, program) for statement in body]
     last = making.index(True) if True in making else len(body)
     first = min(_behind_imports(body), last)
     if not request.condition:
@@ -257,7 +257,7 @@ def _place(block: Block, request: PolicyRequest, program: Program) -> ast.stmt |
     bound = _globals(block) | set(dir(builtins))
     for statement in body[:last]:
         bound |= set(_binds(statement))
-    later = {name for one in body[last:] for name in _binds(one)}
+    later = {name for statement in body[last:] for name in _binds(statement)}
     if (
         not set(request.names) <= bound
         or later & set(request.names)
@@ -268,12 +268,12 @@ def _place(block: Block, request: PolicyRequest, program: Program) -> ast.stmt |
 
 
 def _imports_keras(body: list[ast.stmt]) -> bool:
-    """Whether Keras can be named behind some statements of a module."""
+    """Whether Keras is imported by the given statements of a module."""
     return bool(_named(body))
 
 
 def _stored(body: list[ast.stmt], request: PolicyRequest) -> bool:
-    """Whether a part of a condition is changed, as in `args.amp = False`."""
+    """Whether a part of a condition is assigned, as in `args.amp = False`."""
     return any(
         isinstance(node, ast.Attribute | ast.Subscript)
         and isinstance(node.ctx, ast.Store)
@@ -284,13 +284,13 @@ def _stored(body: list[ast.stmt], request: PolicyRequest) -> bool:
 
 
 def _globals(block: Block) -> set[str]:
-    """Return the names that are there when a function begins."""
+    """Return the names that are defined when a function begins."""
     if block.function is None:
         return set()
     arguments = block.function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return {one.arg for one in every} | {
-        name for one in block.module.tree.body for name in _binds(one)
+    return {argument.arg for argument in every} | {
+        name for statement in block.module.tree.body for name in _binds(statement)
     }
 
 
@@ -306,7 +306,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
 
 
 def _behind_imports(body: list[ast.stmt]) -> int:
-    """Return the place behind the docstring and the imports that a block begins with."""
+    """Return the index after the docstring and the imports at the beginning of a block."""
     last = 0
     for place, statement in enumerate(body):
         if isinstance(statement, ast.Import | ast.ImportFrom | ast.Global | ast.Nonlocal):

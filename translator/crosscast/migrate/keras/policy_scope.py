@@ -1,4 +1,4 @@
-"""Whether a policy certainly holds wherever a program makes and compiles its models."""
+"""Determines whether a policy applies wherever a program creates and compiles its models."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """One step of a path from the top of a module to a place: where a block is left downwards."""
+    """A step on the path of calls from module level to a node."""
 
     module: Module
     home: ast.AST
-    """The function or module whose block it is."""
+    """The function or module of the block."""
     node: ast.AST
-    """The call that leads on, or the place itself."""
+    """The call to the next level, or the node itself."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -42,18 +42,18 @@ class _Level:
 
 
 def setter_of(policy: ast.Call, module: Module, named: list[Names]) -> ast.Call | None:
-    """Return the one call of a program that sets policies, if it sets this one."""
+    """Return the program's only call that sets a policy, if it sets this one."""
     calls = [(names.module, call) for names in named for call in names.used("set_policy")]
     if len(calls) != 1:
         return None
     home, call = calls[0]
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
     made = maker_of(given[0], home) if len(given) == 1 else None
     return call if made is not None and made.node is policy and made.module is module else None
 
 
 def unless(setter: ast.Call, module: Module, program: Program) -> str:
-    """Return why a policy may not hold where models are made; empty: it certainly holds there."""
+    """Return why a policy may not apply where models are created; empty if it certainly does."""
     path = _only_path(setter, module, program)
     if path is None:
         return "is only set under a condition"
@@ -62,11 +62,11 @@ def unless(setter: ast.Call, module: Module, program: Program) -> str:
         if _is_optional(level):
             return "is only set under a condition"
         around = conditions(level.node, level.module, callers=False)
-        left += [depth] if any(one.left is not None for one in around) else []
+        left += [depth] if any(branch.left is not None for branch in around) else []
     for call in compiles(program):
         ways = _paths(call.node, call.module, program, 0)
         if ways is None and len(path) == 1:
-            continue  # set while the module is imported: before any of its functions runs
+            continue  # set during the import, before any function of the module runs
         if ways is None:
             return "may not be set where a model is compiled"
         for way in ways:
@@ -80,24 +80,24 @@ def unless(setter: ast.Call, module: Module, program: Program) -> str:
             for way in _paths(call.node, call.module, program, 0) or ():
                 shared = _shared(path, way)
                 if shared >= 0 and way[shared].place < path[shared].place:
-                    return "is set behind the first layers of a model"
+                    return "is set after the first layers of a model"
     return ""
 
 
 def _shared(path: list[_Level], way: list[_Level]) -> int:
-    """Return the depth at which two paths part; -1 if they begin in different modules."""
+    """Return the depth at which two paths diverge; -1 if they begin in different modules."""
     depth = -1
-    for one, other in zip(path, way, strict=False):
-        if one.home is not other.home:
+    for step, other in zip(path, way, strict=False):
+        if step.home is not other.home:
             break
         depth += 1
-        if one.node is not other.node:
+        if step.node is not other.node:
             break
     return depth
 
 
 def _is_optional(level: _Level) -> bool:
-    """Whether a place may be left out, or be reached later, when its block runs."""
+    """Whether a node may be skipped when its block runs, or be reached later."""
     here = level.module.parent(level.node)
     while here is not None and here is not level.home:
         if isinstance(here, ast.If) and _is_main(here):
@@ -122,7 +122,7 @@ def _is_main(node: ast.If) -> bool:
 
 
 def _only_path(node: ast.AST, module: Module, program: Program) -> list[_Level] | None:
-    """Return the one way from the top of a module to a node; None if there are several, or none."""
+    """Return the only path from module level to a node; None if there are several or none."""
     ways = _paths(node, module, program, 0)
     return ways[0] if ways is not None and len(ways) == 1 else None
 
@@ -130,7 +130,7 @@ def _only_path(node: ast.AST, module: Module, program: Program) -> list[_Level] 
 def _paths(
     node: ast.AST, module: Module, program: Program, depth: int
 ) -> list[list[_Level]] | None:
-    """Return every way from the top of a module to a node; None if one is not to be seen."""
+    """Return every path from module level to a node; None if one is not visible."""
     function = module.function_of(node)
     if function is None:
         return [[_Level(module, module.tree, node)]]
@@ -149,16 +149,20 @@ def _paths(
 def _sites(
     function: Function, module: Module, program: Program
 ) -> Iterator[tuple[Module, ast.Call]]:
-    """Yield the calls of a function, `app.run(main)` among them."""
+    """Yield the calls of a function, including `app.run(main)`."""
     for site in program.call_sites(module, function):
         if site.module.function_of(site.node) is not function:
             yield site.module, site.node
     for name, call in calls_of(program):
-        if call.module is module and _RUNS.fullmatch(name) and _given(call.node) == function.name:
+        if (
+            call.module is module
+            and _RUNS.fullmatch(name)
+            and _first_name(call.node) == function.name
+        ):
             yield module, call.node
 
 
-def _given(call: ast.Call) -> str:
-    """Return the name that a call is given first."""
+def _first_name(call: ast.Call) -> str:
+    """Return the name in the first argument of a call."""
     first = call.args[0] if call.args else None
     return first.id if isinstance(first, ast.Name) else ""

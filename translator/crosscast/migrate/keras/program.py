@@ -1,4 +1,4 @@
-"""What decides whether a program can be brought to Keras 3 at all."""
+"""Checks whether a program can be migrated to Keras 3."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _STRATEGY = re.compile(r"strategy", re.I)
 
 
 def obstacles(subject: Subject, program: Program) -> Iterator[Refusal]:
-    """Yield what forbids a program the loss scaling of Keras 3."""
+    """Yield the reasons why a program cannot use the loss scaling of Keras 3."""
     for module in program.modules:
         for node in module.every(ast.Constant):
             if node.value == _LEGACY and not module.is_dead(node):
                 yield Refusal(
                     span=module.span(node),
-                    message=f"the program asks for Keras 2 by {_LEGACY}: what is right for Keras 3 "
-                    "is wrong for it",
-                    hint=f"take {_LEGACY} out first, if the program is to run on Keras 3",
+                    message=f"the program selects Keras 2 with {_LEGACY}: code for Keras 3 would "
+                    "be wrong",
+                    hint=f"first remove {_LEGACY} if the program should run on Keras 3",
                 )
                 return
     for command in subject.commands:
@@ -42,16 +42,16 @@ def obstacles(subject: Subject, program: Program) -> Iterator[Refusal]:
             if fact.expression == _LEGACY and fact.places:
                 yield Refusal(
                     span=fact.places[0],
-                    message=f"the program is started with {_LEGACY}: it runs on Keras 2",
-                    hint=f"take {_LEGACY} out first, if the program is to run on Keras 3",
+                    message=f"the program is launched with {_LEGACY}: it runs on Keras 2",
+                    hint=f"first remove {_LEGACY} if the program should run on Keras 3",
                 )
                 return
     for name, call in calls_of(program):
         if name.rpartition(".")[2] == "DistributedOptimizer":
             yield Refusal(
                 span=call.module.span(call.node),
-                message=f"{name} makes another class of the optimizer, and how that scales under "
-                "Keras 3 is not certain",
+                message=f"{name} changes the class of the optimizer, whose scaling under Keras 3 "
+                "is not certain",
                 hint="reduce the gradients of the tape (DistributedGradientTape) instead",
             )
     strategy = _strategy(program)
@@ -59,14 +59,14 @@ def obstacles(subject: Subject, program: Program) -> Iterator[Refusal]:
         yield Refusal(
             span=strategy.module.span(strategy.node),
             message="with a tf.distribute strategy the loss scaling of Keras 3 is wrong: an "
-            "overflow on one replica corrupts the weights, or stops all workers for ever",
-            hint="use mixed_bfloat16, which needs no scaling, or one device a process; otherwise "
+            "overflow on one replica corrupts the weights, or blocks all workers forever",
+            hint="use mixed_bfloat16, which needs no scaling, or one device per process; otherwise "
             "reduce the gradients yourself before they reach the optimizer",
         )
 
 
 def _strategy(program: Program) -> Call | None:
-    """Return the first call that makes or uses a strategy of more than one device."""
+    """Return the first call that creates or uses a strategy for more than one device."""
     for name, call in calls_of(program):
         if name.startswith("tensorflow.distribute.") and "OneDevice" not in name:
             return call
@@ -81,12 +81,12 @@ def _text(call: Call) -> str:
 
 
 def own_choice(module: Module, node: ast.AST, new: str) -> bool:
-    """Whether a program chooses between an old and a new name by itself.
+    """Whether a program itself chooses between an old and a new name.
 
     Args:
         module: of the node.
-        node: where the old name stands.
-        new: a word that only the new way has.
+        node: a use of the old name.
+        new: a word that occurs only in the new API.
     """
     if within_try(module, node):
         return True
@@ -96,7 +96,7 @@ def own_choice(module: Module, node: ast.AST, new: str) -> bool:
             return True
         if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
             others = here.orelse if child in _list(here.body) else here.body
-            text = " ".join(module.text(one) for one in _list(others))
+            text = " ".join(module.text(element) for element in _list(others))
             if new in text or _OTHER.search(module.text(here.test)):
                 return True
         child, here = here, module.parent(here)
@@ -108,7 +108,7 @@ def _list(block: ast.AST | list[ast.stmt]) -> list[ast.AST]:
 
 
 def chain_of(node: ast.expr) -> list[str]:
-    """Return the parts of `a.b.c`; nothing if it begins with anything but a name."""
+    """Return the parts of `a.b.c`; empty if it does not begin with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -117,9 +117,9 @@ def chain_of(node: ast.expr) -> list[str]:
 
 
 def imported_as(node: ast.expr, module: Module) -> tuple[str, list[str]] | None:
-    """Return what the import of the first name of `a.b.c` names, and the other names.
+    """Return the imported name of `a` in `a.b.c`, and the other parts.
 
-    None if anything but imports binds it.
+    None if `a` is not only bound by imports.
     """
     parts = chain_of(node)
     if not parts:
@@ -128,14 +128,14 @@ def imported_as(node: ast.expr, module: Module) -> tuple[str, list[str]] | None:
     while isinstance(root, ast.Attribute):
         root = root.value
     bindings = list(bindings_of(parts[0], root, module))
-    targets = {one.target for one in bindings}
-    if not bindings or len(targets) != 1 or any(one.kind != "import" for one in bindings):
+    targets = {binding.target for binding in bindings}
+    if not bindings or len(targets) != 1 or any(binding.kind != "import" for binding in bindings):
         return None
     return targets.pop(), parts[1:]
 
 
 def maker_of(node: ast.expr, module: Module) -> Call | None:
-    """Return the one call that certainly made an object; None if there are several or none."""
+    """Return the only call that can have created an object; None if there are several or none."""
     if isinstance(node, ast.Call):
         return module.call(node)
     found = meanings_of(node, module)
@@ -145,23 +145,23 @@ def maker_of(node: ast.expr, module: Module) -> Call | None:
 
 
 def is_keras_optimizer(call: Call) -> bool:
-    """Whether a call certainly makes an optimizer that Keras 3 has too."""
-    names = [canonical(one) for one in call.names]
+    """Whether a call certainly creates an optimizer that exists in Keras 3."""
+    names = [canonical(name) for name in call.names]
     return bool(names) and all(
-        OPTIMIZER.fullmatch(one)
-        and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", one)
-        and not one.endswith("LossScaleOptimizer")
-        for one in names
+        OPTIMIZER.fullmatch(name)
+        and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", name)
+        and not name.endswith("LossScaleOptimizer")
+        for name in names
     )
 
 
 def compiles(program: Program) -> list[Call]:
-    """Return the calls of `compile` of models of Keras, and those that may be one."""
-    return list({id(one.node): one for one in compiled(program)}.values())
+    """Return the calls of `compile` of Keras models, including possible ones."""
+    return list({id(model.node): model for model in compiled(program)}.values())
 
 
 def optimizer_of(call: Call) -> ast.expr | None:
-    """Return the optimizer that `compile` is given."""
+    """Return the optimizer argument of a `compile`."""
     for keyword in call.node.keywords:
         if keyword.arg == "optimizer":
             return keyword.value
@@ -169,7 +169,7 @@ def optimizer_of(call: Call) -> ast.expr | None:
 
 
 def open_call(node: ast.Call) -> bool:
-    """Whether there are starred arguments, which may be anything."""
-    return any(isinstance(one, ast.Starred) for one in node.args) or any(
-        one.arg is None for one in node.keywords
+    """Whether a call has starred arguments."""
+    return any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+        keyword.arg is None for keyword in node.keywords
     )

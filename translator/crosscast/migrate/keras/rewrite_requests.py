@@ -1,4 +1,4 @@
-"""The ways in which a program asks TensorFlow to rewrite its graph for mixed precision."""
+"""Requests of a program for TensorFlow's graph rewrite for mixed precision."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OPTION = "auto_mixed_precision"
 
 
 @dataclass(slots=True)
-class Asked:
-    """One way that a program asks: what it wishes, and the edits that take the old way out."""
+class RewriteRequest:
+    """A request for the graph rewrite, and the edits that remove it."""
 
     request: PolicyRequest
     edits: list[Edit] = field(default_factory=list)
     by: str = "variable"
-    """variable, option or call."""
+    """`variable`, `option` or `call`."""
 
 
 def refuse(module: Module, node: ast.AST, message: str, hint: str) -> Refusal:
@@ -43,12 +43,12 @@ def refuse(module: Module, node: ast.AST, message: str, hint: str) -> Refusal:
 def policy_request(
     node: ast.AST, module: Module, extra: ast.expr | None = None
 ) -> PolicyRequest | None:
-    """Return the request of a statement; None if its conditions are none that can be moved.
+    """Return the request of a statement; None if its conditions cannot be moved.
 
     Args:
         node: a statement, or an expression in it.
-        module: of it.
-        extra: a condition within the statement.
+        module: module of the node.
+        extra: a condition inside the statement.
     """
     tests: list[ast.expr] = [extra] if extra is not None else []
     child, here = node, module.parent(node)
@@ -68,13 +68,13 @@ def policy_request(
     return PolicyRequest(module, node, module.text(tests[0]), names)
 
 
-def by_variable(program: Program) -> Iterator[Asked | Refusal]:
-    """Yield where the environment variable is set in Python."""
+def by_variable(program: Program) -> Iterator[RewriteRequest | Refusal]:
+    """Yield the requests by the environment variable in Python code."""
     for module in program.modules:
         if "TF_ENABLE_AUTO_MIXED_PRECISION" not in module.source.text:
             continue
         handled: set[int] = set()
-        found: list[Asked | Refusal] = []
+        found: list[RewriteRequest | Refusal] = []
         for node, target in assignments(module):
             if isinstance(target, ast.Subscript) and _named(target.slice):
                 handled.add(id(target.slice))
@@ -92,12 +92,16 @@ def by_variable(program: Program) -> Iterator[Asked | Refusal]:
             continue
         yield from found
         for constant in module.every(ast.Constant):
-            if _named(constant) and id(constant) not in handled and not _told(constant, module):
+            if (
+                _named(constant)
+                and id(constant) not in handled
+                and not _is_docstring(constant, module)
+            ):
                 yield refuse(
                     module,
                     constant,
-                    f"{constant.value!s} is also used here, in a way that is not certain",
-                    "decide what depends on the variable, and ask the policy instead",
+                    f"{constant.value!s} is also used here with uncertain effect",
+                    "decide what depends on the variable, and use the policy instead",
                 )
 
 
@@ -106,13 +110,13 @@ def _named(node: ast.AST) -> bool:
     return isinstance(value, str) and bool(VARIABLE.fullmatch(value))
 
 
-def _told(node: ast.AST, module: Module) -> bool:
-    """Whether a text stands alone, as a docstring does."""
+def _is_docstring(node: ast.AST, module: Module) -> bool:
+    """Whether a string is a statement of its own, as a docstring is."""
     return isinstance(module.parent(node), ast.Expr)
 
 
-def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[Asked | Refusal]:
-    """Return what setting the variable asks for; nothing, if that switches it off."""
+def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[RewriteRequest | Refusal]:
+    """Return the requests of an assignment to the variable; empty if it is turned off."""
     if isinstance(value, ast.Constant):
         if str(value.value) in _OFF:
             return []
@@ -127,12 +131,12 @@ def _set(statement: ast.stmt, value: ast.expr, module: Module) -> list[Asked | R
     gone = remove(module, _with_other_branch(statement, module))
     if gone is None:
         return [_unclear(module, statement, value)]
-    return [Asked(request, [gone])]
+    return [RewriteRequest(request, [gone])]
 
 
 def _is_switch(value: ast.IfExp) -> bool:
     parts = [value.body, value.orelse]
-    texts = [str(one.value) for one in parts if isinstance(one, ast.Constant)]
+    texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
     return len(texts) == 2 and texts[0] not in _OFF and texts[1] in _OFF
 
 
@@ -148,23 +152,23 @@ def _unclear(module: Module, statement: ast.stmt, value: ast.expr) -> Refusal:
 
 
 def _with_other_branch(statement: ast.stmt, module: Module) -> ast.stmt:
-    """Return the `if` of which the other branch only switches the variable off."""
+    """Return the enclosing `if` whose other branch only turns the variable off."""
     parent = module.parent(statement)
     if not isinstance(parent, ast.If) or parent.body != [statement] or not parent.orelse:
         return statement
     off = all(
-        isinstance(one, ast.Assign)
-        and isinstance(one.targets[0], ast.Subscript)
-        and _named(one.targets[0].slice)
-        and isinstance(one.value, ast.Constant)
-        and str(one.value.value) in _OFF
-        for one in parent.orelse
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Subscript)
+        and _named(statement.targets[0].slice)
+        and isinstance(statement.value, ast.Constant)
+        and str(statement.value.value) in _OFF
+        for statement in parent.orelse
     )
     return parent if off else statement
 
 
-def by_option(program: Program) -> Iterator[Asked | Refusal]:
-    """Yield where an option of the graph optimizer asks."""
+def by_option(program: Program) -> Iterator[RewriteRequest | Refusal]:
+    """Yield the requests by an option of the graph optimizer."""
     for name, call in calls_of(program):
         if not name.endswith("config.optimizer.set_experimental_options"):
             continue
@@ -173,7 +177,7 @@ def by_option(program: Program) -> Iterator[Asked | Refusal]:
             if _OPTION in module.source.text:
                 yield _option_refused(module, call.node)
             continue
-        keys = [one.value if isinstance(one, ast.Constant) else None for one in given.keys]
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in given.keys]
         if _OPTION not in keys:
             continue
         value = given.values[keys.index(_OPTION)]
@@ -196,20 +200,20 @@ def by_option(program: Program) -> Iterator[Asked | Refusal]:
             )
             gone = replace_node(module, given, f"{{{text}}}")
         if gone is not None:
-            yield Asked(request, [gone], "option")
+            yield RewriteRequest(request, [gone], "option")
 
 
 def _option_refused(module: Module, node: ast.AST) -> Refusal:
     return refuse(
         module,
         node,
-        "whether the option auto_mixed_precision is on, and when, is not certain",
+        "it is not certain whether and when the option auto_mixed_precision is on",
         "set a Keras policy under the same condition before the model is built",
     )
 
 
 def by_session(program: Program) -> Iterator[Refusal]:
-    """Yield the rewriter options of sessions, which stay."""
+    """Yield refusals of the rewriter options of sessions."""
     for module in program.modules:
         if _OPTION not in module.source.text:
             continue
@@ -218,7 +222,7 @@ def by_session(program: Program) -> Iterator[Refusal]:
                 yield _session(module, node)
         for call in module.calls:
             options = "RewriterConfig" in (last(call.name), call.method)
-            if options and any(one.arg == _OPTION for one in call.node.keywords):
+            if options and any(keyword.arg == _OPTION for keyword in call.node.keywords):
                 yield _session(module, call.node)
 
 
@@ -226,19 +230,19 @@ def _session(module: Module, node: ast.AST) -> Refusal:
     return refuse(
         module,
         node,
-        "the options of a session rewrite graphs of TensorFlow 1, which have no Keras policy",
-        "bring the training to Keras (compile and fit, or a GradientTape) first",
+        "options of a session rewrite graphs of TensorFlow 1, which have no Keras policy",
+        "first migrate the training to Keras (compile and fit, or a GradientTape)",
     )
 
 
 GRAPHS = (
-    "decide: keep the graph, under tf.compat.v1 with tf.compat.v1.mixed_precision."
+    "either keep the graph under tf.compat.v1, with tf.compat.v1.mixed_precision."
     "enable_mixed_precision_graph_rewrite(optimizer), which TensorFlow 2.21 still has "
-    "(tf.layers is gone with Keras 3: make its variables by hand, or with tf_keras); or write the "
+    "(Keras 3 has no tf.layers: create the variables by hand, or with tf_keras); or write the "
     'model in Keras: keras.mixed_precision.set_global_policy("mixed_float16") before it is built, '
-    "an optimizer of Keras, compile and fit, which scale the loss"
+    "a Keras optimizer, compile and fit, which scale the loss"
 )
-"""What a person has to decide about a graph of TensorFlow 1."""
+"""Hint for graphs of TensorFlow 1."""
 _OPTIMIZER = re.compile(r"tensorflow\.train\.\w+Optimizer")
 _V1 = re.compile(
     r"tensorflow\.(Session|InteractiveSession|placeholder|layers\.|contrib\.|estimator\."
@@ -248,13 +252,13 @@ _V1 = re.compile(
 
 
 def of_graphs(call: Call | None) -> str:
-    """Return the name of an optimizer of TensorFlow 1; empty: it is not certainly one."""
-    names = [canonical(one) for one in call.names] if call is not None else []
+    """Return the name of an optimizer of TensorFlow 1; empty if it is not certainly one."""
+    names = [canonical(name) for name in call.names] if call is not None else []
     return names[0] if names and all(map(_OPTIMIZER.fullmatch, names)) else ""
 
 
 def graph_program(program: Program) -> Refusal | None:
-    """Return why a program that trains in sessions or by estimators stays."""
+    """Return the refusal of a program that trains in sessions or with estimators."""
     for name, call in calls_of(program):
         if _V1.fullmatch(name):
             return refuse(

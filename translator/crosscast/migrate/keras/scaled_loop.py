@@ -1,4 +1,4 @@
-"""A loop that scales by hand: what is known of it."""
+"""A loop with manual loss scaling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Loop:
     module: Module
     function: Function | None
     owner: str
-    """The optimizer, as the source writes it."""
+    """Source text of the optimizer."""
     scaled: list[Call] = field(default_factory=list)
     unscaled: list[Call] = field(default_factory=list)
     applied: list[Call] = field(default_factory=list)
@@ -33,14 +33,14 @@ class Loop:
     """The LossScaleOptimizers that it can be."""
     edits: list[Edit] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
-    """Clippings that must move into the optimizer."""
+    """Clipping that must move to the optimizer."""
     refusals: list[Refusal] = field(default_factory=list)
 
     def refuse(self, node: ast.AST, message: str, hint: str) -> None:
-        """Note why the loop stays as it is."""
+        """Add a reason why the loop is not changed."""
         self.refusals.append(Refusal(span=self.module.span(node), message=message, hint=hint))
 
 
 def texts_around(node: ast.AST, module: Module) -> list[str]:
     """Return the conditions around a node within its function, as texts."""
-    return [one.text for one in branches(node, module, callers=False)]
+    return [branch.text for branch in branches(node, module, callers=False)]

@@ -1,4 +1,4 @@
-"""Constructors of LossScaleOptimizer: from the arguments of Keras 2 to those of Keras 3."""
+"""Constructor calls of LossScaleOptimizer, from Keras 2 to Keras 3."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.compiled_models import factor_edits, unscaled
-from crosscast.migrate.keras.edits import raw, remove, without_arguments
+from crosscast.migrate.keras.edits import argument_edits, raw, remove
 from crosscast.migrate.keras.loss_scales import is_literal
 from crosscast.migrate.keras.program import (
     compiles,
@@ -46,9 +46,9 @@ def is_scaler(name: str) -> bool:
 
 
 def scaler_calls(program: Program) -> list[Call]:
-    """Return the calls that wrap an optimizer, those of the experimental name too.
+    """Return the calls that wrap an optimizer, including the experimental name.
 
-    Those of the package tf_keras stay: it is Keras 2 and goes on working.
+    The package tf_keras is excluded: it is Keras 2 and keeps working.
     """
     found: dict[int, Call] = {}
     for call in program.calls():
@@ -56,9 +56,9 @@ def scaler_calls(program: Program) -> list[Call]:
         if (
             names
             and all(
-                (is_scaler(canonical(one)) or canonical(one) == f"{_LEFT}LossScaleOptimizer")
-                and not one.startswith("tf_keras.")
-                for one in names
+                (is_scaler(canonical(name)) or canonical(name) == f"{_LEFT}LossScaleOptimizer")
+                and not name.startswith("tf_keras.")
+                for name in names
             )
             and not own_choice(call.module, call.node, "LossScaleOptimizer")
         ):
@@ -67,23 +67,23 @@ def scaler_calls(program: Program) -> list[Call]:
 
 
 def constructor(call: Call, program: Program, looped: Collection[int] | None) -> Made:
-    """Return the edits of one constructor, none if it is right already, or a refusal.
+    """Return the edits of a constructor call, empty if it is already correct, or a refusal.
 
     Args:
-        call: of LossScaleOptimizer.
+        call: a call of LossScaleOptimizer.
         program: all of it.
-        looped: identities of the constructors whose optimizers loops of Keras 2 use; None if the
-            program has no such loops, so that it may be written for Keras 3.
+        looped: ids of the calls whose optimizers are used in loops of Keras 2; None if the program
+            has no such loops, so that it may be written for Keras 3.
     """
     module = call.module
-    if any(canonical(one).startswith(_LEFT) for one in call.names):
+    if any(canonical(name).startswith(_LEFT) for name in call.names):
         return _refuse(call, "the experimental name must become the stable one first", "see CM201")
-    given = _given(call, old=looped is not None)
+    given = _arguments(call, old=looped is not None)
     if given is None:
         return _refuse(
             call,
-            "which arguments this LossScaleOptimizer gets is not certain",
-            "give them by name: initial_scale and dynamic_growth_steps are those of Keras 3",
+            "the arguments of this LossScaleOptimizer are not certain",
+            "pass them by name: Keras 3 has initial_scale and dynamic_growth_steps",
         )
     inner = given.get("inner_optimizer")
     if inner is None or (foreign := _foreign(inner, module)):
@@ -91,7 +91,7 @@ def constructor(call: Call, program: Program, looped: Collection[int] | None) ->
         return _refuse(
             call,
             f"the LossScaleOptimizer of Keras 3 cannot wrap {what}",
-            "make the inner optimizer one of keras.optimizers",
+            "use an inner optimizer from keras.optimizers",
         )
     dynamic = given.get("dynamic")
     if dynamic is not None:
@@ -99,22 +99,24 @@ def constructor(call: Call, program: Program, looped: Collection[int] | None) ->
         if not isinstance(value, Known) or not isinstance(dynamic, ast.Constant):
             return _refuse(
                 call,
-                f"whether the scale is dynamic is decided by {module.text(dynamic)}, and a fixed "
-                "scale is another class in Keras 3",
-                "write LossScaleOptimizer(...) for the dynamic case and an optimizer with "
-                "loss_scale_factor=... for the fixed one",
+                f"{module.text(dynamic)} determines whether the scale is dynamic, and Keras 3 has "
+                "no LossScaleOptimizer with a fixed scale",
+                "use LossScaleOptimizer(...) for a dynamic scale and an optimizer with "
+                "loss_scale_factor=... for a fixed one",
             )
         if value.value is False:
             return _fixed(call, given, program, looped or ())
     return _dynamic(call, given)
 
 
-def _given(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
-    """Return the arguments by the names of Keras 2."""
+def _arguments(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
+    """Return the arguments under their names in Keras 2."""
     node = call.node
     if open_call(node):
         return None
-    found: dict[str, ast.expr] = {one.arg: one.value for one in node.keywords if one.arg}
+    found: dict[str, ast.expr] = {
+        keyword.arg: keyword.value for keyword in node.keywords if keyword.arg
+    }
     if "loss_scale" in found:
         return None
     if len(node.args) > 1:
@@ -126,53 +128,55 @@ def _given(call: Call, *, old: bool) -> dict[str, ast.expr] | None:
         if not isinstance(value.value, bool):
             # Written for Keras 3, where the scale comes second.
             return None if old else {"inner_optimizer": node.args[0]} | found
-    for name, one in zip(_OLD_ORDER, node.args, strict=False):
+    for name, argument in zip(_OLD_ORDER, node.args, strict=False):
         if name in found:
             return None
-        found[name] = one
+        found[name] = argument
     return found if len(node.args) <= len(_OLD_ORDER) else None
 
 
 def _foreign(inner: ast.expr, module: Module) -> str:
-    """Return what an inner optimizer is, if that is nothing that Keras 3 can wrap."""
-    for one in meanings_of(inner, module):
-        name = canonical(one.name)
+    """Return the name of an inner optimizer that Keras 3 cannot wrap; empty otherwise."""
+    for meaning in meanings_of(inner, module):
+        name = canonical(meaning.name)
         if name.startswith(_FOREIGN) or ".legacy." in name:
             return name
     return ""
 
 
 def _dynamic(call: Call, given: dict[str, ast.expr]) -> list[Edit]:
-    """Drop `dynamic` and what is None; give the rest by name."""
+    """Remove `dynamic` and arguments that are None; pass the others by name."""
     node, module = call.node, call.module
     dropped = [
-        one
-        for name, one in given.items()
+        argument
+        for name, argument in given.items()
         if name == "dynamic"
-        or (name in _OLD_ORDER[2:] and isinstance(one, ast.Constant) and one.value is None)
+        or (
+            name in _OLD_ORDER[2:] and isinstance(argument, ast.Constant) and argument.value is None
+        )
     ]
     moved: list[str] = []
     if given.get("dynamic") in node.args:
         for name in _OLD_ORDER[2:]:
-            one = given.get(name)
-            if one is not None and one in node.args and one not in dropped:
-                moved.append(f"{name}={raw(module, one)}")
-                dropped.append(one)
-    return without_arguments(module, node, dropped, tuple(moved)) if dropped else []
+            argument = given.get(name)
+            if argument is not None and argument in node.args and argument not in dropped:
+                moved.append(f"{name}={raw(module, argument)}")
+                dropped.append(argument)
+    return argument_edits(module, node, dropped, tuple(moved)) if dropped else []
 
 
 def _fixed(
     call: Call, given: dict[str, ast.expr], program: Program, looped: Collection[int]
 ) -> Made:
-    """Give a fixed scale to the optimizer itself, and take the wrapper away."""
+    """Move a fixed scale to the inner optimizer, and remove the wrapper."""
     node, module = call.node, call.module
     scale, inner = given.get("initial_scale"), given["inner_optimizer"]
     if scale is None or not is_literal(scale):
         return _refuse(
             call,
-            "a fixed loss scale belongs to the optimizer itself in Keras 3, and this one is not "
-            "written out",
-            "give the inner optimizer loss_scale_factor=... and leave the wrapper out",
+            "in Keras 3 a fixed loss scale belongs to the inner optimizer, and this one is not a "
+            "literal",
+            "pass loss_scale_factor=... to the inner optimizer and remove the wrapper",
         )
     maker = maker_of(inner, module)
     text = raw(module, scale)
@@ -189,9 +193,9 @@ def _fixed(
     if maker is None or added is None:
         return _refuse(
             call,
-            "a fixed loss scale belongs to the optimizer itself in Keras 3, and where this one is "
-            "made or used is not certain",
-            f"give the inner optimizer loss_scale_factor={text} and leave the wrapper out",
+            "in Keras 3 a fixed loss scale belongs to the inner optimizer, and its creation or use "
+            "is not certain",
+            f"pass loss_scale_factor={text} to the inner optimizer and remove the wrapper",
         )
     silenced = unscaled(program, only=node)
     if isinstance(silenced, Refusal):
@@ -202,7 +206,7 @@ def _fixed(
         if not (maker.node.args or maker.node.keywords):
             new = f"{whole[:-1]}loss_scale_factor={text})"
         if "#" in whole or "\n" in whole:
-            return _refuse(call, "its arguments stand in several lines", "unwrap it by hand")
+            return _refuse(call, "its arguments span several lines", "remove the wrapper by hand")
         return [replace_node(module, node, new), *silenced]
     statement = module.parent(node)
     if (
@@ -217,7 +221,7 @@ def _fixed(
 
 
 def _is_compiled(wrapper: Call, program: Program) -> bool:
-    """Whether a model is compiled with what a call returns."""
+    """Whether a model is compiled with the result of a call."""
     for call in compiles(program):
         node = optimizer_of(call)
         maker = maker_of(node, call.module) if node is not None else None
@@ -227,10 +231,10 @@ def _is_compiled(wrapper: Call, program: Program) -> bool:
 
 
 def _only_wrapped(maker: Call, inner: ast.expr, call: Call) -> bool:
-    """Whether an optimizer is made under the conditions under which it is wrapped."""
+    """Whether an optimizer is created and wrapped under the same conditions."""
     module = call.module
-    made = {one.text for one in branches(maker.node, module, callers=False)}
-    wrapped = {one.text for one in branches(call.node, module, callers=False)}
+    made = {branch.text for branch in branches(maker.node, module, callers=False)}
+    wrapped = {branch.text for branch in branches(call.node, module, callers=False)}
     return maker.node is inner or (
         isinstance(inner, ast.Name)
         and made == wrapped

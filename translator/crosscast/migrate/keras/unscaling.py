@@ -1,4 +1,4 @@
-"""Take get_unscaled_gradients out of a loop: apply_gradients of Keras 3 unscales by itself."""
+"""Removes get_unscaled_gradients from a loop: apply_gradients of Keras 3 unscales."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 def unscale(loop: Loop, call: Call) -> None:
-    """Take one get_unscaled_gradients out."""
+    """Remove one get_unscaled_gradients."""
     module = loop.module
     if len(call.node.args) != 1 or call.node.keywords:
-        return loop.refuse(call.node, "get_unscaled_gradients gets unusual arguments", "see above")
+        return loop.refuse(
+            call.node, "get_unscaled_gradients has unusual arguments", "migrate it by hand"
+        )
     scaled = call.node.args[0]
     parent = module.parent(call.node)
     if _is_applied(call.node, loop):
@@ -35,21 +37,21 @@ def unscale(loop: Loop, call: Call) -> None:
     ):
         return loop.refuse(
             call.node,
-            "what becomes of the unscaled gradients is not certain, and Keras 3 has none to show: "
-            "it unscales within apply_gradients",
-            "hand the scaled gradients to apply_gradients",
+            "the use of the unscaled gradients is not certain, and Keras 3 provides none: it "
+            "unscales in apply_gradients",
+            "pass the scaled gradients to apply_gradients",
         )
     uses = list(_uses(loop, target.id, parent))
-    clips = [clip for one in uses if (clip := clip_of(one, module)) is not None]
+    clips = [clip for use in uses if (clip := clip_of(use, module)) is not None]
     inside = {id(n) for clip in clips for n in ast.walk(clip.statement)}
-    for one in uses:
-        if not _is_applied(one, loop) and id(one) not in inside:
+    for use in uses:
+        if not _is_applied(use, loop) and id(use) not in inside:
             loop.refuse(
-                one,
+                use,
                 f"{target.id} is used as unscaled gradients before or after they are applied, and "
-                "in Keras 3 there are none outside of apply_gradients",
-                "gradients divided by optimizer.dynamic_scale are the unscaled ones; clip by "
-                "global_clipnorm=... of the inner optimizer; sum up scaled gradients",
+                "in Keras 3 they exist only in apply_gradients",
+                "divide gradients by optimizer.dynamic_scale to unscale them; clip with "
+                "global_clipnorm=... of the inner optimizer; accumulate scaled gradients",
             )
             return None
     for clip in clips:
@@ -57,7 +59,7 @@ def unscale(loop: Loop, call: Call) -> None:
             return loop.refuse(
                 clip.statement,
                 "the gradients are clipped under another name between unscaling and applying",
-                "give the limit to the inner optimizer: global_clipnorm=..., which clips unscaled",
+                "pass the limit to the inner optimizer, which clips unscaled: global_clipnorm=...",
             )
     loop.clips += clips
     _replace(loop, parent, target.id, scaled, uses, clips)
@@ -72,20 +74,22 @@ def _replace(
     uses: list[ast.Name],
     clips: list[Clip],
 ) -> None:
-    """Let what was unscaled be what it was made of."""
+    """Replace the unscaled gradients with the scaled ones."""
     module = loop.module
     same = isinstance(scaled, ast.Name) and scaled.id == name
-    applied = [one for one in uses if not any(one in ast.walk(c.statement) for c in clips)]
+    applied = [use for use in uses if not any(use in ast.walk(c.statement) for c in clips)]
     once = len(_stores(loop, name)) == 1 + len(clips) and isinstance(scaled, ast.Name)
     gone = remove(module, statement) if same or once else None
     if gone is not None and (same or _same_block(module, statement, applied)):
         loop.edits.append(gone)
         if not same:
             assert isinstance(scaled, ast.Name)
-            loop.edits += [replace_node(module, one, scaled.id) for one in applied]
+            loop.edits += [replace_node(module, use, scaled.id) for use in applied]
         return
     if same:
-        return loop.refuse(statement, "this line holds several statements", "write them apart")
+        return loop.refuse(
+            statement, "this line has several statements", "put each on its own line"
+        )
     loop.edits.append(replace_node(module, statement.value, raw(module, scaled)))
     return None
 
@@ -93,57 +97,57 @@ def _replace(
 def _same_block(module: Module, statement: ast.stmt, uses: list[ast.Name]) -> bool:
     parent = module.parent(statement)
     here: list[ast.AST | None] = []
-    for one in uses:
-        own: ast.AST | None = module.statement_of(one)
+    for use in uses:
+        own: ast.AST | None = module.statement_of(use)
         here.append(module.parent(own) if own is not None else None)
-    return all(one is parent for one in here)
+    return all(block is parent for block in here)
 
 
 def _stores(loop: Loop, name: str) -> list[ast.Name]:
     return [
-        one
-        for one in loop.module.every(ast.Name)
-        if one.id == name
-        and isinstance(one.ctx, ast.Store)
-        and loop.module.function_of(one) is loop.function
+        node
+        for node in loop.module.every(ast.Name)
+        if node.id == name
+        and isinstance(node.ctx, ast.Store)
+        and loop.module.function_of(node) is loop.function
     ]
 
 
 def _uses(loop: Loop, name: str, statement: ast.Assign) -> Iterator[ast.Name]:
-    """Yield where unscaled gradients are read: below their assignment, in nested functions too."""
+    """Yield the reads of unscaled gradients after their assignment, also in nested functions."""
     module = loop.module
     own = set(map(id, ast.walk(statement)))
     scaled = statement.value.args[0] if isinstance(statement.value, ast.Call) else None
     same = isinstance(scaled, ast.Name) and scaled.id == name
     end = (statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
-    for one in module.every(ast.Name):
-        if one.id != name or not isinstance(one.ctx, ast.Load) or id(one) in own:
+    for node in module.every(ast.Name):
+        if node.id != name or not isinstance(node.ctx, ast.Load) or id(node) in own:
             continue
-        if not _within(one, loop):
+        if not _within(node, loop):
             continue
-        if (one.lineno, one.col_offset) < end and same:
+        if (node.lineno, node.col_offset) < end and same:
             continue  # still scaled there
-        if _excluded(one, statement, module):
+        if _excluded(node, statement, module):
             continue
-        yield one
+        yield node
 
 
 def _excluded(node: ast.AST, statement: ast.stmt, module: Module) -> bool:
-    """Whether a node stands in the other branch of a condition around a statement."""
+    """Whether a node is in the other branch of a condition around a statement."""
     here: ast.AST | None = node
     while here is not None:
         parent = module.parent(here)
         if isinstance(parent, ast.If):
             mine = parent.body if here in parent.body else parent.orelse
             other = parent.orelse if mine is parent.body else parent.body
-            if any(statement is one for block in other for one in ast.walk(block)):
+            if any(statement is node for block in other for node in ast.walk(block)):
                 return True
         here = parent
     return False
 
 
 def _within(node: ast.AST, loop: Loop) -> bool:
-    """Whether a node stands in the function of a loop, or in one within it."""
+    """Whether a node is in the function of a loop or in a nested function."""
     if loop.function is None:
         return loop.module.function_of(node) is None
     here: ast.AST | None = node
@@ -165,31 +169,32 @@ def _is_applied(node: ast.expr, loop: Loop) -> bool:
         outer = module.parent(outer)
     if isinstance(outer, ast.keyword):
         outer = module.parent(outer)
-    return any(outer is one.node for one in loop.applied)
+    return any(outer is call.node for call in loop.applied)
 
 
 def check_applied(loop: Loop) -> None:
-    """Refuse a loop of which an `apply_gradients` gets gradients that were never scaled."""
+    """Refuse a loop in which `apply_gradients` receives gradients that were never scaled."""
     module = loop.module
     for call in loop.applied:
         conditions = set(texts_around(call.node, module))
         fitting = [
-            one
-            for one in loop.unscaled
-            if (one.node.lineno, one.node.col_offset) < (call.node.end_lineno or 0, 10**9)
+            unscaling
+            for unscaling in loop.unscaled
+            if (unscaling.node.lineno, unscaling.node.col_offset)
+            < (call.node.end_lineno or 0, 10**9)
             and not any(
-                _excluded(call.node, s, module) for s in [module.statement_of(one.node)] if s
+                _excluded(call.node, s, module) for s in [module.statement_of(unscaling.node)] if s
             )
         ]
         if not fitting and not _opposite(conditions, loop):
             loop.refuse(
                 call.node,
                 "these gradients are applied unscaled, and Keras 3 divides them by the scale",
-                "scale every loss that the optimizer's gradients come from",
+                "scale every loss of this optimizer",
             )
 
 
 def _opposite(conditions: set[str], loop: Loop) -> bool:
-    """Whether conditions rule out that the optimizer is wrapped."""
-    wrapped = {text for one in loop.makers for text in texts_around(one.node, one.module)}
+    """Whether the conditions exclude a wrapped optimizer."""
+    wrapped = {text for maker in loop.makers for text in texts_around(maker.node, maker.module)}
     return any(f"not {text}" in conditions or f"not ({text})" in conditions for text in wrapped)

@@ -1,1 +1,1 @@
-"""Half precision by hand: a half model, float32 copies of its weights, a constant loss scale."""
+"""Manual half precision: a half model, float32 copies of its weights, a constant loss scale."""

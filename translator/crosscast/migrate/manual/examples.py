@@ -1,4 +1,4 @@
-"""Examples of the codemod for half precision by hand."""
+"""Examples of the codemod for manual half precision."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ MANUAL = (
     Example(before=_LOOP, after=_LOOP_NEW),
     Example(before=_UNPACKED, after=_UNPACKED_NEW),
     Example(before=_INFERENCE, after=_INFERENCE),
-    Example(before=_DYNAMIC, after=_DYNAMIC, refused="SCALE is a constant is not certain"),
+    Example(before=_DYNAMIC, after=_DYNAMIC, refused="it is not certain that SCALE is a constant"),
     Example(before=_WRAPPED, after=_WRAPPED, refused="FP16_Optimizer of apex"),
 )

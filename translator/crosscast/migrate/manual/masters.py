@@ -1,4 +1,4 @@
-"""Finds float32 copies of half weights, and everything that is done with them."""
+"""Finds float32 copies of half weights and all their uses."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _MOVES = frozenset(
         *("empty_like", "new", "size", "to", "zero_", "type_as", "zip", "parameters"),
     }
 )
-"""Calls that only carry gradients and weights between the copies."""
+"""Calls that only copy gradients and weights."""
 _CLEARS = re.compile(r"\.grad = None|\.grad\.(data\.)?zero_\(")
 
 
 @dataclass(slots=True)
 class Masters:
-    """The copies of one model, and the statements that keep them."""
+    """The copies of one model and the statements that maintain them."""
 
     module: Module
     home: ast.AST
-    """The function or module that holds the loop."""
+    """The function or module that contains the loop."""
     statement: ast.Assign
     name: str
     model: str
     parameters: str
-    """The weights themselves, as text."""
+    """The half weights, as text."""
     optimizer: ast.Assign | None = None
     given: ast.expr | None = None
     """The argument of the optimizer."""
     scale: ast.expr | None = None
     loss: ast.expr | None = None
     scaled: list[ast.stmt] = field(default_factory=list)
-    """The statements that scale the loss and go backwards."""
+    """The statements that scale the loss and run the backward pass."""
     backward: ast.Call | None = None
     step: ast.Expr | None = None
     clips: list[ast.expr] = field(default_factory=list)
-    """Mentions of the copies in calls that clip."""
+    """Uses of the copies in clipping calls."""
     gone: list[ast.stmt] = field(default_factory=list)
     halves: list[ast.Call] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class Masters:
 
 
 def masters_in(module: Module) -> Iterator[Masters]:
-    """Yield the float32 copies of weights that a module makes."""
+    """Yield the float32 copies of weights that a module creates."""
     for statement in module.every(ast.Assign):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as made):
@@ -71,7 +71,7 @@ def masters_in(module: Module) -> Iterator[Masters]:
                 weights = module.text(only.iter)
                 if only.ifs:
                     target = module.text(only.target)
-                    tests = "".join(f" if {module.text(one)}" for one in only.ifs)
+                    tests = "".join(f" if {module.text(condition)}" for condition in only.ifs)
                     weights = f"[{target} for {target} in {weights}{tests}]"
                 yield Masters(module, home, statement, name, module.text(model), weights)
 
@@ -106,13 +106,13 @@ def _copied(made: ast.ListComp) -> ast.expr | None:
 
 def _words(nodes: list[ast.expr]) -> Iterator[str]:
     for node in nodes:
-        for one in walk(node):
-            if isinstance(one, ast.Attribute):
-                yield one.attr
+        for part in walk(node):
+            if isinstance(part, ast.Attribute):
+                yield part.attr
 
 
 def understand(found: Masters, stops: Stops) -> None:
-    """Find what a loop does with the copies; say what is more than carrying them."""
+    """Analyze a loop's uses of the copies; report all but copies of gradients and weights."""
     module = found.module
     _halves(found, stops)
     _backward(found, stops)
@@ -123,22 +123,24 @@ def understand(found: Masters, stops: Stops) -> None:
     if stops.refusals:
         return
     if found.optimizer is None:
-        _stop(found, stops, found.statement, "no optimizer here is given the copies")
+        _stop(found, stops, found.statement, "no optimizer here uses the copies")
         return
     _step(found, stops)
     if not _is_there(found):
         assert found.scale is not None
-        message = f"{module.text(found.scale)} has no value yet where the optimizer is made"
+        message = f"{module.text(found.scale)} is not defined before the optimizer is created"
         _stop(found, stops, found.optimizer, message)
     if not _is_cleared(found):
-        message = f"gradients of {found.model} are never cleared, so those of all batches add up"
+        message = (
+            f"gradients of {found.model} are never cleared, so they accumulate over all batches"
+        )
         _stop(found, stops, found.statement, message)
     if not stops.refusals:
         _carried(found, stops)
 
 
 def _is_there(found: Masters) -> bool:
-    """Whether the scale is known where the optimizer is made: there the scaler is made, too."""
+    """Whether the scale is known at the creation of the optimizer, where the scaler is created."""
     assert found.scale is not None
     assert found.optimizer is not None
     module, line = found.module, found.optimizer.lineno
@@ -146,19 +148,23 @@ def _is_there(found: Masters) -> bool:
         binding.scope.node is found.home
         and binding.kind != "parameter"
         and getattr(binding.node, "lineno", 0) > line
-        for one in walk(found.scale)
-        if isinstance(one, ast.Name)
-        for binding in bindings_of(one.id, one, module)
+        for node in walk(found.scale)
+        if isinstance(node, ast.Name)
+        for binding in bindings_of(node.id, node, module)
     )
 
 
 def _is_cleared(found: Masters) -> bool:
-    """Whether the gradients of the half weights are cleared; otherwise all batches add up."""
+    """Whether the gradients of the half weights are cleared; otherwise they accumulate."""
     module = found.module
-    for one in walk(found.home):
-        if isinstance(one, ast.Call) and module.text(one.func) == f"{found.model}.zero_grad":
+    for node in walk(found.home):
+        if isinstance(node, ast.Call) and module.text(node.func) == f"{found.model}.zero_grad":
             return True
-        if isinstance(one, ast.For) and _is_over(one, found) and _CLEARS.search(module.text(one)):
+        if (
+            isinstance(node, ast.For)
+            and _is_over(node, found)
+            and _CLEARS.search(module.text(node))
+        ):
             return True
     return False
 
@@ -171,9 +177,9 @@ def _stop(found: Masters, stops: Stops, node: ast.AST, message: str) -> None:
     stops.add(
         found.module,
         node,
-        f"half precision by hand: {message}",
-        "put the forward pass into torch.amp.autocast, use a GradScaler, and give the optimizer "
-        "the weights themselves",
+        f"manual half precision: {message}",
+        "wrap the forward pass in torch.amp.autocast, use a GradScaler, and pass the weights "
+        "instead of their copies to the optimizer",
     )
 
 
@@ -184,7 +190,7 @@ def _halves(found: Masters, stops: Stops) -> None:
         if call.method != "half" or node.args or call.receiver is None:
             continue
         if (module.function_of(node) or module.tree) is not found.home:
-            _stop(found, stops, node, f"{module.text(node)} stands in another function")
+            _stop(found, stops, node, f"{module.text(node)} is in another function")
         found.halves.append(node)
 
 
@@ -192,14 +198,14 @@ def _backward(found: Masters, stops: Stops) -> None:
     """Find `(loss * scale).backward()`, or `scaled = loss * scale` and `scaled.backward()`."""
     module = found.module
     calls = [
-        one
-        for one in walk(found.home)
-        if isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr == "backward"
+        node
+        for node in walk(found.home)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "backward"
     ]
     if len(calls) != 1:
-        _stop(found, stops, found.statement, "not exactly one backward pass stands here")
+        _stop(found, stops, found.statement, "there is not exactly one backward pass here")
         return
     call = calls[0]
     statement = module.statement_of(call)
@@ -207,50 +213,50 @@ def _backward(found: Masters, stops: Stops) -> None:
     product: ast.expr = call.func.value
     if isinstance(product, ast.Name) and statement is not None:
         made = [
-            one
-            for one in walk(found.home)
-            if isinstance(one, ast.Assign) and module.text(one.targets[0]) == product.id
+            node
+            for node in walk(found.home)
+            if isinstance(node, ast.Assign) and module.text(node.targets[0]) == product.id
         ]
-        uses = [one for one in module.every(ast.Name) if one.id == product.id]
+        uses = [node for node in module.every(ast.Name) if node.id == product.id]
         if len(made) == 1 and len(uses) == 2:
             found.scaled.append(made[0])
             product = made[0].value
     if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
-        _stop(found, stops, call, "the loss is not multiplied where the backward pass begins")
+        _stop(found, stops, call, "the loss is not multiplied directly before the backward pass")
         return
     loss, scale = product.left, product.right
     if _is_scale(found, loss):
         loss, scale = scale, loss
     if not _is_scale(found, scale) or not isinstance(statement, ast.Expr):
-        _stop(found, stops, call, f"whether {module.text(scale)} is a constant is not certain")
+        _stop(found, stops, call, f"it is not certain that {module.text(scale)} is a constant")
         return
     found.loss, found.scale, found.backward = loss, scale, call
     found.scaled.append(statement)
 
 
 def _is_scale(found: Masters, node: ast.expr) -> bool:
-    """Whether an expression is a constant number, or a name for one that nothing changes."""
+    """Whether an expression is a constant number or a name that always has one."""
     module = found.module
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int | float)
     if isinstance(node, ast.Attribute):
         text = module.text(node)
         return "scale" in node.attr.lower() and not any(
-            isinstance(one.ctx, ast.Store) and module.text(one) == text
-            for one in module.every(ast.Attribute)
+            isinstance(node.ctx, ast.Store) and module.text(node) == text
+            for node in module.every(ast.Attribute)
         )
     return isinstance(node, ast.Name) and _is_set_once(node, module)
 
 
 def _is_set_once(node: ast.Name, module: Module) -> bool:
-    """Whether the only thing that ever binds a name gives it a number that is written there."""
+    """Whether the only binding of a name assigns a literal number."""
     scope = module.scope_of(node).lookup(node.id)
     bindings = scope.bindings[node.id] if scope is not None else []
     if len(bindings) != 1 or bindings[0].kind != "assign":
         return False
     value = bindings[0].value
-    if bindings[0].path and any(isinstance(one, ast.Starred) for one in walk(bindings[0].node)):
-        return False  # how many a star takes depends on all the others
+    if bindings[0].path and any(isinstance(node, ast.Starred) for node in walk(bindings[0].node)):
+        return False  # the length of a starred target depends on the other targets
     for place in bindings[0].path:
         if not isinstance(value, ast.Tuple | ast.List) or place >= len(value.elts):
             return False
@@ -265,7 +271,7 @@ def _is_set_once(node: ast.Name, module: Module) -> bool:
 def _use(found: Masters, node: ast.Name, stops: Stops) -> None:
     module, parent = found.module, found.module.parent(node)
     loop = module.enclosing(node, ast.For)
-    if loop is not None and any(one is node for one in walk(loop.iter)):
+    if loop is not None and any(part is node for part in walk(loop.iter)):
         if _carries(found, loop):
             found.gone.append(loop)
             return
@@ -280,25 +286,25 @@ def _use(found: Masters, node: ast.Name, stops: Stops) -> None:
             assert isinstance(statement, ast.Assign)
             found.optimizer, found.given = statement, node
             return
-    _stop(found, stops, node, f"{found.name} is used here for something else")
+    _stop(found, stops, node, f"{found.name} is used here for another purpose")
 
 
 def _carries(found: Masters, loop: ast.For) -> bool:
-    """Whether a loop only prepares the copies, or carries gradients or weights."""
-    names = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
+    """Whether a loop only prepares the copies or copies gradients or weights."""
+    names = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
     names |= {found.name, found.model.partition(".")[0], "torch", "zip", "self"}
     if isinstance(found.scale, ast.Name | ast.Attribute):
-        names |= {one.id for one in walk(found.scale) if isinstance(one, ast.Name)}
-    for one in walk(loop):
-        if isinstance(one, ast.Name) and one.id not in names:
+        names |= {node.id for node in walk(found.scale) if isinstance(node, ast.Name)}
+    for node in walk(loop):
+        if isinstance(node, ast.Name) and node.id not in names:
             return False
-        if isinstance(one, ast.Call):
-            word = one.func.attr if isinstance(one.func, ast.Attribute) else ""
-            word = word or getattr(one.func, "id", "")
+        if isinstance(node, ast.Call):
+            word = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            word = word or getattr(node.func, "id", "")
             if word not in _MOVES and word != "requires_grad_":
                 return False
-        leaves = isinstance(one, ast.Break | ast.Continue | ast.Return | ast.AugAssign | ast.For)
-        if leaves and one is not loop:
+        leaves = isinstance(node, ast.Break | ast.Continue | ast.Return | ast.AugAssign | ast.For)
+        if leaves and node is not loop:
             return False
     return not loop.orelse
 
@@ -306,38 +312,40 @@ def _carries(found: Masters, loop: ast.For) -> bool:
 def _step(found: Masters, stops: Stops) -> None:
     module = found.module
     steps = [
-        one
-        for one in walk(found.home)
-        if isinstance(one, ast.Expr)
-        and isinstance(one.value, ast.Call)
-        and module.text(one.value) == f"{found.optimizer_name}.step()"
+        node
+        for node in walk(found.home)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and module.text(node.value) == f"{found.optimizer_name}.step()"
     ]
     if len(steps) != 1:
-        _stop(found, stops, found.statement, "not exactly one step of the optimizer stands here")
+        _stop(found, stops, found.statement, "there is not exactly one step of the optimizer here")
         return
     found.step = steps[0]
 
 
 def _carried(found: Masters, stops: Stops) -> None:
-    """Make sure that gradients go to the copies once and undivided by anything but the scale."""
+    """Check that gradients are copied once and divided by nothing but the scale."""
     assert found.scale is not None
     assert found.step is not None
     module, scale = found.module, found.module.text(found.scale)
-    before = [one for one in found.gone if one.lineno < found.step.lineno]
-    grads = [one for one in before if ".grad" in module.text(one)]
+    before = [statement for statement in found.gone if statement.lineno < found.step.lineno]
+    grads = [statement for statement in before if ".grad" in module.text(statement)]
     back = [
-        one for one in found.gone if one.lineno > found.step.lineno and "copy_" in module.text(one)
+        statement
+        for statement in found.gone
+        if statement.lineno > found.step.lineno and "copy_" in module.text(statement)
     ]
     divided = sum(
         module.text(node) == scale
-        for one in grads
-        for node in walk(one)
+        for statement in grads
+        for node in walk(statement)
         if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
     )
     numbers = [
         node
-        for one in grads
-        for node in walk(one)
+        for statement in grads
+        for node in walk(statement)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, int | float)
         and not isinstance(node.value, bool)
@@ -345,8 +353,10 @@ def _carried(found: Masters, stops: Stops) -> None:
         and module.text(node) != scale
     ]
     if not grads or not back:
-        message = "gradients are not copied to the float32 weights and these back in plain loops"
+        message = (
+            "gradients and weights are not copied to and from the float32 copies in plain loops"
+        )
         _stop(found, stops, found.statement, message)
     elif divided != 1 or numbers:
-        message = f"gradients are not divided by {scale} once, and by nothing else"
+        message = f"gradients are not divided exactly once by {scale} and by nothing else"
         _stop(found, stops, grads[0], message)
