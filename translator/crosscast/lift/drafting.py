@@ -41,12 +41,12 @@ class Lifted:
     @property
     def unsaid(self) -> tuple[str, ...]:
         """Fields of the recipe that no source speaks of and that it needs."""
-        return tuple(path for path, one in self.fields.items() if one.how == "stand_in")
+        return tuple(path for path, filled in self.fields.items() if filled.how == "stand_in")
 
 
 def is_unread(diagnostics: Iterable[Diagnostic]) -> bool:
     """Whether a file is among the sources that is no Python that can be read."""
-    return any(one.code in _UNREAD for one in diagnostics)
+    return any(diagnostic.code in _UNREAD for diagnostic in diagnostics)
 
 
 def lift(analysis: Analysis) -> Lifted:
@@ -57,12 +57,12 @@ def lift(analysis: Analysis) -> Lifted:
         message = "nothing here trains, as far as the readers can tell"
         note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
         said = [*analysis.diagnostics]
-        if not is_unread(said) and not any(one.code == "CC913" for one in said):
+        if not is_unread(said) and not any(diagnostic.code == "CC913" for diagnostic in said):
             said.append(replace(note, message=f"{analysis.name}: {message}"))
         return Lifted(analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(said))
     draft = fill(analysis)
     found = [*analysis.diagnostics, *conflicts(analysis), *draft.notes]
-    text = recipe_yaml(draft.fields, [one.name for one in analysis.subject.sources])
+    text = recipe_yaml(draft.fields, [source.name for source in analysis.subject.sources])
     recipe, problems = _build(text, draft)
     return Lifted(
         analysis=analysis,
@@ -107,7 +107,7 @@ def fill(analysis: Analysis) -> Draft:
 def _unread(analysis: Analysis) -> str:
     """Return the program that is started, if no Python of it was given."""
     subject = analysis.subject
-    started = [one.program for one in subject.commands if one.program]
+    started = [command.program for command in subject.commands if command.program]
     return started[0] if started and subject.program is None else ""
 
 
@@ -132,7 +132,7 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
             draft.without(f"{choice.split('.')[0]}.")
     draft.fields.update(direct)
     if "accumulation.normalize_by" in direct:  # then it is known how losses are divided
-        draft.notes = [one for one in draft.notes if one.path != "accumulation"]
+        draft.notes = [note for note in draft.notes if note.path != "accumulation"]
     if "distributed.processes_per_node" in direct:
         run_sections.spread(step_sections.looking(analysis.settled), draft)
 
@@ -142,18 +142,18 @@ def _build(text: str, draft: Draft) -> tuple[Recipe | None, list[Diagnostic]]:
     try:
         return build_recipe(parse(text, "recipe.yaml")), []
     except DiagnosticError as error:
-        return None, [_explained(one, draft) for one in error.diagnostics]
+        return None, [_explained(diagnostic, draft) for diagnostic in error.diagnostics]
 
 
-def _explained(one: Diagnostic, draft: Draft) -> Diagnostic:
-    filled = draft.fields.get(one.path)
+def _explained(diagnostic: Diagnostic, draft: Draft) -> Diagnostic:
+    filled = draft.fields.get(diagnostic.path)
     place = filled.places[0] if filled and filled.places else None
     return Diagnostic(
         code="CC914",
-        message=f"{one.message} ({one.code})",
-        path=one.path,
+        message=f"{diagnostic.message} ({diagnostic.code})",
+        path=diagnostic.path,
         span=place,
-        hint=one.hint,
+        hint=diagnostic.hint,
         severity=Severity.ERROR,
     )
 

@@ -23,10 +23,10 @@ def supposed(subject: Subject) -> Iterator[Fact]:
     ):
         return
     given = [
-        (Setting(name=normal(one.expression), value=one.value, known=one.known), one)
+        (Setting(name=normal(flag.expression), value=flag.value, known=flag.known), flag)
         for command in subject.commands
-        for one in command.flags
-        if normal(one.expression) in _SWITCHES
+        for flag in command.flags
+        if normal(flag.expression) in _SWITCHES
     ]
     on = [(setting, flag) for setting, flag in given if setting.switch is True]
     if on:

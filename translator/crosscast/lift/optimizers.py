@@ -78,9 +78,9 @@ def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
     return chosen
 
 
-def _alternatives(settled: Settlement, one: str, other: str) -> bool:
+def _alternatives(settled: Settlement, name: str, other: str) -> bool:
     """Whether only one of two optimizers is made, by a condition."""
-    first = settled["optimizer.family", one].fact.under
+    first = settled["optimizer.family", name].fact.under
     second = settled["optimizer.family", other].fact.under
     return first != second and bool(first or second)
 
@@ -121,12 +121,12 @@ def _betas(first: Fact | None, second: Fact | None, draft: Draft) -> None:
         return
     values = [number(first), number(second)]
     both = [
-        usual if one is None else float(one)
-        for one, usual in zip(values, (0.9, 0.999), strict=True)
+        usual if value is None else float(value)
+        for value, usual in zip(values, (0.9, 0.999), strict=True)
     ]
     if None not in values:
         draft.put("optimizer.betas", both, said)
         return
-    unsaid = [name for name, one in zip(BETAS, (first, second), strict=True) if one is None]
+    unsaid = [name for name, beta in zip(BETAS, (first, second), strict=True) if beta is None]
     note = f"{unsaid[0]} {NOT_IN_SOURCE}" if unsaid and values != [None, None] else ""
     draft.put("optimizer.betas", both, said, how="stand_in", **({"note": note} if note else {}))

@@ -102,7 +102,7 @@ class Draft:
 
     def nested(self) -> dict[str, Any]:
         """Return the fields as a recipe has them."""
-        return nested({path: one.value for path, one in self.fields.items()})
+        return nested({path: filled.value for path, filled in self.fields.items()})
 
 
 def of_fact(value: Any, fact: Fact) -> Filled:
@@ -126,7 +126,7 @@ def nested(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return list(value) if isinstance(value, tuple) else value
-    parts = {name: _lists(one) for name, one in value.items()}
+    parts = {name: _lists(part) for name, part in value.items()}
     if parts and all(name.isdigit() for name in parts):
         return [parts[name] for name in sorted(parts, key=int)]
     return parts

@@ -67,7 +67,7 @@ def precision(look: Look, draft: Draft) -> None:
         said = enabled or kinds
         draft.put("precision.mode", "none", said, how="stand_in", note=_switch(enabled, halves))
         draft.put("precision.compute_dtype", "float32", said, how="stand_in")
-        which = " or ".join(HALF[str(one)] for one in halves) or "a half type"
+        which = " or ".join(HALF[str(half_type)] for half_type in halves) or "a half type"
         hint = f"if it runs in {which}, write `mode: mixed` and `compute_dtype`"
         draft.note("CC912", "precision", "who starts it decides about half precision", said, hint)
     else:
@@ -80,7 +80,7 @@ def precision(look: Look, draft: Draft) -> None:
 def _switch(enabled: Fact | None, halves: Sequence[object]) -> str:
     if not halves or enabled is None:
         return ""
-    which = " or ".join(HALF[str(one)] for one in halves)
+    which = " or ".join(HALF[str(half_type)] for half_type in halves)
     return f"{enabled.expression or 'a switch'} makes it {which}"
 
 

@@ -76,9 +76,9 @@ def _kept_method(name: ast.Name, module: Module) -> str:
     """Return the method of a parser that a name stands for: `add = parser.add_argument`."""
     if _KEPT.search(module.source.text) is None:
         return ""
-    for one, _ in chase(name, module):
-        if isinstance(one, ast.Attribute) and one.attr in _READERS:
-            return one.attr
+    for assigned, _ in chase(name, module):
+        if isinstance(assigned, ast.Attribute) and assigned.attr in _READERS:
+            return assigned.attr
     return ""
 
 

@@ -102,9 +102,9 @@ def public_name(name: str) -> str:
 def same_name(name: str) -> str:
     """Return one name for what libraries offer under several, for comparisons."""
     name = public_name(name)
-    for other, one in _ONE_NAME:
+    for other, shared in _ONE_NAME:
         if name == other or name.startswith(f"{other}."):
-            return one + name[len(other) :]
+            return shared + name[len(other) :]
     return name
 
 

@@ -96,6 +96,6 @@ def _agreed(found: list[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the longest beginning that contradicts no window."""
     longest = max(found, key=len, default=())
     for place, name in enumerate(longest):
-        if any(place < len(one) and one[place] != name for one in found):
+        if any(place < len(names) and names[place] != name for names in found):
             return longest[:place]
     return longest

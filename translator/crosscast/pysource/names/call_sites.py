@@ -50,9 +50,9 @@ def call_sites(program: Program, module: Module, function: Function) -> Iterator
     if last == "__init__" and scope is not None and scope.parent and scope.parent.is_class:
         made = set(_made_by(program, module, function))
     words = {last}
-    for one in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
-        words |= {one, *_aliases(program, one)}
-    found = [one for word in words for one in program.calls_written(word)]
+    for called in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
+        words |= {called, *_aliases(program, called)}
+    found = [position for word in words for position in program.calls_written(word)]
     if len(words) > 1:
         found.sort()
     for module_number, call_number in found:

@@ -115,10 +115,10 @@ class Call:
         assert self._bound is not None
         names = self.parameters() if args else ()
         place = done
-        for one in args:
-            if isinstance(one, ast.Starred):
-                if isinstance(one.value, ast.Tuple | ast.List):
-                    for inner in one.value.elts:
+        for argument in args:
+            if isinstance(argument, ast.Starred):
+                if isinstance(argument.value, ast.Tuple | ast.List):
+                    for inner in argument.value.elts:
                         if place < len(names):
                             self._bound[names[place]] = inner
                         place += 1
@@ -126,7 +126,7 @@ class Call:
                 self._open = True
                 break
             if place < len(names):
-                self._bound[names[place]] = one
+                self._bound[names[place]] = argument
             elif names:
                 self._unplaced = True
             place += 1

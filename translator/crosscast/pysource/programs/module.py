@@ -104,9 +104,9 @@ class Module:
             self._imports = {}
             for scope in self.scopes.values():
                 for name, bindings in scope.bindings.items():
-                    for one in bindings:
-                        if one.kind == "import":
-                            self._imports.setdefault(name, one.target)
+                    for binding in bindings:
+                        if binding.kind == "import":
+                            self._imports.setdefault(name, binding.target)
         return self._imports
 
     # ---- places

@@ -42,7 +42,7 @@ def cells_as_source(source: Source) -> tuple[Source | None, Diagnostic | None]:
         number += 1
         text = cell.get("source", cell.get("input", ""))
         if isinstance(text, list):
-            text = "".join(one for one in text if isinstance(one, str))
+            text = "".join(line for line in text if isinstance(line, str))
         if isinstance(text, str):
             lines.append(f"# cell {number}")
             lines += _neutral(text.replace("\r\n", "\n").split("\n"))

@@ -43,8 +43,8 @@ def division_of(step: TrainingStep) -> Answer | None:
         plain = [e for e in plain if in_micro_loop(e)] or plain
     backward = usual(with_windows(step, plain))
     passes = [_divided(e, tests, divisions, step) for e in backward]
-    yes = [e for one in passes for e in one[1]]
-    words = {one[0] for one in passes}
+    yes = [e for found in passes for e in found[1]]
+    words = {word[0] for word in passes}
     if "yes" in words:
         return answer("yes", *yes)
     if "token_normalised" in words:
@@ -131,7 +131,7 @@ def _divisor(node: ast.AST) -> list[ast.expr] | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
         if name in ("div_", "div", "true_divide_", "multiply_grads", "scale_grads"):
-            return [one for a in node.args for one in _with_arguments(a)]
+            return [argument for a in node.args for argument in _with_arguments(a)]
     return None
 
 
@@ -140,7 +140,7 @@ def _with_arguments(node: ast.expr) -> list[ast.expr]:
 
 
 def _ends_with(text: str, texts: set[str]) -> bool:
-    return text in texts or any(one and text.endswith(f".{one}") for one in texts)
+    return text in texts or any(ending and text.endswith(f".{ending}") for ending in texts)
 
 
 def _of_gradient(node: ast.AST, module: Module) -> bool:

@@ -188,10 +188,10 @@ def scale_update(step: TrainingStep) -> Answer | None:
 
 
 def _twice(updates: Sequence[Event]) -> tuple[Event, Event] | None:
-    for place, one in enumerate(updates):
+    for place, update in enumerate(updates):
         for other in updates[place + 1 :]:
-            if one.scaler == other.scaler and not one.excludes(other):
-                return one, other
+            if update.scaler == other.scaler and not update.excludes(other):
+                return update, other
     return None
 
 

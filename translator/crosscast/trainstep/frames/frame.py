@@ -107,8 +107,8 @@ class Frame:
         found = self.choices.get(name)
         if found:
             return found
-        one = self.find(name)
-        return [one] if one is not None else []
+        reference = self.find(name)
+        return [reference] if reference is not None else []
 
     def assign(
         self, name: str, value: ast.expr, under: tuple[object, ...] = (), depth: int = 0

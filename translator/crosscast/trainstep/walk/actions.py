@@ -100,9 +100,9 @@ _AVERAGE = re.compile(
 
 def _rate(walker: Walker, call: ast.Call, frame: Frame) -> None:
     subject = ""
-    for one in call.args:
-        if kind_by_name(last_name(one)) == "optimizer":
-            subject = canonical(one, frame)
+    for argument in call.args:
+        if kind_by_name(last_name(argument)) == "optimizer":
+            subject = canonical(argument, frame)
     detail: dict[str, Value] = {"by_hand": Known(True)}
     walker.emit("schedule", call, frame, subject=subject, detail=detail)
 
