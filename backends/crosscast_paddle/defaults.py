@@ -205,12 +205,12 @@ PADDLE: tuple[Defaults, ...] = (
 
 def _flags(script: Script) -> Defaults:
     """Return the entry of a classic script: what its parser fills in about the training step."""
-    told = {flag.name: flag.default for flag in script.flags if not flag.variable}
+    defaults = {flag.name: flag.default for flag in script.flags if not flag.variable}
     dead = ", ".join(flag.name for flag in script.flags if flag.dead)
     return Defaults(
         api=f"--use_fp16 of {script.title}",
         package=script.name,
-        arguments={name: value for name, value in told.items() if value is not None},
+        arguments={name: value for name, value in defaults.items() if value is not None},
         fixed={
             "optimizer.eps": 1e-8,
             "clipping.max_norm": 1.0,

@@ -48,7 +48,7 @@ class Walk:
             pairs = [[self.key(k), self.node(v, depth + 1)] for k, v in value.items()]
             return {"kind": "dict", "items": pairs}
         if isinstance(value, (list, tuple)):
-            return {"kind": "list", "items": [self.node(one, depth + 1) for one in value]}
+            return {"kind": "list", "items": [self.node(item, depth + 1) for item in value]}
         if isinstance(value, float) and not math.isfinite(value):
             return {"kind": "float", "value": repr(value)}
         if value is None or isinstance(value, (bool, int, float, str)):

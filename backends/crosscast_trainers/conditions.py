@@ -24,7 +24,7 @@ def either(*conditions: Condition) -> Condition:
     def any_of_them(recipe: Recipe) -> bool:
         return any(condition(recipe) for condition in conditions)
 
-    any_of_them.__name__ = " or ".join(one.__name__.strip("_") for one in conditions)
+    any_of_them.__name__ = " or ".join(condition.__name__.strip("_") for condition in conditions)
     return any_of_them
 
 

@@ -123,7 +123,7 @@ def asked(name: str, target: str, run: str = "main", cost: float = 1.0, **more: 
         repeat=repeat,
     )
     made = type("Run", (), {"cost": cost})()
-    return type("Asked", (), {"contestant": program, "spec": spec, "run": made})()
+    return type("RunRequest", (), {"contestant": program, "spec": spec, "run": made})()
 
 
 def dealt(wanted: list[Any], jobs: int = 2) -> list[Dealt]:

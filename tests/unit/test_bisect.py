@@ -18,12 +18,12 @@ from crosscast_parity.bisect.script_cause import bisect_script
 from crosscast_parity.bisect.trials import Bisection
 from crosscast_parity.checks.check import Check, Level
 from crosscast_parity.compare.bisection import replaced_in, same_loss
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.evidence.replay import Replayed
 from crosscast_parity.levels.replay import UPDATE_LIMIT
 from crosscast_parity.recipes.derived import at_stress_scale, changed, in_float32
 from crosscast_parity.recipes.stress_scale import stress_faults
-from observed_runs import Script, sightings
+from observed_runs import Script, recorded_runs
 from parity_recipes import stress
 from tiers import cases, exhaustive
 
@@ -72,7 +72,7 @@ def mutant(*changes: tuple[str, object]) -> Recipe:
 
 
 def recorded(script: Recipe, claimed: Recipe = BASE) -> RecordedRuns:
-    return RecordedRuns(claimed, tuple(sightings(script, FAULTS, claimed=claimed)))
+    return RecordedRuns(claimed, tuple(recorded_runs(script, FAULTS, claimed=claimed)))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_script_that_follows_its_recipe_needs_no_explanation() -> None:
     assert (found.outcome, found.fields, found.trials) == ("no difference", (), ())
 
 
-def broken(seen: Sighting) -> Sighting:
+def broken(seen: RecordedRun) -> RecordedRun:
     """A script that makes every second update twice as long: no recipe does."""
     if seen.observation is None:
         return seen
@@ -180,7 +180,7 @@ def broken(seen: Sighting) -> Sighting:
 
 @exhaustive("a search through every field")
 def test_what_no_recipe_explains_is_not_explained() -> None:
-    seen = [broken(sighting) for sighting in sightings(BASE, FAULTS)]
+    seen = [broken(recorded_run) for recorded_run in recorded_runs(BASE, FAULTS)]
     found = bisect_script(RecordedRuns(BASE, tuple(seen)))
     assert found.outcome == "not explained"
     assert found.fields == ()
@@ -263,9 +263,9 @@ def ours_and(*changes: tuple[str, object]) -> tuple[Recipe, Recipe]:
 
 def own_court(ours: Recipe = BASE) -> RecordedRuns:
     seen = [
-        replace(sighting, derive=derive)
-        for sighting, derive in zip(
-            sightings(ours, FAULTS), (in_float32, at_stress_scale, same, same), strict=True
+        replace(recorded_run, derive=derive)
+        for recorded_run, derive in zip(
+            recorded_runs(ours, FAULTS), (in_float32, at_stress_scale, same, same), strict=True
         )
     ]
     return RecordedRuns(ours, tuple(seen))

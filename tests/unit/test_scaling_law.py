@@ -237,7 +237,12 @@ def test_what_is_run_keeps_how_the_recipe_trains() -> None:
         mine, theirs = data[section], own[section]
         assert (mine[name], path) == (theirs[name], path) if name else mine == theirs
     said = words(subject)
-    for part in ("model.dropout: 0.1", "BERT tiny", "16 rows a window instead of 32", "init_scale"):
+    for part in (
+        "model.dropout: 0.1",
+        "BERT tiny",
+        "16 rows per window instead of 32",
+        "init_scale",
+    ):
         assert part in said
     assert {shape.rows for shape in subject.shapes} == {16}
     assert subject.recipe.processes == 1

@@ -12,7 +12,7 @@ import pytest
 
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
 from crosscast_parity.side_by_side.proof import Execution, prove
-from crosscast_parity.side_by_side.recording import Recording, Told, read
+from crosscast_parity.side_by_side.recording import Recording, TensorSummary, read
 from crosscast_parity.side_by_side.running import Limits, Program, Ran
 from recorded_runs import SKIP, attempt, off, recording, times
 
@@ -126,7 +126,7 @@ def test_random_numbers_of_another_version_are_no_accusation() -> None:
 
 
 def test_an_update_that_rounding_decides_proves_nothing() -> None:
-    chaos = times(3, changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
+    chaos = times(3, changes=(TensorSummary(4, 0.3, 0.1), TensorSummary(2, 0.02, 0.01)))
     found, _ = proven(old=[times(3), times(3)], new=[times(3, **off(1e-3))], old_moved=[chaos])
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("rounding alone moves the first update")
@@ -164,7 +164,7 @@ def test_what_keras_2_counts_after_a_skip_is_not_compared() -> None:
     def of(version: str, recording: Recording) -> Recording:
         return replace(recording, framework="tensorflow", version=version)
 
-    later = attempt(scale=4.0, changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
+    later = attempt(scale=4.0, changes=(TensorSummary(4, 0.3, 0.1), TensorSummary(2, 0.02, 0.01)))
     new = recording(*SKIPS.attempts[:3], later)
     for version, outcome in (("3", "same"), ("2", "different")):
         found, _ = proven(

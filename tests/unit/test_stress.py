@@ -21,7 +21,7 @@ from crosscast_parity.exercise.rules import rule_for
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import HIGHEST, stress_faults
 from crosscast_parity.recipes.window_rows import expected_counts
-from observed_runs import sightings
+from observed_runs import recorded_runs
 from parity_recipes import plain, stress
 from property_settings import examples
 from recipe_strategies import recipes
@@ -84,7 +84,7 @@ def test_where_no_weight_is_trained_the_optimizer_is_not_exercised() -> None:
 
 
 def _unexercised(recipe: Recipe) -> list[str]:
-    found = exercise(recipe, sightings(recipe, stress_faults(recipe, 64)))
+    found = exercise(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))
     return [o.path for o in found if o.status == "not exercised" and not _never(o.path)]
 
 

@@ -64,7 +64,7 @@ def differs(line: Mapping[str, Any], name: str) -> bool:
     if name in silent or not ours:
         return False
     if line["key"] == "counters":  # not every trainer tells of a counter of its own
-        return not any(told.startswith(text) for told in ours)
+        return not any(cell.startswith(text) for cell in ours)
     return text not in ours
 
 

@@ -156,7 +156,7 @@ class _Search:
         recipe = mixed(self._recorded.recipe, taken)
         if recipe is None:
             return None, "records"
-        records = self._recorded.held_against(recipe)
+        records = self._recorded.compared_with(recipe)
         if not taken or any(failures(records)) or self._recorded.run is None:
             return records, "records"
         made = self._recorded.run(recipe)
@@ -170,8 +170,8 @@ def _fields(count: int) -> str:
 def _sentence(
     search: _Search, blamed: Sequence[Difference], others: int, first: Trial, last: Trial
 ) -> str:
-    told = (f"{shown_path(o.path)} ({shown(o.ours)} -> {shown(o.theirs)})" for o in blamed)
-    sentence = f"{' and '.join(told)} explains the difference: "
+    changes = (f"{shown_path(o.path)} ({shown(o.ours)} -> {shown(o.theirs)})" for o in blamed)
+    sentence = f"{' and '.join(changes)} explains the difference: "
     sentence += from_to(search.protocol.headline, first, last)
     if others:
         sentence += f"; {_fields(others)} more that differ make no difference that a check sees"

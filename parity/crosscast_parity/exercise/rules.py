@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosscast.recipe.document import Recipe
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 
 Needs = Literal["nothing", "gradients", "bert gradients", "half types", "no dropout", "never"]
 
@@ -29,31 +29,29 @@ class Rule:
     seen: str
     unseen: str
 
-    def judge(self, recipe: Recipe, sightings: Sequence[Sighting]) -> tuple[str, str]:
+    def judge(self, recipe: Recipe, runs: Sequence[RecordedRun]) -> tuple[str, str]:
         """Return the level that sees the field, empty for none, and the wording."""
-        done = any(_NEEDS[self.needs](recipe, sighting) for sighting in sightings)
+        done = any(_NEEDS[self.needs](recipe, run) for run in runs)
         if done:
             return self.level, f"{self.level}: {self.seen}"
         return "", f"because {self.unseen}"
 
 
-def _gradients(recipe: Recipe, sighting: Sighting) -> bool:
-    exact = sighting.recipe.precision.compute_dtype == "float32"
-    return sighting.compared and sighting.observation is not None and exact
+def _gradients(recipe: Recipe, run: RecordedRun) -> bool:
+    exact = run.recipe.precision.compute_dtype == "float32"
+    return run.compared and run.observation is not None and exact
 
 
-_NEEDS: dict[Needs, Callable[[Recipe, Sighting], bool]] = {
-    "nothing": lambda recipe, sighting: True,
-    "never": lambda recipe, sighting: False,
+_NEEDS: dict[Needs, Callable[[Recipe, RecordedRun], bool]] = {
+    "nothing": lambda recipe, run: True,
+    "never": lambda recipe, run: False,
     "gradients": _gradients,
-    "bert gradients": lambda recipe, sighting: (
-        _gradients(recipe, sighting) and sighting.weights == "bert"
+    "bert gradients": lambda recipe, run: _gradients(recipe, run) and run.weights == "bert",
+    "half types": lambda recipe, run: (
+        run.observation is not None and run.recipe.precision.compute_dtype != "float32"
     ),
-    "half types": lambda recipe, sighting: (
-        sighting.observation is not None and sighting.recipe.precision.compute_dtype != "float32"
-    ),
-    "no dropout": lambda recipe, sighting: (
-        _gradients(recipe, sighting) and not getattr(recipe.model, "dropout", 1.0)
+    "no dropout": lambda recipe, run: (
+        _gradients(recipe, run) and not getattr(recipe.model, "dropout", 1.0)
     ),
 }
 

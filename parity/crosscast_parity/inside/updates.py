@@ -54,7 +54,7 @@ class Records:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._process = os.getpid()
         self._most = most
-        self._told = False
+        self._reported = False
         self.attempts = 0
         self.final: Callable[[], list[Any]] = list
         self.reached: Callable[[], dict[str, list[int]]] = dict
@@ -63,8 +63,8 @@ class Records:
         """Whether this is the process of the script; of others it is only told that they update."""
         if os.getpid() == self._process:
             return True
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             self.write({"kind": "elsewhere"})
         return False
 

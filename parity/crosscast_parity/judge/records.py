@@ -43,8 +43,8 @@ class Run:
     @property
     def needless(self) -> bool:
         """Whether it could not be made for lack of a place to inject faults: no error."""
-        said = self.outcome.message.startswith(CANNOT_INJECT)
-        return self.name == "faults" and self.outcome.kind == "cannot_run" and said
+        refused = self.outcome.message.startswith(CANNOT_INJECT)
+        return self.name == "faults" and self.outcome.kind == "cannot_run" and refused
 
     @property
     def title(self) -> str:

@@ -26,7 +26,9 @@ def likely_cause(
     names = _smallest(seen, off)
     for words, other in _mistakes(plan):
         measured = measure_updates(other, roles, seen, source, names)
-        if all(error <= limit for one in measured for error in one.errors.values()):
+        if all(
+            error <= limit for window_errors in measured for error in window_errors.errors.values()
+        ):
             return f"fits {words}"
     return ""
 

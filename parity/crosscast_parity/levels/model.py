@@ -113,7 +113,7 @@ def _both(ours: ObservedWindow, reference: ObservedWindow) -> Iterator[tuple[str
     """Yield the unscaled gradients of both; what one has no gradient for is 0 there."""
     for name in dict.fromkeys((*reference.total, *ours.total)):
         shape = reference.before[name].shape
-        a, b = (_unscaled(one, name, shape) for one in (ours, reference))
+        a, b = (_unscaled(observed, name, shape) for observed in (ours, reference))
         yield name, a, b
 
 

@@ -218,8 +218,8 @@ def update_error(window: ObservedWindow, moved: Moved) -> float:
 def rounding_room(*values: Array) -> Array:
     """Return what float32 may round off of numbers of this size, entry by entry."""
     largest = np.abs(values[0])
-    for one in values[1:]:
-        largest = np.maximum(largest, np.abs(one))
+    for array in values[1:]:
+        largest = np.maximum(largest, np.abs(array))
     with np.errstate(all="ignore"):
         spacing: Array = np.spacing(largest.astype(np.float32)).astype(np.float64)
     return FLOAT32_ROOM * spacing

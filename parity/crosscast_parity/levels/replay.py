@@ -87,10 +87,10 @@ def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Che
     if normalize and normalize.unit == "token" and any(w.tokens is None for w in seen):
         return untested("L1b", name, "the trace does not say how many labels count")
     found = [
-        one
+        factor
         for window in seen
         if not window.row.skipped
-        for one in _factors(plan, window, other_loss)
+        for factor in _factors(plan, window, other_loss)
     ]
     if not found:
         return untested("L1b", name, "every window was skipped")
@@ -100,14 +100,14 @@ def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Che
 def _factors(plan: Plan, window: ObservedWindow, other_loss: bool) -> Iterator[Deviation]:
     normalize = plan.find(Normalize)
     means = normalize is not None and normalize.unit == "microbatch"
-    usual = loss_factor(plan, window)
+    neutral = loss_factor(plan, window)
     for number, rows in enumerate(window.micro_rows):
-        expected = usual if not other_loss else usual / rows if means else usual * rows
+        expected = neutral if not other_loss else neutral / rows if means else neutral * rows
         factor = window.factors[number] if number < len(window.factors) else None
         size = math.inf if factor is None else relative(factor, expected)
         yield Deviation(window.window, size, factor, expected)
     for factor in window.factors[len(window.micro_rows) :]:
-        yield Deviation(window.window, relative(factor, usual), factor, usual)
+        yield Deviation(window.window, relative(factor, neutral), factor, neutral)
 
 
 def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None) -> Check:
@@ -119,16 +119,22 @@ def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None)
         return untested("L1b", "update", "no update was recorded with its gradients")
     part = finite_part(seen, source)
     measured = measure_updates(plan, roles, part, source)
-    errors = [TensorError(one.window, n, e) for one in measured for n, e in one.errors.items()]
-    off = {one.name for one in errors if not one.error <= UPDATE_LIMIT}
+    errors = [
+        TensorError(window_errors.window, n, e)
+        for window_errors in measured
+        for n, e in window_errors.errors.items()
+    ]
+    off = {error.name for error in errors if not error.error <= UPDATE_LIMIT}
     if off:
         noise = arithmetic_noise(plan, roles, part, source, off)
-        errors = [one for one in errors if noise[one.window].get(one.name, 0.0) <= UPDATE_LIMIT]
+        errors = [
+            error for error in errors if noise[error.window].get(error.name, 0.0) <= UPDATE_LIMIT
+        ]
     check = judge_tensors("L1b", "update", errors, UPDATE_LIMIT, nothing="nothing was finite")
     if check.result == "fail":
         cause = likely_cause(plan, roles, part, source, off, UPDATE_LIMIT)
         return replace(check, wording=f"{check.wording}; {cause}" if cause else check.wording)
-    if max((one.resolved for one in measured), default=0.0) < RESOLVED:
+    if max((window_errors.resolved for window_errors in measured), default=0.0) < RESOLVED:
         return untested("L1b", "update", "the updates are too small to be told from rounding")
     return check
 

@@ -108,9 +108,9 @@ def judge_seeds(
         return (convergence,)
     step = 1 / eval_rows if eval_rows else 0.0
     columns: tuple[tuple[str, float, float, Callable[[SeedResult], float | None]], ...] = (
-        ("training loss", margins.train_loss, 0.0, lambda one: one.train_loss_tail),
-        ("eval loss", margins.eval_loss, 0.0, lambda one: one.eval_loss),
-        ("accuracy", margins.eval_accuracy, step, lambda one: one.eval_accuracy),
+        ("training loss", margins.train_loss, 0.0, lambda result: result.train_loss_tail),
+        ("eval loss", margins.eval_loss, 0.0, lambda result: result.eval_loss),
+        ("accuracy", margins.eval_accuracy, step, lambda result: result.eval_accuracy),
     )
     return (
         convergence,
@@ -132,7 +132,7 @@ def judge_seeds(
 def _pair(
     ours: Sequence[SeedResult], reference: Sequence[SeedResult]
 ) -> list[tuple[SeedResult, SeedResult]]:
-    sides = [{one.seed: one for one in side} for side in (ours, reference)]
+    sides = [{result.seed: result for result in side} for side in (ours, reference)]
     if [len(side) for side in sides] != [len(ours), len(reference)]:
         raise ValueError("a seed occurs twice")
     return [(sides[0][seed], sides[1][seed]) for seed in sorted(sides[0].keys() & sides[1].keys())]
@@ -147,7 +147,7 @@ def _convergence(
 ) -> Check:
     """Fail if a seed converges on one side only; one that neither side gets done says little."""
     lone = [(a, _why(a, b, margins, plateau)) for a, b in pairs]
-    apart = [(one.seed, why) for one, why in lone if why]
+    apart = [(result.seed, why) for result, why in lone if why]
     neither = [a.seed for a, b in pairs if not a.converged and not b.converged]
     result: Result = "fail" if apart else "unclear" if neither else "pass"
     if apart:

@@ -77,9 +77,9 @@ def measure_updates(
     found = []
     for window, moved in replays(plan, roles, windows, source, Optimizer(plan, roles, names=names)):
         errors, resolved = {}, 0.0
-        for one in moved:
-            errors[one.name] = update_error(window, one)
-            resolved = max(resolved, _resolution(window, one))
+        for update in moved:
+            errors[update.name] = update_error(window, update)
+            resolved = max(resolved, _resolution(window, update))
         found.append(WindowErrors(window.window, errors, resolved))
     return tuple(found)
 
@@ -133,6 +133,6 @@ def _without_gradient(window: ObservedWindow, name: str) -> bool:
     return bool(source) and not window.row.skipped and name not in source
 
 
-def same(one: np.ndarray, other: np.ndarray) -> bool:
+def same(array: np.ndarray, other: np.ndarray) -> bool:
     """Whether two arrays are equal in every entry, nan included."""
-    return np.array_equal(one, other, equal_nan=True)
+    return np.array_equal(array, other, equal_nan=True)

@@ -97,7 +97,9 @@ def measure(
 def tracer() -> Backend:
     """Return the backend whose framework traces models of users."""
     return next(
-        one for one in installed_backends() if one.harness is not None and one.harness.has("trace")
+        backend
+        for backend in installed_backends()
+        if backend.harness is not None and backend.harness.has("trace")
     )
 
 
@@ -227,32 +229,36 @@ def _finished(job: Job) -> list[str]:
 def _traced(job: Job, answer: Path, log: Sequence[str]) -> dict[str, Any]:
     """Return what a trace found, or raise what stopped it, with its place in the user's code."""
     try:
-        said: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         words = log[-1] if log else "nothing was printed"
         raise _failed(f"{job.name}: the process ended without an answer: {words[:300]}") from None
-    if "found" in said:
-        found: dict[str, Any] = said["found"]
+    if "found" in content:
+        found: dict[str, Any] = content["found"]
         return found
-    raise _stopped(said["stopped"], job)
+    raise _stopped(content["stopped"], job)
 
 
-def _stopped(said: Mapping[str, Any], job: Job) -> DiagnosticError:
-    if said["module"] in (tracer().name, *NEEDED):
-        return _missing(f"{job.command[0]} has no package {said['module']}")
-    place, span = said["place"], None
+def _stopped(failure: Mapping[str, Any], job: Job) -> DiagnosticError:
+    if failure["module"] in (tracer().name, *NEEDED):
+        return _missing(f"{job.command[0]} has no package {failure['module']}")
+    place, span = failure["place"], None
     if place:
         text = place["text"]
         span = Span(place["file"], place["line"], 1, len(text) + 1 if text else None, text)
     hint = ""
-    if said["kind"] == "fake":
+    if failure["kind"] == "fake":
         hint = "a trace has shapes and no numbers: the model must not look at values"
-    elif said["module"]:
+    elif failure["module"]:
         hint = (
             f"modules are looked for in {job.folder}, where train.py would be started, and in the "
             "interpreter, which --python torch=PATH names"
         )
-    reason = f"{said['type']}: {said['words']}" if said["kind"] != "refused" else said["words"]
+    reason = (
+        f"{failure['type']}: {failure['words']}"
+        if failure["kind"] != "refused"
+        else failure["words"]
+    )
     message, path = f"the model cannot be traced: {reason}", f"model.factory.{tracer().name}"
     return DiagnosticError(
         Diagnostic(code="CC452", path=path, message=message, span=span, hint=hint)

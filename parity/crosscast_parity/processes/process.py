@@ -78,7 +78,9 @@ def child_environment(
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CROSSCAST")}
     if "PYTHONPATH" in environment:  # the run is made in another folder
         entries = environment["PYTHONPATH"].split(os.pathsep)
-        environment["PYTHONPATH"] = os.pathsep.join(str(Path(one).absolute()) for one in entries)
+        environment["PYTHONPATH"] = os.pathsep.join(
+            str(Path(entry).absolute()) for entry in entries
+        )
     for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
         environment[f"{name}_NUM_THREADS"] = str(threads)
     for backend in installed_backends():

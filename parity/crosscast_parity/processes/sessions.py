@@ -141,7 +141,7 @@ class SessionPool:
         self._on_event = on_event
         self._done: dict[str, Finished] = {}
         self._count = 0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._interrupted = False
 
     def run(self, jobs: Sequence[SessionJob]) -> dict[str, Finished]:
@@ -234,8 +234,8 @@ class SessionPool:
             if event.get("event") == "started":
                 session.current = key
                 session.started.add(key)
-                if key not in self._told:
-                    self._told.add(key)
+                if key not in self._reported:
+                    self._reported.add(key)
                     self._on_event("started", self._named(session, key), None)
             elif event.get("event") == "ended" and key in session.started:
                 session.current = None

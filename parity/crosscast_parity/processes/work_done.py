@@ -42,7 +42,7 @@ def without_findings(on_progress: OnProgress) -> OnProgress:
 
 
 @dataclass(slots=True)
-class Tally:
+class WorkCounter:
     """Adds up the work that is done, for the progress."""
 
     on_progress: OnProgress

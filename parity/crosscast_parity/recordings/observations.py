@@ -208,8 +208,8 @@ def _average(path: Path, parameters: StoredTensors) -> Tensors:
 
 def _same_parameters(folder: Path, windows: tuple[ObservedWindow, ...]) -> None:
     shapes = [w.before.shapes for w in windows if isinstance(w.before, StoredTensors)]
-    for number, one in enumerate(shapes):
-        if one != shapes[0]:
+    for number, shape in enumerate(shapes):
+        if shape != shapes[0]:
             _refuse(folder, f"file {number} has other parameters, or of other shapes, than file 0")
 
 

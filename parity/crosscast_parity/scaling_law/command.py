@@ -162,10 +162,10 @@ def _conclude(
     if unclear:
         return "INCONCLUSIVE", f"{unclear[0].name}: {unclear[0].wording}"
     dtype = subject.recipe.precision.compute_dtype
-    said = f"equal within the rounding of {dtype}" + (f" ({half})" if half else "")
+    sentence = f"equal within the rounding of {dtype}" + (f" ({half})" if half else "")
     if horizon < subject.windows:
-        said += f", compared over {windows(horizon)}"
-    return "EQUAL", f"{said}; limits from {TWINS} runs with perturbed weights"
+        sentence += f", compared over {windows(horizon)}"
+    return "EQUAL", f"{sentence}; limits from {TWINS} runs with perturbed weights"
 
 
 def place(folder: Path) -> Path:

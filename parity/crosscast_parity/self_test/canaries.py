@@ -148,4 +148,4 @@ def fitting(canaries: Iterable[Canary], scripts: Iterable[Mapping[str, str]]) ->
         scripts: texts of the files of every variant, by name.
     """
     texts = list(scripts)
-    return tuple(one for one in canaries if any(one.bug.mutate(text) for text in texts))
+    return tuple(canary for canary in canaries if any(canary.bug.mutate(text) for text in texts))

@@ -137,7 +137,7 @@ def prove(
 
 def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[], Ran]) -> Execution:
     """Hold both sides against each other where gradients overflow once."""
-    if old.problem or not any(one.skipped for one in old.recording.attempts):
+    if old.problem or not any(attempt.skipped for attempt in old.recording.attempts):
         why = old.problem or "it does not skip the update"
         note = f"skipping is not shown: with an overflow injected, the original: {why}"
         return replace(same, notes=(*same.notes, note))
@@ -164,10 +164,10 @@ def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[],
 def up_to_skip(recording: Recording) -> Recording:
     """Return a recording up to its first skip, and of what follows the loss scale only."""
     attempts = recording.attempts
-    end = next((n for n, one in enumerate(attempts) if one.skipped), len(attempts)) + 1
+    end = next((n for n, attempt in enumerate(attempts) if attempt.skipped), len(attempts)) + 1
     after = [
-        replace(one, settings=(), clips=(), gradients=(), changes=())
-        for one in attempts[end : end + 1]
+        replace(attempt, settings=(), clips=(), gradients=(), changes=())
+        for attempt in attempts[end : end + 1]
     ]
     return replace(recording, attempts=(*attempts[:end], *after), final=(), enough=True)
 
@@ -211,7 +211,7 @@ def _unsteady(side: str, first: Recording, second: Recording) -> str:
 
 
 def _draws_otherwise(left: Recording, right: Recording) -> bool:
-    draws = any(one.draws for side in (left, right) for one in side.attempts)
+    draws = any(attempt.draws for side in (left, right) for attempt in side.attempts)
     return draws and left.version != right.version
 
 
@@ -228,8 +228,8 @@ def _same_words(updates: int, both: int, *, exact: bool) -> str:
 
 
 def _listed(places: Sequence[Place]) -> str:
-    said = ", ".join(f"{one.file}:{one.line}" for one in places[:5])
-    return said + ", ..." * (len(places) > 5)
+    listed = ", ".join(f"{place.file}:{place.line}" for place in places[:5])
+    return listed + ", ..." * (len(places) > 5)
 
 
 def _notes(recording: Recording, left_out: Sequence[Place]) -> list[str]:

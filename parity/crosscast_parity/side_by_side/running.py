@@ -77,7 +77,7 @@ def size_of(folder: Path, most: int) -> int:
     """Return the bytes that a copy of a folder takes, or some number above `most` if it is more."""
     total = 0
     for root, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if not _left_out(Path(root), one)]
+        folders[:] = [folder for folder in folders if not _left_out(Path(root), folder)]
         for name in names:
             path = Path(root, name)
             if path.is_file() and not path.is_symlink():
@@ -158,7 +158,7 @@ def run(
                     "most": limits.updates,
                     "perturb": perturb,
                     "poison": poison,
-                    "lines": {str(copy / path): one for path, one in program.lines.items()},
+                    "lines": {str(copy / path): lines for path, lines in program.lines.items()},
                 }
             )
         )
@@ -229,7 +229,7 @@ def _beyond(child: Running, limits: Limits) -> str:
 def _judged(outcome: Outcome, recording: Recording) -> Ran:
     """Say what is wrong with a run; one that made as many updates as were asked for is fine."""
     problem, missing = outcome.message, ""
-    lines: Sequence[str] = [one for one in outcome.log_tail.splitlines() if one.strip()]
+    lines: Sequence[str] = [line for line in outcome.log_tail.splitlines() if line.strip()]
     last = f": {lines[-1].strip()[:200]}" if lines else ""
     code = outcome.exit_code
     if problem or outcome.kind == "cannot_run":

@@ -95,8 +95,8 @@ class SlurmExecutor:
             with self._engine.batch():
                 jobs = [self._engine.submit(CellTask(str(cell))) for cell in cells]
         except (FailedJobError, FailedSubmissionError, OSError) as error:
-            said = str(error).strip().splitlines()[-1:] or ["no reason given"]
-            raise refuse(f"SLURM did not take the cells: {said[0]}") from None
+            reasons = str(error).strip().splitlines()[-1:] or ["no reason given"]
+            raise refuse(f"SLURM did not take the cells: {reasons[0]}") from None
         self._jobs |= {job.job_id: cell for job, cell in zip(jobs, cells, strict=True)}
 
     def _queued(self) -> set[str]:

@@ -205,9 +205,9 @@ def _wrong(
 ) -> np.ndarray:
     """Return where a number is off. Where float32 leaves its range, only that it does counts."""
     with np.errstate(all="ignore"):
-        usual = np.isfinite(single) & np.isfinite(exact) & np.isfinite(bound)
+        finite = np.isfinite(single) & np.isfinite(exact) & np.isfinite(bound)
         far = ~(np.abs(found - exact) <= bound)
-        return np.asarray(np.where(usual, far, np.isfinite(found) != np.isfinite(single)))
+        return np.asarray(np.where(finite, far, np.isfinite(found) != np.isfinite(single)))
 
 
 def _go_on(after: State, held: Arrays) -> State:

@@ -37,13 +37,13 @@ def course_of(recipe: Recipe, stage: Stage) -> Faults:
     found = stress_faults(recipe, stage.windows) if stage.stress else choose_faults(recipe, None)
     faults = tuple(
         Fault(
-            window=one.window,
-            micro_batch=min(one.micro, len(windows[one.window]) - 1),
+            window=fault.window,
+            micro_batch=min(fault.micro, len(windows[fault.window]) - 1),
             parameter=PARAMETERS[number % len(PARAMETERS)],
-            value=float(one.kind),
+            value=float(fault.kind),
         )
-        for number, one in enumerate(found if recipe.scaling_on else ())
-        if one.window < len(windows)
+        for number, fault in enumerate(found if recipe.scaling_on else ())
+        if fault.window < len(windows)
     )
     calm = _calm(recipe)
     surges = dict.fromkeys(range(len(windows)), calm) if calm else {}

@@ -101,7 +101,7 @@ def step_on_toy(
             compile_to(derived, [target], folder / stage.name, form="step")
             title = f"{target} {STAGE}/{stage.name}"
             try:
-                with _told(title, on_progress):
+                with _progress(title, on_progress):
                     run = _run(worker, derived, stage, folder / stage.name)
             except WorkerFailure as failure:
                 if failure.kind == "cannot_run":
@@ -119,7 +119,7 @@ def step_on_toy(
 
 
 @contextmanager
-def _told(title: str, on_progress: OnProgress) -> Iterator[None]:
+def _progress(title: str, on_progress: OnProgress) -> Iterator[None]:
     """Tell of the beginning and the end of a run. Beside the runs of a BERT it is little work."""
     on_progress(Progress("started", title, None, 0.0, 1.0))
     began, outcome = time.monotonic(), Outcome(kind="finished")
@@ -167,7 +167,7 @@ def _checks(run: ToyRun) -> Iterator[Check]:
     report, count = run.report, len(run.seen.rows)
     first = report.differences[0].window if report.differences else report.reached
     for level, name in CHECKS:
-        own = [one for one in report.differences if one.level == level]
+        own = [difference for difference in report.differences if difference.level == level]
         result: Result = "unclear"
         if own:
             result, words = "fail", _first(own)

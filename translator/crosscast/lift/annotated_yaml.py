@@ -54,8 +54,8 @@ def _write(name: str, value: Any, depth: int, lines: list[str]) -> None:
         return
     _, filled = value
     text = f"{indent}{name}: {scalar(filled.value)}"
-    said = comment(filled)
-    lines.append(f"{text:{_WIDTH}}  # {said}" if said else text)
+    note = comment(filled)
+    lines.append(f"{text:{_WIDTH}}  # {note}" if note else text)
 
 
 def scalar(value: Any) -> str:
@@ -94,8 +94,8 @@ def comment(filled: Filled) -> str:
         parts.append(f"({_plain(filled.note)})" if places else _plain(filled.note))
     if filled.confidence != "certain":
         parts.append(filled.confidence)
-    said = " ".join(parts)
-    return f"{FILL_IN}: {said}".rstrip(": ") if filled.how == "stand_in" else said
+    note = " ".join(parts)
+    return f"{FILL_IN}: {note}".rstrip(": ") if filled.how == "stand_in" else note
 
 
 def _plain(text: str) -> str:

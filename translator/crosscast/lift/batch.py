@@ -82,8 +82,8 @@ def lift_groups(
             reports.append(lift_sources(members, versions))
             progress(len(reports), len(groups))
         return reports
-    for report in _spread(groups, versions, count):
-        reports.append(report)
+    for lifted in _spread(groups, versions, count):
+        reports.append(lifted)
         progress(len(reports), len(groups))
     return reports
 

@@ -56,10 +56,14 @@ def lift(analysis: Analysis) -> Lifted:
     if not _trains(analysis):
         message = "nothing here trains, as far as the readers can tell"
         note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
-        said = [*analysis.diagnostics]
-        if not is_unread(said) and not any(diagnostic.code == "CC913" for diagnostic in said):
-            said.append(replace(note, message=f"{analysis.name}: {message}"))
-        return Lifted(analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(said))
+        diagnostics = [*analysis.diagnostics]
+        if not is_unread(diagnostics) and not any(
+            diagnostic.code == "CC913" for diagnostic in diagnostics
+        ):
+            diagnostics.append(replace(note, message=f"{analysis.name}: {message}"))
+        return Lifted(
+            analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(diagnostics)
+        )
     draft = fill(analysis)
     found = [*analysis.diagnostics, *conflicts(analysis), *draft.notes]
     text = recipe_yaml(draft.fields, [source.name for source in analysis.subject.sources])
@@ -75,8 +79,8 @@ def lift(analysis: Analysis) -> Lifted:
 
 def _trains(analysis: Analysis) -> bool:
     subject = analysis.subject
-    told = (fact.field for fact in subject.profile if fact.field.startswith(DIRECT))
-    return subject.trains or any(not field.startswith(f"{DIRECT}model.") for field in told)
+    fields = (fact.field for fact in subject.profile if fact.field.startswith(DIRECT))
+    return subject.trains or any(not field.startswith(f"{DIRECT}model.") for field in fields)
 
 
 def fill(analysis: Analysis) -> Draft:

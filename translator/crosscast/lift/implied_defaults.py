@@ -106,8 +106,8 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         versions: package to version.
     """
     apis = _apis(look)
-    said = look("framework")
-    framework = framework_of(str(said.value) if said is not None else UNSAID)
+    fact = look("framework")
+    framework = framework_of(str(fact.value) if fact is not None else UNSAID)
     for api in apis:
         if api in _LIBRARIES and (found := find(_LIBRARIES[api], versions)):
             _library(*found, draft)

@@ -33,16 +33,16 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
         return ""
     chosen = _choose(settled, everyone, draft)
     family = settled["optimizer.family", chosen].fact
-    said = word(family)
-    if said in FAMILIES:
-        draft.put("optimizer.name", said, family)
-    elif said in _VAGUE:
-        note = f"{family.expression or said or 'the name'} is not known here".replace("_", " ")
+    name = word(family)
+    if name in FAMILIES:
+        draft.put("optimizer.name", name, family)
+    elif name in _VAGUE:
+        note = f"{family.expression or name or 'the name'} is not known here".replace("_", " ")
         draft.put("optimizer.name", "adamw", family, how="stand_in", note=note)
     else:
         hint = f"a recipe knows {', '.join(FAMILIES)}"
-        draft.note("CC911", "optimizer", f"the optimizer is {said}", family, hint)
-        draft.put("optimizer.name", "adamw", family, how="stand_in", note=f"in place of {said}")
+        draft.note("CC911", "optimizer", f"the optimizer is {name}", family, hint)
+        draft.put("optimizer.name", "adamw", family, how="stand_in", note=f"in place of {name}")
     _settings(settled, chosen, draft)
     if "optimizer.learning_rate" not in draft.fields:
         lr = settled.get(("optimizer.learning_rate", chosen))
@@ -116,17 +116,17 @@ def _settings(settled: Settlement, who: str, draft: Draft) -> None:
 
 
 def _betas(first: Fact | None, second: Fact | None, draft: Draft) -> None:
-    said = first or second
-    if said is None:
+    source = first or second
+    if source is None:
         return
     values = [number(first), number(second)]
     both = [
-        usual if value is None else float(value)
-        for value, usual in zip(values, (0.9, 0.999), strict=True)
+        default if value is None else float(value)
+        for value, default in zip(values, (0.9, 0.999), strict=True)
     ]
     if None not in values:
-        draft.put("optimizer.betas", both, said)
+        draft.put("optimizer.betas", both, source)
         return
     unsaid = [name for name, beta in zip(BETAS, (first, second), strict=True) if beta is None]
     note = f"{unsaid[0]} {NOT_IN_SOURCE}" if unsaid and values != [None, None] else ""
-    draft.put("optimizer.betas", both, said, how="stand_in", **({"note": note} if note else {}))
+    draft.put("optimizer.betas", both, source, how="stand_in", **({"note": note} if note else {}))

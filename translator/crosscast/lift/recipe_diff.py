@@ -76,8 +76,8 @@ def side_of(path: str, versions: Mapping[str, str]) -> Side:
     if len(lifted) != 1:
         message = f"{path} holds {len(lifted) or 'no'} runs that could be compared"
         hint = "name the files of one run" if lifted else "see what `crosscast lift` says of it"
-        said = [d for candidate in found for d in candidate.diagnostics]
-        raise DiagnosticError(*said, Diagnostic(code="CC917", message=message, hint=hint))
+        diagnostics = [d for candidate in found for d in candidate.diagnostics]
+        raise DiagnosticError(*diagnostics, Diagnostic(code="CC917", message=message, hint=hint))
     return side_of_lifted(path, lifted[0])
 
 
@@ -151,7 +151,7 @@ def differences(left: Side, right: Side) -> Iterator[Difference]:
 
     A field without an effect on one side is none of them, nor is another word for the same.
     """
-    meant, also = meaning(left.values), meaning(right.values)
+    ours, theirs = meaning(left.values), meaning(right.values)
     for path in dict.fromkeys((*left.values, *right.values)):
         if path in _NAMES or path in _DERIVED:
             continue
@@ -160,9 +160,9 @@ def differences(left: Side, right: Side) -> Iterator[Difference]:
         # A script knows only its own framework's factory and settings.
         unknown = unknown or (path.startswith(_OF_BACKEND) and None in (first, second))
         idle = (
-            path in left.values.keys() - meant.keys() or path in right.values.keys() - also.keys()
+            path in left.values.keys() - ours.keys() or path in right.values.keys() - theirs.keys()
         )
-        if not unknown and (first == second or idle or meant.get(path) == also.get(path)):
+        if not unknown and (first == second or idle or ours.get(path) == theirs.get(path)):
             continue
         silent = _silent(left, path), _silent(right, path)
         yield Difference(

@@ -102,8 +102,10 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
 def by_file(lifted: Lifted) -> dict[str, Any]:
     """Return what each file itself says: no file has here what only another one says."""
     subject = lifted.analysis.subject
-    said = {source.name: settle(subject.profile.of_file(source.name)) for source in subject.sources}
-    return {name: profile(settled) for name, settled in said.items() if settled}
+    by_source = {
+        source.name: settle(subject.profile.of_file(source.name)) for source in subject.sources
+    }
+    return {name: profile(settled) for name, settled in by_source.items() if settled}
 
 
 def profile(settlement: Settlement) -> dict[str, Any]:
@@ -131,15 +133,15 @@ def _leaf(settled: Settled) -> dict[str, Any]:
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     if fact.known:
-        said["value"] = list(fact.value) if isinstance(fact.value, tuple) else fact.value
+        content["value"] = list(fact.value) if isinstance(fact.value, tuple) else fact.value
     if fact.expression:
-        said["expression"] = fact.expression
+        content["expression"] = fact.expression
     if fact.reason:
-        said["reason"] = fact.reason
+        content["reason"] = fact.reason
     return {
-        **said,
+        **content,
         "files": list(fact.files),
         "places": [place(span) for span in fact.places],
         "layer": str(fact.layer),

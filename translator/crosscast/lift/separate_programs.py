@@ -59,8 +59,12 @@ def trained_apart(subject: Subject) -> tuple[Profile, tuple[Diagnostic, ...]]:
     ]
     if not launches or not _joins_nothing(subject, program):
         return subject.profile, ()
-    told = launches[0].processes
-    count = f"{told.value} processes" if told is not None and told.known else "several processes"
+    processes = launches[0].processes
+    count = (
+        f"{processes.value} processes"
+        if processes is not None and processes.known
+        else "several processes"
+    )
     shared = any("DistributedSampler" in module.source.text for module in program.modules)
     data = "its own part of" if shared else "all of"
     warning = Diagnostic(

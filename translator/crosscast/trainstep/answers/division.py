@@ -11,8 +11,8 @@ from crosscast.pysource.values.value import Known
 from crosscast.trainstep.answers.windows import (
     Answer,
     answer,
+    default_events,
     in_micro_loop,
-    usual,
     windows_of,
     with_windows,
 )
@@ -41,7 +41,7 @@ def division_of(step: TrainingStep) -> Answer | None:
     plain = [e for e in step.of("backward") if "functional" not in e.detail]
     if not tests:  # passes outside the loop over micro-batches are those without a window
         plain = [e for e in plain if in_micro_loop(e)] or plain
-    backward = usual(with_windows(step, plain))
+    backward = default_events(with_windows(step, plain))
     passes = [_divided(e, tests, divisions, step) for e in backward]
     yes = [e for found in passes for e in found[1]]
     words = {word[0] for word in passes}

@@ -41,7 +41,7 @@ def windows_of(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     return sorted(found, key=lambda pair: not pair[0].usual)
 
 
-def usual(events: Iterable[Event]) -> list[Event]:
+def default_events(events: Iterable[Event]) -> list[Event]:
     """Return the events that happen with the defaults of the flags; all, if that leaves none."""
     every = list(events)
     return [e for e in every if e.usual] or every

@@ -103,13 +103,13 @@ def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
     if is_combination(node):
         return of_combination(node, lambda part: truth_of(part, frame, depth + 1))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        sides = [_usual(frame.value(side)) for side in (node.left, node.comparators[0])]
+        sides = [_default_value(frame.value(side)) for side in (node.left, node.comparators[0])]
         if isinstance(sides[0], Instance | Symbol):
             return _of_object(node, sides[1])
         if not (isinstance(sides[0], Known) and isinstance(sides[1], Known)):
             return None
         return _compared(node.ops[0], sides[0].value, sides[1].value)
-    value = _usual(frame.value(node))
+    value = _default_value(frame.value(node))
     if isinstance(value, Known):
         return bool(value.value)
     if isinstance(node, ast.Name):
@@ -121,7 +121,7 @@ def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
     return None
 
 
-def _usual(value: Value) -> Value:
+def _default_value(value: Value) -> Value:
     """Return a value under the defaults of the flags."""
     if isinstance(value, Choice) and value.options:
         value = value.options[0][1]

@@ -229,10 +229,10 @@ def generator(walker: Walker, node: ast.AST, frame: Frame) -> None:
         if isinstance(part, ast.With) and any(isinstance(n, ast.Yield) for n in walk(part)):
             for item in part.items:
                 more = contexts_of(item.context_expr, inner, walker.heads)
-                walker.contexts += more or _told(item.context_expr, function, inner)
+                walker.contexts += more or _listed_contexts(item.context_expr, function, inner)
 
 
-def _told(node: ast.expr, function: Function, frame: Frame) -> list[Context]:
+def _listed_contexts(node: ast.expr, function: Function, frame: Frame) -> list[Context]:
     """Find `no_sync` among contexts that a generator keeps in a list."""
     for part in walk(function):
         if isinstance(part, ast.Attribute) and part.attr == "no_sync":
