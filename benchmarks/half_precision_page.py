@@ -68,24 +68,26 @@ def table(found: dict[str, Any]) -> str:
     """Return the table of one size."""
     base = found.get("float32", {})
     lines = [" | ".join(COLUMNS), "|".join(["---"] * len(COLUMNS))]
-    lines += [" | ".join(_cells(name, one, base)) for name, one in found.items()]
+    lines += [" | ".join(_cells(name, result, base)) for name, result in found.items()]
     return "\n".join(f"| {line} |" for line in lines)
 
 
-def _cells(name: str, one: dict[str, Any], base: dict[str, Any]) -> list[str]:
-    if one.get("failed"):
-        return [name, one["failed"], *["-"] * (len(COLUMNS) - 2)]
-    ms = [one[key] * 1e3 for key in ("seconds", "fastest", "slowest")]
+def _cells(name: str, result: dict[str, Any], base: dict[str, Any]) -> list[str]:
+    if result.get("failed"):
+        return [name, result["failed"], *["-"] * (len(COLUMNS) - 2)]
+    ms = [result[key] * 1e3 for key in ("seconds", "fastest", "slowest")]
     time = f"{ms[0]:.1f} ({ms[1]:.1f} to {ms[2]:.1f})"
-    memory = "not measured" if one["peak_memory"] is None else f"{one['peak_memory'] / 2**20:.0f}"
+    memory = (
+        "not measured" if result["peak_memory"] is None else f"{result['peak_memory'] / 2**20:.0f}"
+    )
     apart = "-"
     if base.get("losses"):
-        pairs = zip(one["losses"], base["losses"], strict=True)
+        pairs = zip(result["losses"], base["losses"], strict=True)
         apart = f"{max(abs(mine - other) for mine, other in pairs):.1e}"
-    types = ", ".join(one["computes_in"])
-    ratios = [_ratio(one, base, key) for key in ("seconds", "peak_memory")]
+    types = ", ".join(result["computes_in"])
+    ratios = [_ratio(result, base, key) for key in ("seconds", "peak_memory")]
     return [name, time, ratios[0], memory, ratios[1], types, apart]
 
 
-def _ratio(one: dict[str, Any], base: dict[str, Any], key: str) -> str:
-    return f"{one[key] / base[key]:.2f}" if one.get(key) and base.get(key) else "-"
+def _ratio(result: dict[str, Any], base: dict[str, Any], key: str) -> str:
+    return f"{result[key] / base[key]:.2f}" if result.get(key) and base.get(key) else "-"

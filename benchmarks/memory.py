@@ -170,7 +170,7 @@ def details(rows: list[dict[str, Any]]) -> list[str]:
             f"{row['measured'] / 2**20:.1f}",
             f"{row['predicted']['crosscast'] / 2**20:.1f}",
             row["phase"],
-            *(f"{error_of(row, one):+.1%}" for one in ESTIMATORS),
+            *(f"{error_of(row, estimator):+.1%}" for estimator in ESTIMATORS),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
@@ -178,7 +178,9 @@ def details(rows: list[dict[str, Any]]) -> list[str]:
 
 def write_page(path: Path, results: dict[str, Any]) -> None:
     text = path.read_text(encoding="utf-8")
-    versions = ", ".join(f"{name} {one}" for name, one in sorted(results["versions"].items()))
+    versions = ", ".join(
+        f"{name} {version}" for name, version in sorted(results["versions"].items())
+    )
     parts = {
         "summary": [*summary(results["rows"]), "", f"Measured on a CPU: {versions}."],
         "details": details(results["rows"]),

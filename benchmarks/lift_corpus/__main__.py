@@ -66,9 +66,9 @@ def run(entries: list[Entry], *, companions: bool, jobs: int, show: str) -> dict
         said = [work(entry) for entry in entries]
     seconds = time.perf_counter() - started
     tally, defects = Tally(), Defects()
-    for entry, one in zip(entries, said, strict=True):
-        score(entry, one, tally, alone=not companions)
-        score_defects(entry, one, defects)
+    for entry, answer in zip(entries, said, strict=True):
+        score(entry, answer, tally, alone=not companions)
+        score_defects(entry, answer, defects)
     title = "B (with companions)" if companions else "A (the file alone)"
     print(f"\n== run {title}: {len(entries)} files in {seconds:.1f} s")
     result = _print(entries, said, tally, defects)

@@ -55,11 +55,11 @@ def score_defects(entry: Entry, said: Prediction, into: Defects) -> None:
     clean = not serious
     into.clean_files += clean
     tolerated = set(entry.data["tolerated"])
-    for one in findings:
-        if one in matched or one.severity not in SERIOUS:
+    for finding in findings:
+        if finding in matched or finding.severity not in SERIOUS:
             continue
-        meant = set(MEANS.get(one.code, ()))
-        text = f"{one.code} {one.severity} line {one.line}: {one.message}"
+        meant = set(MEANS.get(finding.code, ()))
+        text = f"{finding.code} {finding.severity} line {finding.line}: {finding.message}"
         if meant & tolerated:
             continue
         if meant & AUDITED:

@@ -50,9 +50,9 @@ def _value(node: ast.expr) -> float:
     raise ValueError
 
 
-def same(one: float, other: float) -> bool:
+def same(left: float, other: float) -> bool:
     """Whether two numbers are equal for the score."""
-    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-300)
+    return math.isclose(left, other, rel_tol=1e-6, abs_tol=1e-300)
 
 
 def names(text: str) -> set[str]:

@@ -78,9 +78,9 @@ class Prediction:
         return sorted(
             {
                 place.line
-                for (name, who), one in self.settled.items()
+                for (name, who), answer in self.settled.items()
                 if name.startswith(prefixes) and (subject is None or who == subject)
-                for place in one.places
+                for place in answer.places
                 if place.file == self.path
             }
         )

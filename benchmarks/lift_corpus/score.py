@@ -143,8 +143,8 @@ def _lists(entry: Entry, said: Prediction, tally: Tally) -> None:
     _count(entry, tally, "framework", ours, theirs, right=ours == theirs, lines="")
     mine = set(said.word("api") or ())
     label = set(entry.labels["api"]) - {"none"}
-    for one in mine | label:
-        kind = "tp" if one in mine & label else "fp" if one in mine else "fn"
+    for api in mine | label:
+        kind = "tp" if api in mine & label else "fp" if api in mine else "fn"
         tally.presence["api", kind] += 1
     if mine != label:
         tally.show(entry, "api", sorted(mine), sorted(label))
@@ -329,9 +329,9 @@ def _setting(entry: Entry, said: Prediction, tally: Tally, who: str, name: str, 
         return
     lines = said.lines(f"optimizer.{name}", subject=who)
     if name == "betas":
-        for index, one in enumerate(label):
+        for index, beta in enumerate(label):
             fact = said.fact(f"optimizer.beta{index + 1}", who)
-            _number(entry, tally, f"optimizer.beta{index + 1}", fact, one, None, lines)
+            _number(entry, tally, f"optimizer.beta{index + 1}", fact, beta, None, lines)
         return
     fact = said.fact(f"optimizer.{name}", who)
     if fact is None and name in ("weight_decay", "l2"):

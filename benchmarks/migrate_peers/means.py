@@ -94,7 +94,7 @@ def call(
 
 def crosscast(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command of this checkout."""
-    path = os.pathsep.join(str(ROOT / one) for one in ("translator", "backends", "parity"))
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("translator", "backends", "parity"))
     return call([sys.executable, "-m", "crosscast", *arguments], folder, 300, PYTHONPATH=path)
 
 
@@ -105,5 +105,5 @@ def copied(case: Case, folder: Path) -> Path:
 
 def last_line(text: str) -> str:
     """Return what a tool said last."""
-    lines = [one.strip() for one in text.replace("\r", "\n").splitlines() if one.strip()]
+    lines = [line.strip() for line in text.replace("\r", "\n").splitlines() if line.strip()]
     return lines[-1][:200] if lines else "no message"

@@ -107,15 +107,15 @@ def _summary(rows: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
     yield "| tool | inputs | refused | unchanged | parses | runs | same curve | silent losses |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     for name, tool in TOOLS.items():
-        mine = [rows[one.name][name] for one in CASES if name in rows.get(one.name, {})]
-        mine = [one for one in mine if one["answer"] != "not tried"]
+        mine = [rows[case.name][name] for case in CASES if name in rows.get(case.name, {})]
+        mine = [row for row in mine if row["answer"] != "not tried"]
         if not mine:
             continue
         cells = [tool.title, str(len(mine)), _count(mine, "refused"), _count(mine, "unchanged")]
-        cells += [str(sum(bool(one.get(what)) for one in mine)) for what in ("parses", "runs")]
-        cells += [str(sum(bool(one.get("same")) for one in mine))]
-        lost = [one for one in mine if one.get("runs") and one.get("lost")]
-        facts = sum(len(one["lost"]) for one in lost)
+        cells += [str(sum(bool(row.get(what)) for row in mine)) for what in ("parses", "runs")]
+        cells += [str(sum(bool(row.get("same")) for row in mine))]
+        lost = [row for row in mine if row.get("runs") and row.get("lost")]
+        facts = sum(len(row["lost"]) for row in lost)
         cells.append(f"{facts} in {len(lost)}" if lost else "0")
         yield f"| {' | '.join(cells)} |"
     yield ""
@@ -123,7 +123,7 @@ def _summary(rows: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
 
 
 def _count(rows: Sequence[Row], answer: str) -> str:
-    return str(sum(one["answer"] == answer for one in rows))
+    return str(sum(row["answer"] == answer for row in rows))
 
 
 def _block(case: Case, rows: Mapping[str, Row]) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _cells(row: Row) -> Iterator[str]:
     yield _yes(row["runs"]) + (f": {why}" if why else "") if "runs" in row else ""
     yield _deviation(row)
     lost, told = row.get("lost", []), row.get("told", [])
-    gone = [one for one in (*lost, *told) if " -> " in one]
+    gone = [change for change in (*lost, *told) if " -> " in change]
     yield f"{row['facts'] - len(gone)} of {row['facts']}" if "facts" in row else ""
     yield _plain(", ".join(told))
     yield _plain(", ".join(lost))
@@ -173,5 +173,5 @@ def _yes(value: object) -> str:
 
 def _plain(text: str) -> str:
     """Return text that does not break a table, without anything like a path of this machine."""
-    words = [one for one in text.replace("|", "/").split() if one.count("/") < 3]
+    words = [word for word in text.replace("|", "/").split() if word.count("/") < 3]
     return " ".join(words)

@@ -92,11 +92,11 @@ class Nodes:
 
     def alone(self, windows: int, **sections: Any) -> list[dict[str, Any]]:
         """Train in one process, and keep the weights that it began with."""
-        one = self.emitted("one", **sections)
-        self.end(self.start(one, "--output", "first", "--windows", 1))
+        folder = self.emitted("one", **sections)
+        self.end(self.start(folder, "--output", "first", "--windows", 1))
         (self.folder / "first" / "model.safetensors").rename(self.folder / "start.safetensors")
         begun = ("--weights", "start.safetensors")
-        self.end(self.start(one, "--output", "alone", *begun, "--windows", windows))
+        self.end(self.start(folder, "--output", "alone", *begun, "--windows", windows))
         return self.trace("alone")
 
     def trace(self, output: str) -> list[dict[str, Any]]:

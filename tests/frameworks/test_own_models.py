@@ -193,8 +193,10 @@ def test_unused_and_tied_weights_train(
     weights = load_file(out / "model.safetensors")
     assert all(np.isfinite(array).all() for array in weights.values())
     # What CC302 says: without a gradient, weights stay as they are, but decay in TensorFlow.
-    one = start(tmp_path / "train.py", target, "--output", "one", "--windows", 1, "--device", "cpu")
-    assert one.returncode == 0, one.stderr
+    single = start(
+        tmp_path / "train.py", target, "--output", "one", "--windows", 1, "--device", "cpu"
+    )
+    assert single.returncode == 0, single.stderr
     early = load_file(tmp_path / "one" / "model.safetensors")
     (unused,) = [n for n, array in weights.items() if "unused" in n and array.ndim == 2]
     changed = not np.array_equal(weights[unused], early[unused])

@@ -135,7 +135,7 @@ def tensorflow_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def found(bench: Bench, framework: str, name: str) -> None:
     scene, check, cause = SHOWS[name]
     report = bench.run(name.replace(" ", "-"), getattr(bench, scene), BUGS[framework][name])
-    assert check in {one.name for one in report.failed}, report
+    assert check in {check.name for check in report.failed}, report
     assert report.cause.startswith(cause), report
 
 

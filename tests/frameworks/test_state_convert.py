@@ -170,7 +170,7 @@ def test_shipped_bert_goes_on_in_another_framework(
     check_pair(lab, recipe, *pair, LIMIT["float16" if "float16" in recipe else "float32"])
     source, target = pair
     found = weights(lab, target, recipe, f"from-{source}")
-    whole = {one: weights(lab, one, recipe, "whole") for one in pair}
+    whole = {framework: weights(lab, framework, recipe, "whole") for framework in pair}
     # Adam amplifies rounding, more so in half. Uninterrupted runs of both show how much.
     usual = distance(*whole.values())
     assert distance(found, whole[target]) < 4 * usual + 1e-6

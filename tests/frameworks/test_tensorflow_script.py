@@ -57,7 +57,7 @@ class Runs:
     def call(self, *runs: tuple[Path, tuple[object, ...]]) -> list[Run]:
         """Call main() for every run, all in one process."""
         found = calls(self.script, self.target, runs)
-        assert [one.traceback for one in found] == [""] * len(runs)
+        assert [run.traceback for run in found] == [""] * len(runs)
         return found
 
     def initial_weights(self) -> tuple[object, ...]:

@@ -256,7 +256,7 @@ def test_groups_hold_parameters_of_the_toy(tmp_path: Path) -> None:
     groups = tiny_recipe(optimizer={**HALF["optimizer"], "groups": [group] * 4}).optimizer.groups
     mine = for_toy(groups)
     assert len(mine) == 3
-    assert {one.rate_factor for one in mine} == {10.0}
+    assert {group.rate_factor for group in mine} == {10.0}
     recipe = changed(tiny_recipe(**HALF), {"optimizer.groups": mine[:1]})
     toy = on_toy(tmp_path, compiler(), recipe)
     assert results(toy) == ALL_PASS

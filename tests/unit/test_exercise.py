@@ -30,7 +30,7 @@ ALWAYS = {
 
 
 def by_path(recipe: Recipe, seen: Sequence[RecordedRun]) -> dict[str, Exercise]:
-    return {one.path: one for one in exercise(recipe, seen)}
+    return {exercise.path: exercise for exercise in exercise(recipe, seen)}
 
 
 @cache

@@ -196,13 +196,15 @@ def test_the_harness_compares_one_process_and_starts_it_itself() -> None:
 )
 def test_an_elastic_start_is_refused_where_there_is_none(target: str, code: str) -> None:
     recipe = spread("{rendezvous: elastic}")
-    codes = {one.row.code for one in judge(recipe, find_target(target).rows)}
+    codes = {judgement.row.code for judgement in judge(recipe, find_target(target).rows)}
     assert code in codes
 
 
 @pytest.mark.parametrize("target", ["accelerate", "deepspeed", "transformers", "paddle@lark"])
 def test_a_configuration_starts_nothing_and_says_so(target: str) -> None:
-    found = {one.path: one.row for one in judge(spread(JOB), find_target(target).rows)}
+    found = {
+        judgement.path: judgement.row for judgement in judge(spread(JOB), find_target(target).rows)
+    }
     assert found["launch.scheduler"].verdict == "approximate"
 
 

@@ -247,7 +247,7 @@ def test_what_the_script_cannot_express_is_refused(
 ) -> None:
     for script in scripts:
         found = problems(script, **changes)
-        assert {one for one in found if one[0] == code} == {(code, path)}, script
+        assert {item for item in found if item[0] == code} == {(code, path)}, script
     for script in set(ALL) - set(scripts):
         assert (code, path) not in problems(script, **changes), script
 
@@ -318,7 +318,9 @@ def test_lark_clips_at_its_scale() -> None:
 def test_every_field_has_a_row(script: str) -> None:
     rows = [row for row in CLASSIC_ROWS if script in row.dialects]
     for changes in ({}, NO_SCALE, HALF):
-        assert {one.row.code for one in judge(fitting(**changes), rows)}.isdisjoint({"CC300"})
+        assert {judgement.row.code for judgement in judge(fitting(**changes), rows)}.isdisjoint(
+            {"CC300"}
+        )
 
 
 def test_strict_refuses_the_scripts() -> None:

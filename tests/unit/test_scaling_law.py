@@ -213,7 +213,7 @@ def test_windows_are_dealt_in_whole(
 def test_what_can_be_different_by_design(accumulation: dict[str, str], kinds: set[str]) -> None:
     recipe = plain(**{f"accumulation__{key}": value for key, value in accumulation.items()})
     found = possible_exceptions(recipe, shapes_of(2, 2, 4))
-    assert {one.kind for one in found} == kinds
+    assert {exemption.kind for exemption in found} == kinds
     subject = make_subject(recipe, processes=None, windows=12, stress=False, keep_model=False)
     assert exceptions_of(subject.recipe, subject.shapes, subject.train_rows, 12) == ()
     short = subject.train_rows % subject.shapes[0].rows

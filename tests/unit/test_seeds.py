@@ -166,8 +166,8 @@ def test_clean_pairs_raise_no_alarm() -> None:
         {c.result for c in judge_seeds(results(noise=0.0054, draw=n), results(), eval_rows=1024)}
         for n in range(200)
     ]
-    assert all("fail" not in one for one in found)
-    assert sum(one == {"pass"} for one in found) >= 196
+    assert all("fail" not in outcomes for outcomes in found)
+    assert sum(outcomes == {"pass"} for outcomes in found) >= 196
 
 
 # the tail of a trace

@@ -81,9 +81,9 @@ def test_settings_of_another_class_may_mean_something_else() -> None:
 
 
 def test_groups_may_be_cut_otherwise() -> None:
-    one = {**SETTINGS, "tensors": 1}
-    assert first(times(2), times(2, settings=(one, one))) is None
-    assert first(times(2), times(2, settings=(one, {**one, "lr": 0.2}))) == (1, "rate")
+    group = {**SETTINGS, "tensors": 1}
+    assert first(times(2), times(2, settings=(group, group))) is None
+    assert first(times(2), times(2, settings=(group, {**group, "lr": 0.2}))) == (1, "rate")
 
 
 def test_fewer_updates_and_more_updates_differ() -> None:
@@ -148,11 +148,11 @@ def test_bounds_grow_with_what_rounding_does() -> None:
         "gradients",
     )
     for at in (1, 2):  # a bound never falls again
-        one = [attempt(), attempt(), attempt()]
-        one[at] = attempt(**off(5e-4))
-        assert first(times(3), recording(*one), bounds) is None
-        one[at] = attempt(**off(1e-2))
-        assert first(times(3), recording(*one), bounds) == (at + 1, "gradients")
+        attempts = [attempt(), attempt(), attempt()]
+        attempts[at] = attempt(**off(5e-4))
+        assert first(times(3), recording(*attempts), bounds) is None
+        attempts[at] = attempt(**off(1e-2))
+        assert first(times(3), recording(*attempts), bounds) == (at + 1, "gradients")
 
 
 def test_versions_of_keras_may_round_the_bias_correction_otherwise() -> None:

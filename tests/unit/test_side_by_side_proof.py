@@ -263,7 +263,7 @@ def test_places_are_statements() -> None:
     after = BEFORE.replace(b"old", b"new").replace(b"text", b"words").replace(b"1,", b"2,")
     after = after.replace(b"    y = 2\n", b"")
     found = places_of({"a.py": BEFORE}, {"a.py": after.replace(b"if x:\n", b"if x: pass\n")})
-    assert [(one.line, one.before, one.after) for one in found] == [
+    assert [(place.line, place.before, place.after) for place in found] == [
         (3, (3,), (3,)),
         (6, (6, 7), (6,)),
     ]
@@ -274,6 +274,6 @@ def test_places_are_statements() -> None:
 
 def test_a_deleted_line_is_sought_before() -> None:
     found = places_of({"a.py": BEFORE}, {"a.py": BEFORE.replace(b"z = 3\n", b"")})
-    assert [(one.line, one.after) for one in found] == [(8, ())]
+    assert [(place.line, place.after) for place in found] == [(8, ())]
     assert unreached(found, {"a.py": (8,)}, {}) == []
     assert unreached(found, {}, {"a.py": (8,)}) == found

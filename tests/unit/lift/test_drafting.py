@@ -256,8 +256,8 @@ def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
     alone = analysis((fact("optimizer.learning_rate", 1e-3),), "run.sh")
     launch = replace(alone.subject, commands=(Command(program="train.py"),))
     found = lift(replace(alone, subject=launch))
-    one = found.fields["accumulation.steps"]
-    assert (one.value, one.how, one.note) == (1, "stand_in", "train.py was not read")
+    filled = found.fields["accumulation.steps"]
+    assert (filled.value, filled.how, filled.note) == (1, "stand_in", "train.py was not read")
     assert "accumulation.steps" in found.unsaid
     assert lift(alone).fields["accumulation.steps"].how == "absent"
 
@@ -335,8 +335,10 @@ def test_one_decay_alone_stands_beside_the_default_of_the_other(
 
 
 def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() -> None:
-    unknown_class = [replace(one, value="lib.AdamOfMine") if one.field == "optimizer.name" else one
-                     for one in KERAS_ADAM]  # fmt: skip
+    unknown_class = [
+        replace(given, value="lib.AdamOfMine") if given.field == "optimizer.name" else given
+        for given in KERAS_ADAM
+    ]
     found = lifted(*unknown_class, fact("optimizer.beta2", 0.98, 42, subject="opt"))
     assert found.fields["optimizer.betas"].how == "stand_in"
     assert found.fields["optimizer.betas"].value == [0.9, 0.98]

@@ -39,7 +39,7 @@ def lifted(unused: str, call: str) -> tuple[object, list[str]]:
 def test_it_is_not_lifted() -> None:
     name, said = lifted(SGD, "rewrite(unused)")
     assert name == "adam"
-    assert not any("train together" in one for one in said), said
+    assert not any("train together" in message for message in said), said
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_it_is_not_lifted() -> None:
 )
 def test_one_that_may_train_is(unused: str, call: str) -> None:
     _, said = lifted(unused, call)
-    assert any("2 optimizers train together" in one for one in said), said
+    assert any("2 optimizers train together" in message for message in said), said
