@@ -136,7 +136,7 @@ PADDLE: tuple[Defaults, ...] = (
         "optimizer.Momentum",
         "paddle/optimizer/momentum.py",
         {"learning_rate": 0.001, "momentum": 0.9, "use_nesterov": False, "weight_decay": None},
-        note="static programs go on moving in skipped steps",
+        note="static programs advance in skipped steps",
     ),
     _paddle(
         "optimizer.Adam",
@@ -148,7 +148,7 @@ PADDLE: tuple[Defaults, ...] = (
         "optimizer.AdamW",
         "paddle/optimizer/adamw.py",
         {"learning_rate": 0.001, **_BETAS, "epsilon": 1e-8, "weight_decay": 0.01},
-        note="apply_decay_param_fun is asked by generated names",
+        note="apply_decay_param_fun receives generated names",
     ),
     _paddle(
         "optimizer.Lamb",

@@ -78,7 +78,7 @@ def common(facts: Facts) -> tuple[Row, ...]:
         facts.near("launch", "you start your program, and no file does", "CC333"),
         facts.exact("batch", "rows of one process, times micro-batches and processes"),
         facts.exact("precision.param_dtype", "float32 weights, or float32 masters"),
-        facts.exact("precision.ops", "all in float32"),
+        facts.exact("precision.ops", "everything in float32"),
         facts.exact("accumulation", "losses are divided before backward"),
         facts.exact("accumulation.dtype", "gradients of float32 weights are summed in float32"),
     )
