@@ -28,7 +28,7 @@ _near = partial(_row, verdict=Verdict.APPROXIMATE, probe=SOURCE)
 MODEL_ROWS = (
     _not(
         path="model",
-        how="the script builds BERT, not your model",
+        how="the script builds BERT, no model of yours",
         code="CC388",
         when=predicates.own_model,
     ),
@@ -78,7 +78,7 @@ DATA_ROWS = (
         code="CC387",
         dialects=ERNIE,
     ),
-    _near(path="data", how="the script reads and tokenizes text files", code="CC387"),
+    _near(path="data", how="the script reads and tokenises text files by itself", code="CC387"),
     _row(path="data.sequence_length", how="--max_seq_len"),
     _not(
         path="data.shuffle",
@@ -88,7 +88,7 @@ DATA_ROWS = (
         dialects=ERNIE,
     ),
     _row(path="data.shuffle", how="--shuffle"),
-    _row(path="batch", how="--batch_size is per GPU"),
+    _row(path="batch", how="--batch_size is that of one GPU"),
     _not(
         path="accumulation.steps",
         how="one batch is one step",
@@ -104,20 +104,20 @@ DATA_ROWS = (
     ),
     _near(
         path="accumulation.tail",
-        how="a short last batch is averaged over its own rows, whichever GPU gets it",
+        how="a short last batch is stepped with its own mean, on whatever GPU it falls",
         code="CC387",
         when=no.not_flushed,
         dialects=ERNIE,
     ),
     _not(
         path="accumulation.normalize_by",
-        how="the loss is the mean of all rows, which all have labels",
+        how="the loss is the mean of all rows: none is without a label",
         code="CC386",
         when=predicates.by_tokens,
     ),
     _near(
         path="accumulation.normalize_by",
-        how="the mean is over all rows, even if a GPU has fewer of them",
+        how="the mean is that of all rows, also where a GPU has fewer of them",
         code="CC387",
         when=no.counts_micro_batches,
     ),
@@ -130,7 +130,7 @@ DATA_ROWS = (
     _row(path="accumulation", how="one batch is one step"),
     _not(path="distributed.nodes", how="one machine", code="CC386", when=predicates.several_nodes),
     _row(path="distributed", how="one process for all GPUs, mean of their gradients"),
-    _near(path="launch", how="run.sh starts the script, without a scheduler", code="CC386"),
+    _near(path="launch", how="run.sh starts the script, and no scheduler does", code="CC386"),
     _not(
         path="activation_checkpointing",
         how="activations are kept",
@@ -150,15 +150,14 @@ PRECISION_ROWS = (
     ),
     _near(
         path="precision",
-        how="everything except LayerNorm is float16, including weights and loss, with float32 "
-        "masters",
+        how="all but LayerNorm is float16, weights and loss too, with float32 masters",
         code="CC389",
         when=predicates.float16,
         dialects=LARK,
     ),
     _near(
         path="precision",
-        how="the encoder except its LayerNorm is float16, including weights, with float32 masters",
+        how="the encoder but its LayerNorm is float16, weights too, with float32 masters",
         code="CC389",
         when=predicates.float16,
         dialects=ERNIE,
@@ -210,13 +209,13 @@ SCALING_ROWS = (
     ),
     _near(
         path="loss_scaling.mode",
-        how="no check for overflows: an overflow destroys the weights",
+        how="nothing is looked for: an overflow ruins the weights",
         code="CC390",
         when=predicates.static,
     ),
     _near(
         path="loss_scaling.scale",
-        how="a constant scale of 1 means no loss scaling",
+        how="a constant scale of 1 is none",
         code="CC393",
         when=no.scaled_by_one,
     ),
@@ -270,13 +269,13 @@ STEP_ROWS = (
     _not(path="optimizer.eps", how="eps is 1e-8", code="CC395", when=no.other_eps),
     _not(
         path="optimizer.no_decay",
-        how="all parameters decay except biases and LayerNorm",
+        how="biases and LayerNorm do not decay, all else does",
         code="CC395",
         when=no.other_decay,
     ),
     _not(
         path="optimizer.groups",
-        how="one learning rate and one decay for all parameters",
+        how="one rate and one decay for all",
         code="CC395",
         when=predicates.grouped,
     ),
@@ -299,7 +298,7 @@ STEP_ROWS = (
         code="CC395",
         dialects=MODELS,
     ),
-    _row(path="optimizer", how="fixed in the script, except --learning_rate and --weight_decay"),
+    _row(path="optimizer", how="fixed in the script but for --learning_rate and --weight_decay"),
     _not(
         path="schedule.name",
         how="write linear with decay_from: start, end_lr 0 and a warm-up, or constant without one",
@@ -314,14 +313,14 @@ STEP_ROWS = (
     ),
     _near(
         path="schedule.tick",
-        how="no check for overflows, so every step counts",
+        how="nothing is looked for, so every step counts",
         code="CC396",
         when=no.skips_nothing,
     ),
     _near(path="schedule.name", how="noam_decay is one step ahead", code="CC396", when=no.noam),
     _near(
         path="schedule.total_steps",
-        how="whole epochs; run.sh prints the number of steps",
+        how="whole epochs, run.sh tells how many steps they are",
         code="CC385",
     ),
     _row(path="schedule", how="--lr_scheduler and --warmup_proportion"),

@@ -102,7 +102,7 @@ KNOB_ROWS = (
     Row(
         path="optimizer.rate_in_momentum",
         verdict=Verdict.ADAPTED,
-        how="a class of the script: Paddle's Momentum multiplies by the rate outside",
+        how="Paddle's Momentum applies the rate outside the momentum: the script defines its own",
         code="CC350",
         probe="paddle/test_optimizer.py::test_the_rate_is_outside_the_momentum",
         when=predicates.rate_in_momentum,

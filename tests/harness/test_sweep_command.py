@@ -237,7 +237,7 @@ def test_lines_say_what_ended_and_what_is_left(tmp_path: Path) -> None:
     first = r"1/2 fake a seed 1: finished after \d+ s, eval loss 0\.\d{4}, \d+ s left"
     assert re.fullmatch(first, lines[1])
     assert lines[2] == (
-        "fake b seed 1: failed: ended by SIGKILL; it goes on from its last checkpoint"
+        "fake b seed 1: failed: ended by SIGKILL; it resumes from its last checkpoint"
     )
     assert lines[3].startswith("2/2 fake b seed 1: finished in attempt 2")
     assert len(lines) == 4

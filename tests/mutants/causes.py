@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--framework", default="torch", choices=("torch", "tensorflow", "paddle"))
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/causes"))
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
     asked = parser.parse_args(argv)

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make false-alarms", description=__doc__)
     add = parser.add_argument
     add("--only", default="", metavar="TEXT", help="groups with this text in their name")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/false-alarms"))
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
     asked = parser.parse_args(argv)

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--times", type=int, default=10, help="comparisons to kill")
     add("--to", default="torch,tensorflow,paddle", metavar="TARGET,...")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--seed", type=int, default=0, help="of the moments")
     add("--output", type=Path, default=Path("build/kills"))
     asked = parser.parse_args(argv)

@@ -49,7 +49,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--frameworks", type=_frameworks, default=FRAMEWORKS, metavar="F,...")
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--seeds", type=int, default=0, help="paired seeds of PyTorch, for t-test and L3; slow")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")

@@ -285,7 +285,7 @@ def test_only_the_field_that_matters_is_blamed() -> None:
     found = both(ours, theirs)
     assert found.fields == ("optimizer.eps",), found.sentence
     assert "optimizer.eps (1e-08 -> 1e-06) explains the difference" in found.sentence
-    assert "3 fields more that differ make no difference that a check sees" in found.sentence
+    assert "3 fields more that differ cause no difference that a check detects" in found.sentence
 
 
 @EACH_PAIR

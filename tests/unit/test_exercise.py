@@ -91,7 +91,7 @@ def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
     ("path", "because"),
     [
         ("loss_scaling.growth_factor", "the scale did not grow"),
-        ("loss_scaling.growth_interval", "no row of clean windows was that long"),
+        ("loss_scaling.growth_interval", "there were never that many clean windows in a row"),
         ("loss_scaling.min_scale", "the scale did not fall that low"),
     ],
 )

@@ -138,7 +138,7 @@ def test_accuracies_of_few_rows_are_not_trusted_to_the_last_row() -> None:
 
 def test_very_few_rows_can_never_tell() -> None:
     check = by_name(judge_seeds(results(), results(), eval_rows=32))["accuracy"]
-    assert check.wording == "+0.000 ± 0.016 (limit 0.01), too few evaluation rows to tell"
+    assert check.wording == "+0.000 ± 0.016 (limit 0.01), too few evaluation rows"
 
 
 def test_only_common_seeds_count() -> None:

@@ -183,7 +183,7 @@ def test_fields_are_shown_by_what_would_have_differed() -> None:
     clipped = (Clip(kind="global_norm", limit=0.5, size=0.7),)
     found = shown(times(3, clips=clipped), times(3, clips=clipped), 3)
     assert found["optimizer.learning_rate"] == "0.1 on both sides in 3 updates"
-    assert found["optimizer.betas"] == "both optimizers were told 0.9, 0.999"
+    assert found["optimizer.betas"] == "both optimizers received 0.9, 0.999"
     assert found["clipping.max_norm"] == ("global_norm 0.5 on both sides; it cut 3 of 3 updates")
     assert found["accumulation.steps"] == "2 backward passes before an update on both sides"
     for field in ("schedule.name", "loss_scaling.init_scale", "precision.compute_dtype"):

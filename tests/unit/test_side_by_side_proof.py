@@ -84,10 +84,10 @@ def test_an_original_that_fails_proves_nothing() -> None:
     assert found.hint == "--old-python names an interpreter that has apex"
     once: list[Recording | Ran] = [
         times(3),
-        Ran(recording=Recording(), problem="it was ended after 5 s"),
+        Ran(recording=Recording(), problem="it was stopped after 5 s"),
     ]
     found, _ = proven(old=once)
-    assert found.wording == "the original, run again: it was ended after 5 s"
+    assert found.wording == "the original, run again: it was stopped after 5 s"
 
 
 def test_a_migrated_script_that_fails_is_different() -> None:
@@ -129,14 +129,14 @@ def test_an_update_that_rounding_decides_proves_nothing() -> None:
     chaos = times(3, changes=(TensorSummary(4, 0.3, 0.1), TensorSummary(2, 0.02, 0.01)))
     found, _ = proven(old=[times(3), times(3)], new=[times(3, **off(1e-3))], old_moved=[chaos])
     assert found.outcome == "cannot be verified here"
-    assert found.wording.startswith("rounding alone moves the first update")
+    assert found.wording.startswith("rounding alone changes the first update")
 
 
 def test_lines_that_nobody_reaches_prove_nothing() -> None:
     runs = Runs(old=[times(3), times(3)], new=[Ran(recording=times(3))])
     found = prove(PROGRAM, NEW, Limits(), run=runs)
     assert found.outcome == "cannot be verified here"
-    assert found.wording == "no line that changes is reached: train.py:1"
+    assert found.wording == "no changed line was executed: train.py:1"
 
 
 SCALED = times(3, scale=8.0)
@@ -149,7 +149,7 @@ def test_an_overflow_is_injected_where_both_sides_scale() -> None:
     found, asked = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[SKIPS])
     assert found.outcome == "same"
     assert found.wording.endswith("; an injected overflow is skipped by both")
-    assert found.shown["loss_scaling.mode"] == "both skip the update whose gradients overflow"
+    assert found.shown["loss_scaling.mode"] == "both skip the update with overflowing gradients"
     assert asked[3:] == ["old_poisoned", "new_poisoned"]
     sides = {"old": [SCALED, SCALED], "new": [SCALED]}
     found, _ = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[NO_SKIP])

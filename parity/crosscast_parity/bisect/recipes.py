@@ -109,7 +109,9 @@ def bisect_recipes(recorded: RecordedRuns, theirs: Recipe) -> Bisection:
     if first.failing is None:
         return Bisection(outcome="not explained", sentence="the other recipe cannot be run")
     if first.closed:
-        sentence = f"no check sees a difference that the {_fields(len(whole))} make that differ"
+        sentence = (
+            f"no check detects a difference caused by the {_fields(len(whole))} make that differ"
+        )
         return Bisection(outcome="no difference", sentence=sentence, trials=search.trials)
     blamed = minimal(whole, search.gone_without)
     rest = [change for change in whole if change not in blamed]
@@ -174,5 +176,5 @@ def _sentence(
     sentence = f"{' and '.join(changes)} explains the difference: "
     sentence += from_to(search.protocol.headline, first, last)
     if others:
-        sentence += f"; {_fields(others)} more that differ make no difference that a check sees"
+        sentence += f"; {_fields(others)} more that differ cause no difference that a check detects"
     return sentence

@@ -120,7 +120,7 @@ class _Comparison:
         if self.options.check == "model":
             raise refuse("--stress is for the small model of --check quick, full and nightly")
         if any(contestant.recipe != self.recipe for contestant in self.contestants.values()):
-            raise refuse("--stress would make one recipe of two that are to be compared")
+            raise refuse("--stress would turn two recipes that are compared into one")
 
     def _execution(self, contestant: Contestant) -> Execution:
         if contestant.stored:

@@ -141,7 +141,7 @@ def _pair(
 ) -> Pair:
     runs = outcomes.runs(entrant.name)
     if reference is None:
-        nobody = "no program came to an end that the others could be compared with"
+        nobody = "no program finished that the others could be compared with"
         verdict, wording = conclude(entrant, entrant, entrant.checks, runs, ())
         if verdict in ("EQUIVALENT", "INCONCLUSIVE"):
             verdict, wording = "NOT TESTED", nobody

@@ -76,7 +76,7 @@ class Replayed:
             words = "weights moved outside of updates"
             return Check(level="L1b", name="update", result="fail", wording=words)
         if self._source is None or self._seen[0].window != 0:
-            return untested("L1b", "update", "no update was recorded with its gradients")
+            return untested("L1b", "update", "no update was recorded together with its gradients")
         return self._update(plan, self._source, self._part)
 
     @cached_property

@@ -139,7 +139,7 @@ def _one(recipe: Recipe, path: str, board: _Board) -> Exercise:
         return Exercise(path=path, status=status, wording=wording, level=level)
     value = value_at(recipe.model_dump(), path)
     if path not in paths_of(recipe) or not list(variations(recipe, path, unfit=True)):
-        words = "it has no meaning beside the values of other fields"
+        words = "it has no meaning with the values of other fields"
         return Exercise(path=path, status="not used", wording=words)
     return _by_variation(recipe, path, value, board)
 

@@ -40,7 +40,7 @@ Windows = Sequence[ObservedWindow]
 def check_applied(plan: Plan, roles: Roles, seen: Windows) -> Check:
     """Check sum, unscaling and clipping of every window, and which windows are skipped."""
     if not any(window.total for window in seen):
-        return untested("L1b", NAME, "the gradients of the backward pass were not seen")
+        return untested("L1b", NAME, "the gradients of the backward pass were not observed")
     wrong = _wrong_skip(plan, roles, seen)
     if wrong is not None:
         return wrong
@@ -48,7 +48,7 @@ def check_applied(plan: Plan, roles: Roles, seen: Windows) -> Check:
     half = _half_sum(plan)
     limit = max((_limit(half, window) for window in seen), default=LIMIT)
     errors = [error for window in seen for error in _errors(plan, roles, window, half)]
-    nothing = "no gradients were seen on their way to the optimizer"
+    nothing = "no gradients were observed on their way to the optimizer"
     check = judge_tensors(
         "L1b", NAME, _sure(plan, roles, seen, errors, limit), limit, nothing=nothing
     )
@@ -75,7 +75,7 @@ def check_norm(plan: Plan, roles: Roles, seen: Windows) -> Check:
         if NORM_RANGE[0] < expected < NORM_RANGE[1]:
             found.append(Deviation(window.window, relative(reported, expected), reported, expected))
     if not found:
-        return untested("L1b", "gradient norm", "no gradients of finite norm were seen")
+        return untested("L1b", "gradient norm", "no gradients of finite norm were observed")
     return judge("L1b", "gradient norm", found, limit, nothing="")
 
 

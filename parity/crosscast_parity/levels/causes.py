@@ -49,7 +49,7 @@ def _mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
     if step is None:
         return
     if step.no_decay:
-        yield "decay on biases and LayerNorm, too", with_step(plan, no_decay=())
+        yield "decay also on biases and LayerNorm", with_step(plan, no_decay=())
     if step.weight_decay:
         yield "no decay at all", with_step(plan, weight_decay=0.0)
     if step.optimizer in ("adam", "adamw"):
@@ -58,7 +58,7 @@ def _mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
         yield "groups without effect", with_step(plan, groups=())
     if step.optimizer == "sgd" and step.momentum:
         yield "no momentum", with_step(plan, momentum=0.0, nesterov=False)
-        yield "nesterov the other way", with_step(plan, nesterov=not step.nesterov)
+        yield "nesterov inverted", with_step(plan, nesterov=not step.nesterov)
 
 
 def _adam_mistakes(plan: Plan, step: Step) -> Iterator[tuple[str, Plan]]:

@@ -128,7 +128,7 @@ def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
     """The types in which the backward pass handed over the gradients."""
     name = "gradient types"
     if not any(window.gradient_dtypes for window in windows):
-        return untested(LEVEL, name, "the gradients of the backward pass were not seen")
+        return untested(LEVEL, name, "the gradients of the backward pass were not observed")
     problems = [
         f"window {window.window}, {tensor}: {dtype}, not {expected}"
         for window in windows

@@ -164,7 +164,7 @@ def _loss(
 ) -> Check:
     name = f"first loss, {init}"
     if not ours.losses or not reference.losses:
-        return untested(level, name, "the losses of micro-batches were not seen")
+        return untested(level, name, "the losses of micro-batches were not observed")
     a, b = ours.losses[0], reference.losses[0]
     return judge(level, name, [Deviation(0, relative(a, b), a, b)], limits.loss, nothing="")
 

@@ -57,14 +57,14 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
         return (untested("L1b", "update", "no window was observed"),)
     factors, roles = check_factors(plan, seen), roles_of(seen[0].before)
     if seen[0].window != 0:
-        why = f"the recording begins in window {seen[0].window}, with moments that are not known"
+        why = f"the recording begins in window {seen[0].window}, with unknown moments"
         return (factors, untested("L1b", "update", why))
     applied, source = check_applied(plan, roles, seen), choose_source(seen)
     update = check_update(plan, roles, seen, source)
     if applied.result == update.result == "fail" and source == "applied":
         other = check_update(plan, roles, seen, "total")
         if other.result == "pass" and clips_by_itself(plan, roles, seen):
-            words = "the optimizer is given what it unscales or clips by itself"
+            words = "the optimizer unscales or clips the gradients itself"
             applied, update = replace(applied, result="pass", wording=words, window=None), other
     average = (check_average(plan, seen),) if plan.find(Ema) else ()
     return (factors, check_norm(plan, roles, seen), applied, update, *average)
@@ -81,7 +81,7 @@ def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Che
     """
     name, normalize = "loss factor", plan.find(Normalize)
     if not any(window.factors for window in seen):
-        return untested("L1b", name, "no loss was seen on its way to the backward pass")
+        return untested("L1b", name, "no loss was observed on its way to the backward pass")
     if not all(window.micro_rows for window in seen):
         return untested("L1b", name, "the rows of the micro-batches could not be counted")
     if normalize and normalize.unit == "token" and any(w.tokens is None for w in seen):
@@ -116,7 +116,7 @@ def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None)
         words = f"window {number}, {tensor}: {problem}"
         return Check(level="L1b", name="update", result="fail", wording=words, window=number)
     if source is None:
-        return untested("L1b", "update", "no update was recorded with its gradients")
+        return untested("L1b", "update", "no update was recorded together with its gradients")
     part = finite_part(seen, source)
     measured = measure_updates(plan, roles, part, source)
     errors = [
@@ -135,7 +135,7 @@ def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None)
         cause = likely_cause(plan, roles, part, source, off, UPDATE_LIMIT)
         return replace(check, wording=f"{check.wording}; {cause}" if cause else check.wording)
     if max((window_errors.resolved for window_errors in measured), default=0.0) < RESOLVED:
-        return untested("L1b", "update", "the updates are too small to be told from rounding")
+        return untested("L1b", "update", "the updates are too small to distinguish from rounding")
     return check
 
 
@@ -157,7 +157,7 @@ def check_average(plan: Plan, seen: Windows) -> Check:
         held = window.average
     check = judge_tensors("L1b", name, errors, AVERAGE_LIMIT, nothing="there are no weights")
     if check.result == "pass" and resolved < RESOLVED:
-        return untested("L1b", name, "the average moves too little to be told from rounding")
+        return untested("L1b", name, "the average changes too little to distinguish from rounding")
     return check
 
 

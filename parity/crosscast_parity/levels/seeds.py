@@ -100,7 +100,12 @@ def judge_seeds(
     pairs = _pair(ours, reference)
     if not pairs:
         return (
-            Check(level="L3", name="convergence", result="not tested", wording="no seed is paired"),
+            Check(
+                level="L3",
+                name="convergence",
+                result="not tested",
+                wording="no seed has results on both sides",
+            ),
         )
     convergence = _convergence(pairs, margins, plateau)
     both = [(a, b) for a, b in pairs if a.converged and b.converged]
@@ -199,13 +204,13 @@ def _judge(name: str, interval: Interval, margin: float) -> Check:
 def needs(interval: Interval, margin: float) -> str:
     """Say how many more seeds an inconclusive comparison needs."""
     if interval.step / 2 >= margin:
-        return "too few evaluation rows to tell"
+        return "too few evaluation rows"
     if interval.count < MIN_SEEDS:
         more: int | None = MIN_SEEDS - interval.count
     else:
         more = more_seeds(interval, margin)
     if more is None:
-        return "too near the limit for any number of seeds to tell"
+        return "too close to the limit for any number of seeds"
     return f"needs {more} more {'seed' if more == 1 else 'seeds'}"
 
 

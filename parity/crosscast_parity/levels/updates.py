@@ -121,7 +121,11 @@ def still(windows: Windows) -> Iterator[tuple[int, str, str]]:
         for name, array in window.before.items():
             left = before.after[name] if before is not None else array
             if not same(left, array):
-                yield number, name, "began with other weights than the window before left"
+                yield (
+                    number,
+                    name,
+                    "began with weights that differ from those after the previous window",
+                )
             elif window.row.skipped and not same(array, window.after[name]):
                 yield number, name, "was skipped and changed weights"
             elif _without_gradient(window, name) and not same(array, window.after[name]):

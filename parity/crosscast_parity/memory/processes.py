@@ -248,10 +248,10 @@ def _stopped(failure: Mapping[str, Any], job: Job) -> DiagnosticError:
         span = Span(place["file"], place["line"], 1, len(text) + 1 if text else None, text)
     hint = ""
     if failure["kind"] == "fake":
-        hint = "a trace has shapes and no numbers: the model must not look at values"
+        hint = "a trace has shapes, but no numbers: the model must not read values"
     elif failure["module"]:
         hint = (
-            f"modules are looked for in {job.folder}, where train.py would be started, and in the "
+            f"modules are searched in {job.folder}, where train.py would be started, and in the "
             "interpreter, which --python torch=PATH names"
         )
     reason = (

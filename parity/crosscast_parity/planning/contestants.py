@@ -157,7 +157,7 @@ def _check_scripts(targets: Sequence[str]) -> None:
         except DiagnosticError:
             continue  # likewise
         if not runs:
-            hint = "a trainer of others runs as an adapter: NAME=torch,adapter=NAME"
+            hint = "a third-party trainer runs as an adapter: NAME=torch,adapter=NAME"
             collect.add(without_script(name, hint))
     collect.raise_errors()
 

@@ -174,10 +174,10 @@ def _by_kind(path: Path, file: Any) -> dict[str, StoredTensors]:
     for key, shape in shapes.items():
         kind, slash, name = key.partition("/")
         if kind not in found or not slash or not name:
-            _refuse(path, f"{key!r} is none of {', '.join(KINDS)}")
+            _refuse(path, f"{key!r} is not one of {', '.join(KINDS)}")
         found[kind][name] = shape
     if found["before"].keys() != found["after"].keys() or not found["before"]:
-        _refuse(path, "parameters before and after the window are not the same, or there are none")
+        _refuse(path, "the parameters before and after the window differ, or there are none")
     for key, shape in shapes.items():
         name = key.partition("/")[2]
         if shapes.get(f"before/{name}") != shape:

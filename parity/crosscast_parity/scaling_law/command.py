@@ -156,7 +156,9 @@ def _conclude(
                 return "ERROR", f"{where}: {ended(run.outcome)}"
             return "DIFFERENT", f"{where}: {check.name}: {check.wording}"
     if horizon < LEAST:
-        words = f"rounding alone parts the runs after {windows(horizon)}: lower the learning rate"
+        words = (
+            f"rounding alone separates the runs after {windows(horizon)}: lower the learning rate"
+        )
         return "INCONCLUSIVE", words
     unclear = [check for run in runs for check in run.checks if check.result == "unclear"]
     if unclear:

@@ -85,13 +85,13 @@ def make_subject(
     if count != recipe.processes:
         changes.append(f"distributed: {count} processes on one machine, not {recipe.processes}")
     if recipe.launch != Launch():
-        changes.append("launch: as on one machine, without a scheduler")
+        changes.append("launch: on one machine, without a scheduler")
     if stress:
         single = stress_recipe(single)[0]
-        changes.append("magnitudes: those of --stress, at which every feature is active")
+        changes.append("magnitudes: as with --stress, so that every feature is active")
     elif not keep_model and not _fits(single):
         single = changed(single, {f"model.{name}": value for name, value in TINY_MODEL.items()})
-        changes.append("model: 0.14 million weights (BERT tiny), so that many runs cost little")
+        changes.append("model: 0.14 million weights (BERT tiny), for speed")
     shapes = shapes_of(
         count,
         min(recipe.accumulation.steps, STEPS),

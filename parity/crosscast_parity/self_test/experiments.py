@@ -82,7 +82,7 @@ def self_test_command(
         words = ", ".join(
             f"{finding.level} ({finding.program}: {finding.canary})" for finding in missed
         )
-        raise _failed(f"a planted bug was not seen by {words}")
+        raise _failed(f"a planted bug was not detected by {words}")
     return EXIT_PASSED
 
 
@@ -132,7 +132,7 @@ def self_test(
     ]
     programs = [contestant for contestant in emitted if canaries_of(contestant.framework)]
     if not programs:
-        message = "bugs are planted in emitted scripts: name a target that is built in"
+        message = "bugs are planted in emitted scripts: name a built-in target"
         raise DiagnosticError(Diagnostic(code="CC707", message=message))
     for program in programs:
         canaries = fitting(canaries_of(program.framework), _scripts(program, quick, compile_to))
@@ -220,7 +220,7 @@ def _findings(
     own = _failed_levels(report.entrant(program.name).checks)
     if own or report.reference != program.name:
         found = f"fails {', '.join(own)}" if own else "came to no end"
-        raise _failed(f"{program.name} {found} although no bug was planted in it")
+        raise _failed(f"{program.name} {found} although it contains no planted bug")
     pairs: dict[str, Pair] = {pair.contestant: pair for pair in report.pairs}
     for name, canary in canaries.items():
         yield Finding(
@@ -243,6 +243,6 @@ def _failed(message: str) -> DiagnosticError:
         Diagnostic(
             code="CC735",
             message=message,
-            hint="do not trust a verdict of this installation before that is explained",
+            hint="do not trust verdicts of this installation until this is explained",
         )
     )

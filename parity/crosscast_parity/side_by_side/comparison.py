@@ -200,7 +200,7 @@ def _pair(
         yield differ("skips", f"the {sides[0]} skips it, the {sides[1]} does not")
         return
     if scaled and left.scale is not None and right.scale is None:
-        yield differ("skips", "no scaler makes the step, so none would skip it")
+        yield differ("skips", "no scaler makes the step, so it cannot be skipped")
     if left.backwards != right.backwards:
         words = f"after {right.backwards} backward passes instead of {left.backwards}"
         yield differ("backwards", words)
@@ -215,7 +215,7 @@ def _pair(
     if [change and change.count for change in left.changes] != [
         change and change.count for change in right.changes
     ]:
-        yield differ("tensors", "the optimizer holds other tensors")
+        yield differ("tensors", "the optimizer has different tensors")
         return
     for what, word in (("gradients", "gradient"), ("changes", "parameter change")):
         allowed = getattr(bounds, what)

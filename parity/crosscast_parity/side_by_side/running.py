@@ -117,7 +117,7 @@ def _overlay(copy: Path, texts: Mapping[str, bytes]) -> None:
     for path, text in texts.items():
         target = copy / path
         if not target.parent.resolve().is_relative_to(copy.resolve()):
-            raise OSError(f"{path} lies behind a link")
+            raise OSError(f"{path} is reached through a symbolic link")
         target.unlink(missing_ok=True)  # a link would lead to the user's own file
         target.write_bytes(text)
 
@@ -204,7 +204,7 @@ def _watched(job: Job, limits: Limits) -> Outcome:
         while child.process.poll() is None and not message:
             time.sleep(POLL_SECONDS)
             if child.seconds > limits.seconds:
-                message = f"it was ended after {limits.seconds:g} s"
+                message = f"it was stopped after {limits.seconds:g} s"
             elif time.monotonic() - looked > SLOW_POLL_SECONDS:
                 looked = time.monotonic()
                 message = _beyond(child, limits)
@@ -220,9 +220,9 @@ def _watched(job: Job, limits: Limits) -> Outcome:
 
 def _beyond(child: Running, limits: Limits) -> str:
     if child.job.log.stat().st_size > MOST_PRINTED:
-        return f"it was ended after it had printed {MOST_PRINTED >> 20} MiB"
+        return f"it was stopped after it had printed {MOST_PRINTED >> 20} MiB"
     if limits.memory and resident(child.process.pid) > limits.memory:
-        return f"it was ended: it used more than {limits.memory / 2**30:g} GiB"
+        return f"it was stopped: it used more than {limits.memory / 2**30:g} GiB"
     return ""
 
 
@@ -241,9 +241,9 @@ def _judged(outcome: Outcome, recording: Recording) -> Ran:
         if "No module named" in recording.error:
             missing = recording.error.partition("'")[2].partition("'")[0]
     elif not recording.whole:
-        problem = "it ended without coming to the end of the script"
+        problem = "it ended before the end of the script"
     elif not recording.attempts:
         problem = "no optimizer made a step"
     if recording.elsewhere:
-        problem = "it trains in processes that it starts; only one process can be looked at"
+        problem = "it trains in child processes; only a single process can be recorded"
     return Ran(recording=recording, problem=problem, missing=missing)

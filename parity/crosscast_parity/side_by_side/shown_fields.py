@@ -72,7 +72,7 @@ def _hyper(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tuple
         if len(values) == 1 and (settings := values.pop()):
             first = settings[0]
             if all(value == first for value in settings):
-                yield f"optimizer.{name}", f"both optimizers were told {_plain(first)}"
+                yield f"optimizer.{name}", f"both optimizers received {_plain(first)}"
 
 
 def _plain(value: object) -> str:
@@ -103,7 +103,8 @@ def shown_by_overflow(left: Recording, right: Recording) -> dict[str, str]:
     if number < 0:
         return {}
     found = dict.fromkeys(
-        ("loss_scaling.mode", "step check_finite"), "both skip the update whose gradients overflow"
+        ("loss_scaling.mode", "step check_finite"),
+        "both skip the update with overflowing gradients",
     )
     if number + 1 < len(left.attempts):
         before, after = left.attempts[number].scale, left.attempts[number + 1].scale

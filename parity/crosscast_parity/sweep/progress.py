@@ -83,7 +83,7 @@ class Lines(Watch):
     def ended(self, cell: Cell, result: CellResult, *, again: bool) -> None:
         """Say how a cell ended and what is left."""
         if again:
-            self._say(f"{cell.point}: {in_words(result)}; it goes on from its last checkpoint")
+            self._say(f"{cell.point}: {in_words(result)}; it resumes from its last checkpoint")
             return
         self._done += 1
         self._counter.end(cell)

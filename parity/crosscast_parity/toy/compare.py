@@ -165,13 +165,13 @@ def _moved(window: Window, before: Arrays, after: Arrays, state: State) -> Itera
         held = np.asarray(before.get(key, fresh))
         if array.tobytes() != held.tobytes():
             what = f"{key} after a skip"
-            yield Difference("L1b", window.number, what, "moved", "what it was before")
+            yield Difference("L1b", window.number, what, "moved", "its previous value")
 
 
 def _changed(window: Window, after: Arrays, report: Report) -> Iterator[Difference]:
     expected = tensors(window.single)
     for key in sorted(after.keys() - expected.keys()):
-        yield Difference("L1b", window.number, key, "there", "nothing of that name")
+        yield Difference("L1b", window.number, key, "there", "nothing with that name")
     for key in expected:
         if key not in after:
             yield Difference("L1b", window.number, key, "missing", "a tensor")

@@ -92,7 +92,7 @@ def step_on_toy(
     """
     worker = Worker(target)
     if not has_toy(worker.framework):
-        return OnToy(unable=f"the harness has no toy for {worker.framework}")
+        return OnToy(unable=f"the harness has no toy model for {worker.framework}")
     checks: list[Check] = []
     runs: list[ToyRun] = []
     try:
