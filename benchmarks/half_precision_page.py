@@ -13,9 +13,9 @@ HEAD = """\
 
 Written by `benchmarks/half_precision_gpu.py --docs`; do not edit.
 
-What float16, bfloat16 and TF32 change of the time and the memory of a step, beside float32, for the
+Time and memory of a training step in float16, bfloat16 and TF32 compared with float32, for the
 script that crosscast emits for PyTorch: BERT-small, BERT-base and BERT-large, AdamW, clipping by
-norm, two micro-batches a window.
+norm, two micro-batches per window.
 """
 COMMAND = """\
 ```
@@ -26,22 +26,22 @@ python benchmarks/half_precision_gpu.py --docs
 NONE = f"""
 ## Not measured
 
-There was no GPU where this was written, so there are no figures. On a machine with one,
+No GPU was available, so there are no figures. On a machine with a GPU,
 
 {COMMAND}
-measures and replaces this page; without one it says so and ends with exit code 3. The page then
-has, for each size and precision: milliseconds a window (the median of the rounds, the fastest and
-the slowest), the most memory that tensors held, both also relative to float32, the types that the
-dense layers were seen to compute in, and how far the losses of the first windows are from those of
-float32; and the name of the GPU, the versions of PyTorch and CUDA, and the sizes of the batches.
+measures and replaces this page; without a GPU it exits with code 3. The page then shows, for each
+size and precision: milliseconds per window (median, fastest and slowest round) and the peak memory
+of tensors, both also relative to float32, the observed dtypes of the dense layers, and the
+deviation of the first losses from those of float32; and the GPU, the versions of PyTorch and CUDA,
+and the batch sizes.
 
-The program itself is tested on a CPU, with BERT-tiny (`--device cpu --sizes tiny`). Its figures say
-nothing about GPUs and are not written here. What emitted loops cost on a CPU beside hand-written
-ones: [performance](performance.md).
+The benchmark is tested on a CPU with BERT-tiny (`--device cpu --sizes tiny`). Its figures say
+nothing about GPUs and are not published here. For the cost of emitted loops on a CPU compared with
+hand-written ones see [performance](performance.md).
 """
 COLUMNS = (
-    *("precision", "ms a window (fastest to slowest)", "relative", "memory, MiB", "relative"),
-    *("dense layers give", "largest difference of a loss"),
+    *("precision", "ms per window (fastest to slowest)", "relative", "memory, MiB", "relative"),
+    *("dense layers compute in", "largest loss difference"),
 )
 
 
@@ -56,7 +56,7 @@ def page(results: dict[str, Any] | None) -> str:
         f"\nMeasured on one {machine['device']} ({memory}) with PyTorch {machine['torch']}, "
         f"CUDA {machine['cuda']}:\nmicro-batches of {settings['rows']} rows of "
         f"{settings['tokens']} tokens, {settings['rounds']} rounds of {settings['windows']} "
-        "windows,\nthe precisions of a size in turn, each in a process of its own. Again:\n\n",
+        "windows,\nthe precisions of a size in turn, each in a separate process. Command:\n\n",
         COMMAND,
     ]
     for size, found in results["sizes"].items():
