@@ -1,4 +1,4 @@
-"""The page about half precision on a GPU: what was measured, or that nothing was."""
+"""Generate docs/half-precision-gpu.md, with or without measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look at Python files of installed packages: no failure, and nothing found where nothing trains.
+"""Lint installed packages: no failure, and no finding in code that does not train.
 
     python benchmarks/lint_installed.py [--files 1000] [--seed 0] [--under FOLDER]
 

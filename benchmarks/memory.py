@@ -87,7 +87,7 @@ def cases(framework: str) -> list[dict[str, Any]]:
 
 
 def others(recipe: Recipe, accelerate: int) -> dict[str, int]:
-    """What published formulas say, in bytes; where each comes from stands in docs/memory.md."""
+    """Published memory formulas, in bytes; docs/memory.md lists their sources."""
     model = recipe.model
     assert isinstance(model, BertModel)
     count, rows = parameter_count(model), recipe.batch.micro_batch_size

@@ -62,7 +62,7 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
 
 
 def _notes(recipe: Recipe, script: Script) -> tuple[str, ...]:
-    """Return comment lines on what the script does otherwise than the recipe, from the rows."""
+    """Return comment lines, from the rows, on deviations of the script from the recipe."""
     rows = [row for row in CLASSIC_ROWS if script.name in row.dialects]
     decided = (judgement.row for judgement in judge(recipe, rows))
     comments = dict.fromkeys(

@@ -56,7 +56,7 @@ class Walk:
         return {"kind": "other", "value": type(value).__name__}
 
     def key(self, key: Any) -> Any:
-        """Return a key that JSON can hold and that is told from others."""
+        """Return a unique key that JSON can hold."""
         return key if isinstance(key, (str, int)) and not isinstance(key, bool) else repr(key)
 
     def tensor(self, tensor: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows of layers whose optimizer and schedule are Python on PyTorch that is emitted beside them."""
+"""Rows of trainers whose optimizer and schedule are PyTorch code emitted with the configuration."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def in_text(text: str) -> list[float]:
 
 
 def judge(label: Any, value: Any, expression: str, default: Any = None) -> str:
-    """Return `right`, `wrong`, `missed` (nothing was said), or `` where it cannot be scored."""
+    """Return `right`, `wrong`, `missed` (no value), or `` where it cannot be scored."""
     wanted, ours = number(label), number(value)
     if wanted is not None:
         if ours is not None:

@@ -354,7 +354,7 @@ def _evidence(entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, b
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return a share; nothing of nothing is all of it."""
+    """Return a share; 1 if both numbers are 0."""
     return part / whole if whole else 1.0
 
 

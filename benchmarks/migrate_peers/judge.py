@@ -1,4 +1,4 @@
-"""What became of an input: does it parse, run, train the same, and what does it no longer say."""
+"""Judge a migrated input: whether it parses, runs and trains the same, and which facts are lost."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _ran(
 
 
 def _with_float32(half: Mapping[str, object], plain: Mapping[str, object]) -> dict[str, object]:
-    """Return what both runs say: in float16 within rounding, in float32 the same."""
+    """Return the combined result of both runs: within rounding in float16, equal in float32."""
     same = bool(half.get("same") and plain.get("same"))
     told = {} if plain["runs"] else {"why": f"in float32: {plain['why']}"}
     return {"rounded": half.get("curve"), "curve": plain.get("curve"), "same": same} | told
@@ -108,7 +108,7 @@ def compared(losses: Sequence[float], curve: list[float] | str, bound: float) ->
 
 
 def facts(case: Case, made: Made) -> dict[str, object]:
-    """Compare what the output says, as `crosscast lift` reads it, with what was there."""
+    """Compare the facts that `crosscast lift` reads from the output with those of the input."""
     assert made.script is not None
     recipe = _lifted(made.script)
     different = [name for name, value in case.facts.items() if _at(recipe, name) != value]

@@ -1,4 +1,4 @@
-"""What the tools of the benchmark are run with, and what they make of an input."""
+"""Environments of the benchmark's tools, and their outputs."""
 
 from __future__ import annotations
 
@@ -104,6 +104,6 @@ def copied(case: Case, folder: Path) -> Path:
 
 
 def last_line(text: str) -> str:
-    """Return what a tool said last."""
+    """Return the last line that a tool printed."""
     lines = [line.strip() for line in text.replace("\r", "\n").splitlines() if line.strip()]
     return lines[-1][:200] if lines else "no message"

@@ -286,7 +286,7 @@ SHOWN = "$ crosscast migrate cuda_amp.py "
 
 @exhaustive("the documented session, as printed")
 def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
-    """CROSSCAST_WRITE_GOLDENS=1 writes the page anew."""
+    """CROSSCAST_WRITE_GOLDENS=1 rewrites the page."""
     require("torch")
     peer(tmp_path, "cuda_amp")
     text = PAGE.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""What is told while runs are made: the first finding, when it comes, and that it promises nothing.
+"""Findings reported while runs are in progress: the first one, when it comes, without promises.
 
-On NumPy scripts, whose gradients nobody records: their first windows show the gate and L0b.
+With NumPy scripts, whose gradients are not recorded: their first windows show the gate and L0b.
 """
 
 from __future__ import annotations

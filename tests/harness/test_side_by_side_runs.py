@@ -1,4 +1,4 @@
-"""Runs of users' scripts: every way to end is told, nothing is left behind, files stay theirs."""
+"""Runs of users' scripts: every way to end is reported, no files are left behind or changed."""
 
 from __future__ import annotations
 

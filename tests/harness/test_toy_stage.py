@@ -1,4 +1,4 @@
-"""Steps on the toy: what is held against the reference, and what is said of it."""
+"""Steps on the toy: comparison with the reference, and its report."""
 
 from __future__ import annotations
 

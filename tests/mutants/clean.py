@@ -101,7 +101,7 @@ class Bench:
     def __enter__(self) -> Bench:
         shutil.rmtree(self._folder, ignore_errors=True)
         kept = replace(self._options, save_reference=self._folder / "kept")
-        # A second program, without which nobody needs the perturbed runs.
+        # A second program, without which the perturbed runs are not needed.
         twice = [self._program("torch", name) for name in (REFERENCE, "again")]
         compare(twice, options=kept, compile_to=compile_to, stages=self._stages(twice[0]))
         return self

@@ -1,4 +1,4 @@
-"""TensorFlow with its Keras, of any version since 2.4: what optimizers get and what they do.
+"""Record the inputs and updates of TensorFlow's Keras optimizers, since version 2.4.
 
 So that every update is seen, functions run eagerly. Half precision is computed in float32: policies
 keep their names, and with them loss scales, but not their compute type (`forced` in the records).
@@ -52,7 +52,7 @@ def summary(flat: Any) -> list[float]:
 
 
 class Watch:
-    """Notes what happens between two steps, and what a step does."""
+    """Records what happens between two steps, and what a step does."""
 
     def __init__(self, records: Records, perturb: bool, poison: Any) -> None:
         self._records, self._perturb, self._poison = records, perturb, poison
@@ -81,7 +81,7 @@ class Watch:
         return draw
 
     def gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Count what is asked of tapes, but for those that recompute."""
+        """Count gradient calls of tapes, except tapes that recompute."""
 
         @functools.wraps(original)
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
@@ -100,7 +100,7 @@ class Watch:
         return gradient
 
     def clip_global(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Note what the script itself clips; optimizers tell theirs."""
+        """Record clipping by the script; optimizers report their own."""
 
         @functools.wraps(original)
         def clip(gradients: Any, limit: Any, *args: Any, **kwargs: Any) -> Any:

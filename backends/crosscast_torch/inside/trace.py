@@ -2,7 +2,7 @@
 
 `python -m crosscast_torch.inside.trace SCRIPT JSON`, in a process of its own: SCRIPT is the
 emitted train.py, whose model is the user's. Tensors are fake: they have shapes and storages of a
-size, and no numbers. Every storage counts from the operation that makes it until nobody holds it.
+size, and no numbers. Every storage counts from the operation that creates it until it is released.
 Two batch sizes make two sequences of totals, operation by operation; each pair is a line in the
 rows of a micro-batch. A third size must lie on the lines. The answer, or why there is none, is JSON
 in the file `answer`: what the user's code prints is its own affair.
@@ -162,7 +162,7 @@ def count_outputs(model: torch.nn.Module) -> list[int]:
 
 
 def line(few: tuple[str, int, int], many: tuple[str, int, int]) -> tuple[str, int, int, int]:
-    """Return (phase, gradients, fixed, per row) of what is held at one operation."""
+    """Return (phase, gradients, fixed, per row) of the memory held at one operation."""
     per_row = (many[1] - few[1]) // (SIZES[1] - SIZES[0])
     fixed = few[1] - SIZES[0] * per_row - few[2]
     return few[0], few[2], fixed, per_row
@@ -203,7 +203,7 @@ def check_lines(lines: list[tuple[str, int, int, int]], points: list[tuple[str, 
 
 
 def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what a trace of the model tells."""
+    """Return the results of a trace of the model."""
     torch.nn.Module.to = stay(torch.nn.Module.to)
     sys.path.insert(0, options["folder"])
     script = load_script(path)

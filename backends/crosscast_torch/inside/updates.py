@@ -1,4 +1,4 @@
-"""PyTorch, of any version since 1.8: what its optimizers are handed and what they do.
+"""Record the inputs and updates of PyTorch's optimizers, since version 1.8.
 
 Every class of optimizers gets its `step` wrapped when the first of it is made, GradScaler its
 `step`, `torch.nn.utils.clip_grad_*_` and `torch.autograd.backward` likewise. Nothing is computed
@@ -54,7 +54,7 @@ def summary(tensor: Any) -> list[float]:
 
 
 class Watch:
-    """Notes what happens between two steps, and what a step does."""
+    """Records what happens between two steps, and what a step does."""
 
     def __init__(
         self, records: Records, perturb: bool, poison: int | None, *, forces: bool
@@ -79,7 +79,7 @@ class Watch:
             self._types.add(str(output.dtype).replace("torch.", ""))
 
     def backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Count what is called by the script, not what recomputation calls within."""
+        """Count calls by the script, not calls by recomputation."""
 
         @functools.wraps(original)
         def backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
@@ -231,7 +231,7 @@ def settings_of(group: Any) -> dict[str, Any]:
 
 
 def handed(optimizer: Any) -> list[Any]:
-    """Return what is told of the gradients, unscaled if the kernel is still to do it."""
+    """Return the summaries of the gradients, unscaled if the kernel has yet to do it."""
     scale = getattr(optimizer, "grad_scale", None)
     found: list[Any] = []
     for tensor in tensors(optimizer):

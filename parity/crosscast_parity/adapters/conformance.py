@@ -21,7 +21,7 @@ def measure(
     python: str = sys.executable,
     complain: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Return the table of these columns, without those that cannot be asked here.
+    """Return the table of these columns, without columns that cannot be measured here.
 
     Args:
         columns: who is asked.

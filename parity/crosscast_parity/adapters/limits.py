@@ -198,7 +198,7 @@ LIMITS: tuple[Limit, ...] = (
 
 
 def limits(adapter: str, recipe: Recipe) -> Iterator[Diagnostic]:
-    """Yield what is to be said before an adapter runs a recipe: CC737 warnings, CC738 errors."""
+    """Yield diagnostics before an adapter runs a recipe: CC737 warnings, CC738 errors."""
     for limit in LIMITS:
         if adapter in limit.adapters and limit.holds(recipe):
             yield Diagnostic(

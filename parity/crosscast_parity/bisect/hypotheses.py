@@ -172,7 +172,7 @@ def fitted(
 
 
 def rounder(value: float) -> Iterator[float]:
-    """Yield a number with one, two, ... significant digits, of itself and of what it lacks to 1."""
+    """Yield a number rounded to one, two, ... significant digits, also of its difference to 1."""
     for digits in range(1, 6):
         yield float(f"{value:.{digits}g}")
         if 0.5 < value < 1.0:

@@ -23,12 +23,12 @@ from crosscast_parity.evidence.recorded_run import (
 
 CHEAP: tuple[Part, ...] = ("counts", "machine", "factors")
 Run = Callable[[Recipe], "tuple[Check, ...] | None"]
-"""Trains by a recipe and compares with the stored run of the script; None if it cannot be run."""
+"""Train by a recipe and compare with the stored run of the script; None if it cannot be run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRuns:
-    """Holds recorded runs against recipes, and trains anew only where the records say nothing.
+    """Compare recorded runs with recipes; train again only where the records are not enough.
 
     `recipe`: what the script claims to follow; the recipes of the runs derive from it.
     """
@@ -42,7 +42,7 @@ class RecordedRuns:
     _translated: dict[tuple[Variation, ...], list[list[Recipe]]] = field(default_factory=dict)
 
     def by_records(self, changes: Sequence[Variation]) -> tuple[Check, ...]:
-        """Return what all checks of the recorded runs say under changed recipes."""
+        """Return all checks of the recorded runs under changed recipes."""
         found: list[Check] = []
         for number, others in enumerate(self._translations(changes)):
             alternatives = (tuple(self._checks(number, other)) for other in others)
@@ -50,9 +50,9 @@ class RecordedRuns:
         return tuple(found)
 
     def compared_with(self, recipe: Recipe) -> tuple[Check, ...]:
-        """Return what they say under another recipe, from which each run's own is derived anew.
+        """Return the checks under another recipe, from which the recipe of each run is derived.
 
-        Runs of which nobody knows how their recipe was derived say nothing.
+        Runs whose recipe was derived in an unknown way have no checks.
         """
         return tuple(
             check
@@ -62,7 +62,7 @@ class RecordedRuns:
         )
 
     def estimated_gap(self, changes: Sequence[Variation]) -> Gap:
-        """Return how far the runs are from changed recipes, by the cheap checks alone."""
+        """Return the distance of the runs from changed recipes, by the cheap checks alone."""
         return gap_of(
             check
             for number, others in enumerate(self._translations(changes))

@@ -145,7 +145,7 @@ class _Search:
         return self.trial([change for change in self._whole if change not in part]).closed
 
     def trial(self, taken: Sequence[Difference]) -> Trial:
-        """Return what our recipe with these fields of the other makes of the difference."""
+        """Return the remaining difference if our recipe takes these fields from the other one."""
         key = tuple(change.path for change in taken)
         if key not in self._tried:
             checks, by = self._checks(taken)

@@ -44,7 +44,7 @@ class Findings:
             self._missing.setdefault((spec.stage, spec.contestant), set()).add(spec.name)
 
     def __call__(self, made: Made) -> None:
-        """Take a run; tell what is found if it is the last one that was missing."""
+        """Add a run; report the finding if it was the last missing one."""
         spec = made.spec
         missing = self._missing.get((spec.stage, spec.contestant), set())
         if spec.name not in missing:

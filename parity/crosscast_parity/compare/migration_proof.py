@@ -185,7 +185,7 @@ def _on_bert(
 
 
 def _unless_writing(error: DiagnosticError) -> str:
-    """Return what refused a run; raise what is about files again."""
+    """Return the refusal of a run; raise file errors again."""
     if any(
         diagnostic.code.startswith("CC5") or diagnostic.code == "CC708"
         for diagnostic in error.diagnostics

@@ -1,4 +1,4 @@
-"""What was recorded of a run, and what the NumPy side says about it under any recipe.
+"""The records of a run, and their checks by the NumPy reference under any recipe.
 
 The same run can be held against several recipes: the one it claims to follow, and others. A recipe
 that passes every check explains the run; a field whose other values pass, too, was not exercised.
@@ -34,8 +34,8 @@ def unchanged(recipe: Recipe) -> Recipe:
 class RecordedRun:
     """One run of one program.
 
-    `recipe`: what it claims to follow. `train_rows`: rows of its data; None if nobody knows.
-    `weights`: what it started from. `compared`: whether its gradients are held against those of
+    `recipe`: the recipe it claims to follow. `train_rows`: rows of its data; None if unknown.
+    `weights`: its first weights. `compared`: whether its gradients are compared with those of
     another program. `emulated`: whether its half precision was. `derive`: makes `recipe` from that
     of the comparison, and this run's from another one of the comparison.
     """
@@ -52,13 +52,13 @@ class RecordedRun:
 
 
 Judge = Callable[[Recipe], tuple[Check, ...]]
-"""Holds one run against a recipe."""
+"""Compares one run with a recipe."""
 Judges = Mapping[Part, Judge]
 JudgeFactory = Callable[[RecordedRun], Judges]
 
 
 def judges_of(recorded_run: RecordedRun) -> Judges:
-    """Return what can judge a run, the cheapest first."""
+    """Return the judges of a run, the cheapest first."""
     found: dict[Part, Judge] = {
         "counts": lambda recipe: counts(recipe, recorded_run),
         "machine": lambda recipe: check_machine(canonical_plan(recipe), recorded_run.rows),

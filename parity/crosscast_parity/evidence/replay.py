@@ -110,7 +110,7 @@ class Replayed:
         return finite_part(self._seen, self._source)
 
     def _update(self, plan: Plan, source: Source, part: Windows) -> Check:
-        """Measure the updates, or return what was found under a plan that says the same of them."""
+        """Measure the updates, or return the result of a plan with the same update."""
         key = (source, len(part), *_decisive(plan, len(part)))
         check = next((known for measured, known in self._measured if measured == key), None)
         if check is None:

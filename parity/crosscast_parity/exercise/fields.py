@@ -65,13 +65,13 @@ class Exercise:
 def exercise(
     recipe: Recipe, runs: Sequence[RecordedRun], judges: JudgeFactory = judges_of
 ) -> tuple[Exercise, ...]:
-    """Say for every field of a recipe whether the runs exercised it.
+    """Return for every field of a recipe whether the runs exercised it.
 
     Args:
         recipe: The recipe of the comparison.
         runs: Runs of one program that passes its own checks, the reference for example. Each
-            has a recipe of its own, derived from `recipe`: in float32, or with another loss scale.
-        judges: Gives the checks of a run.
+            has its own recipe, derived from `recipe`: in float32, or with another loss scale.
+        judges: Returns the judges of a run.
     """
     board = _Board(tuple(runs), tuple(map(judges, runs)))
     return tuple(_one(recipe, path, board) for path in fields_of(recipe))
@@ -99,7 +99,7 @@ def _leaves(value: Any, path: str, known: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """The records, with what every check says under the recipe that each run claims."""
+    """The records, with the checks under the recipe that each run claims."""
 
     runs: tuple[RecordedRun, ...]
     judges: tuple[Judges, ...]

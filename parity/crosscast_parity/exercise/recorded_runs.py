@@ -14,7 +14,7 @@ from crosscast_parity.runs.outcomes import Made, StageResult
 
 
 def recorded_runs(result: StageResult, contestant: str) -> list[RecordedRun]:
-    """Return what the runs of a program in a stage have shown, the perturbed ones left out."""
+    """Return the recorded runs of a program in a stage, without the perturbed ones."""
     return [_recorded_run(result, made) for made in _seen(result, contestant)]
 
 
@@ -60,7 +60,7 @@ def fields_exercised(result: StageResult, contestant: str) -> tuple[FieldExercis
 
 
 def _given(result: StageResult, made: Made) -> list[Any]:
-    """Return what a recorded_run is made of beside the files of its run."""
+    """Return the inputs of a recorded run other than its files."""
     spec = made.spec
     rows, execution = result.train_rows(made), made.run.execution
     return [spec.stage, spec.name, spec.variant, spec.recipe, spec.record, rows, execution]

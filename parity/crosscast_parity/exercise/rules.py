@@ -128,7 +128,7 @@ RULES = (
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A field that says nothing as long as `holds`: the feature it belongs to is not there."""
+    """A field without effect while `holds`, because its feature is not used."""
 
     path: str
     holds: Callable[[Recipe], bool]
@@ -227,7 +227,7 @@ EXPLANATIONS = {
 
 
 def absent(recipe: Recipe, path: str) -> str:
-    """Return why a field says nothing in this recipe; empty if it says something."""
+    """Return why a field has no effect in this recipe; empty if it has one."""
     return next((a.wording for a in ABSENT if _covers(a.path, path) and a.holds(recipe)), "")
 
 

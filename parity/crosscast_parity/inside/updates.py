@@ -14,10 +14,10 @@ SPEC.json:
      "lines": {".../train.py": [12, 13]}}
 
 `most`: the run ends after so many attempts. `perturb`: change weights and gradients by what
-rounding changes. `poison`: the number of the attempt, from 0, whose gradients are to overflow.
-`lines`: of which it is to be told whether they are reached.
+rounding changes. `poison`: the number of the attempt, from 0, whose gradients overflow.
+`lines`: lines for which it reports whether they were executed.
 
-The records, one JSON object a line; tensors are told by [number of elements, norm, projection],
+The records, one JSON object per line; tensors are [number of elements, norm, projection],
 the projection being the product with a fixed vector without a pattern:
 
     {"kind": "framework", "name": "torch", "version": "2.4.0", "device": "cpu", "forced": false}

@@ -80,7 +80,7 @@ def _loss_distance(row: Row, other: Row) -> float:
 
 
 def _norm_distance(row: Row, other: Row) -> float:
-    """Skipped windows and norms that are no numbers say nothing about noise."""
+    """Skipped windows and non-finite norms carry no information about noise."""
     if row.skipped or other.skipped or row.grad_norm is None or other.grad_norm is None:
         return 0.0
     return relative(row.grad_norm, other.grad_norm)

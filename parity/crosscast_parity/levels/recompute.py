@@ -1,4 +1,4 @@
-"""Compute observed windows anew: recorded gradients to new weights, by the reference's formulas.
+"""Recompute observed windows: recorded gradients to new weights, by the reference's formulas.
 
 The operations are those of `crosscast.reference`, in float64, on one tensor at a time, so that a
 large model fits. Every window starts from the weights that were observed before it; only the
@@ -247,7 +247,7 @@ def replays(
     source: Source,
     optimizer: Optimizer | None = None,
 ) -> Iterator[tuple[ObservedWindow, Iterator[Moved]]]:
-    """Yield the windows with their updates computed anew; skipped windows with none.
+    """Yield the windows with their recomputed updates; skipped windows with none.
 
     What a window yields must be used up before the next window is asked for.
     """

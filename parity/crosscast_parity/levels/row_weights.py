@@ -32,7 +32,7 @@ def row_weights(recipe: Recipe, sizes: Sequence[int]) -> list[float]:
 
 
 def weight_change(recipe: Recipe, other: Recipe, rows: Sequence[Row]) -> float:
-    """Return by how much some row would weigh otherwise, relative; 0 if nothing changes.
+    """Return the largest relative change of a row's weight; 0 if nothing changes.
 
     Skipped windows do not count: their gradients are not compared.
     """

@@ -92,7 +92,7 @@ def _resolution(window: ObservedWindow, moved: Moved) -> float:
 def arithmetic_noise(
     plan: Plan, roles: Roles, windows: Windows, source: Source, names: Collection[str]
 ) -> tuple[Mapping[str, float], ...]:
-    """Return by window and name what float32 arithmetic alone makes of an update.
+    """Return the float32 rounding error of the updates by window and name.
 
     It is large where a recipe is at the end of what float32 holds: squares of gradients that
     vanish, or norms that overflow.

@@ -1,4 +1,4 @@
-"""Processes that find out about memory: what a run allocates, what a user's model would."""
+"""Processes that measure memory: of a run, and of a trace of the user's model."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def measure(
         device: Where it runs.
         windows: How many; moments exist from the second one on.
         timeout: Seconds.
-        folder: Working folder of the process, where the module of a model of one's own lies.
+        folder: Working folder of the process, with the module of the user's model.
         limits: Number of ids by array, of which rows are made up; default: those of the BERT.
 
     Raises:
@@ -111,7 +111,7 @@ def trace_model(
     This imports and calls what `model.factory` names for PyTorch: the user's code.
 
     Args:
-        recipe: With a model of one's own. Its precision counts, its batch sizes do not.
+        recipe: With a custom model. Its precision matters, its batch sizes do not.
         python: The interpreter that has PyTorch and what the model needs.
         folder: Where the module of the factory lies; it is the working folder of the process.
         timeout: Seconds.
@@ -125,7 +125,7 @@ def trace_model(
     options = {
         "folder": str(folder.absolute()),
         "inputs": inputs,
-        "autocast": recipe.half,  # with half weights, too, for a model of one's own
+        "autocast": recipe.half,  # also with half weights, for a custom model
     }
     name = tracer().name
     found = _ask("trace", alone, name, python, "cpu", options, timeout, cwd=folder.absolute())
@@ -227,7 +227,7 @@ def _finished(job: Job) -> list[str]:
 
 
 def _traced(job: Job, answer: Path, log: Sequence[str]) -> dict[str, Any]:
-    """Return what a trace found, or raise what stopped it, with its place in the user's code."""
+    """Return the results of a trace, or raise its error with the location in the user's code."""
     try:
         content: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     except (OSError, ValueError):

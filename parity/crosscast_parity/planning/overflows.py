@@ -10,7 +10,7 @@ from crosscast_parity.recipes.derived import bert_of
 
 
 def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fault, ...]:
-    """Return the faults to inject: those asked for, else three where the loss is scaled.
+    """Return the faults to inject: the requested ones, or three if the loss is scaled.
 
     Raises:
         DiagnosticError: CC706 if faults were asked for without loss scaling, CC705 if one lies

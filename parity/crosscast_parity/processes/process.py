@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Whether the script came to an end of its own, so that its trace is whole."""
+        """Whether the script ended by itself, so that its trace is complete."""
         return self.kind in ("finished", "stopped")
 
 
@@ -155,7 +155,7 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def read_job_status(output: Path) -> tuple[Status | None, str]:
-    """Read the status.json in a folder, or say what is wrong with it."""
+    """Read the status.json in a folder, or describe its problem."""
     try:
         return read_status(output / "status.json"), ""
     except DiagnosticError as error:

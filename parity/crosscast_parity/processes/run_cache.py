@@ -78,7 +78,7 @@ def _ask(python: str) -> tuple[tuple[tuple[str, str], ...], str]:
 
 
 def versions(python: str) -> tuple[tuple[str, str], ...]:
-    """Return what is installed for an interpreter; nothing if it cannot be asked."""
+    """Return the installed packages of an interpreter; empty if it cannot be run."""
     return _ask(python)[0]
 
 
@@ -91,7 +91,7 @@ def interpreter(python: str) -> str:
 
 
 def unique() -> str:
-    """Return what makes a key that nothing else has, so that its result is not used again."""
+    """Return a unique part of a key, so that the result is not reused."""
     return uuid.uuid4().hex
 
 

@@ -43,7 +43,7 @@ def without_findings(on_progress: OnProgress) -> OnProgress:
 
 @dataclass(slots=True)
 class WorkCounter:
-    """Adds up the work that is done, for the progress."""
+    """Adds up the finished work, for the progress."""
 
     on_progress: OnProgress
     total: float = 0.0
@@ -51,7 +51,7 @@ class WorkCounter:
     seen: set[str] = field(default_factory=set)
 
     def __call__(self, kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
-        """Count a run that has come to its end, once, and pass on what happened."""
+        """Count a finished run once, and pass on the event."""
         if kind == "ended" and run.key not in self.seen:
             self.seen.add(run.key)
             self.done += run.cost

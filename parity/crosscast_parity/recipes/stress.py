@@ -120,7 +120,7 @@ def _schedule(recipe: Recipe) -> Iterator[tuple[str, Any]]:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Say which fields differ; sections of another kind as a whole."""
+    """Yield the fields that differ; sections of another kind as a whole."""
     for name, value in new.items():
         place = f"{path}.{name}" if path else name
         if name not in old:

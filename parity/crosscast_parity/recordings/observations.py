@@ -1,4 +1,4 @@
-"""What was observed of a run's first windows, read as data that nobody has to trust.
+"""Observations of a run's first windows, read as untrusted data.
 
 `inside/observe.py` writes one safetensors file per window and a manifest of the types in which
 operations computed. The names and shapes of tensors are checked when a file is opened; their
@@ -69,7 +69,7 @@ class Observation:
 
 
 class StoredTensors(Mapping[str, np.ndarray]):
-    """Tensors of an open safetensors file whose names begin alike; a value is read when used."""
+    """Tensors of an open safetensors file with a common name prefix; values are read lazily."""
 
     def __init__(self, path: Path, file: Any, prefix: str, shapes: Mapping[str, Shape]) -> None:
         self._path, self._file, self._prefix = path, file, prefix

@@ -23,7 +23,7 @@ LATER = 2
 
 @dataclass(slots=True)
 class RunRequest:
-    """A run that is wanted; `stored`: where a kept reference has it."""
+    """A requested run; `stored`: its folder in a stored reference."""
 
     contestant: Contestant
     spec: RunSpec

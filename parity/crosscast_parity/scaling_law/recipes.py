@@ -138,7 +138,7 @@ def _squeezed(recipe: Recipe, windows: int, stress: bool) -> Recipe:
 
 
 def _calmed(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """Return the recipe at a loss scale at which nothing overflows by itself.
+    """Return the recipe with a loss scale at which nothing overflows without a fault.
 
     Shapes overflow at different scales: a larger micro-batch has larger gradients in half.
     """

@@ -104,7 +104,7 @@ _ATTENTION = Edit("/ HEAD_SIZE**0.5", "/ HIDDEN_SIZE**0.5", file="model.py")
 
 
 def canaries_of(framework: str) -> tuple[Canary, ...]:
-    """Return the canaries for scripts of a framework; none for one whose bugs nobody spells."""
+    """Return the canaries for scripts of a framework; empty if none are defined."""
     harness = harness_of(framework)
     if harness is None or harness.bugs is None:
         return ()

@@ -152,7 +152,7 @@ def self_test(
 
 
 def seeds_finding() -> Finding:
-    """Return what L3 says to results of seeds that are all a little worse."""
+    """Return the L3 verdict on results that are slightly worse for every seed."""
     results = [
         SeedResult(seed=n, train_loss_tail=0.6, eval_loss=0.5 + 0.01 * n, eval_accuracy=0.8)
         for n in range(SEEDS)

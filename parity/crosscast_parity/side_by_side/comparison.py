@@ -57,7 +57,7 @@ class Bounds:
 
 
 def updates_of(recording: Recording) -> Updates:
-    """Return what is special about a framework's updates; nothing where none was recorded."""
+    """Return the special properties of a framework's updates; empty if none was recorded."""
     harness = harness_of(recording.framework)
     return (harness.updates if harness is not None else None) or Updates(modules=())
 

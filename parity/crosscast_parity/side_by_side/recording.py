@@ -21,7 +21,7 @@ _DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class TensorSummary:
-    """A tensor: number of elements, norm, and projection on a fixed vector."""
+    """Summary of a tensor: number of elements, norm, projection on a fixed vector."""
 
     count: int
     norm: float
@@ -77,7 +77,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """All attempts of a run. `whole`: it has come to its end, or to as many as were asked for."""
+    """All attempts of a run. `whole`: it finished or reached the requested number."""
 
     framework: str = ""
     version: str = ""

@@ -46,7 +46,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What is run: a folder, in it the texts that differ from what lies there, and a command.
+    """A program to run: a folder, replaced texts of files in it, and a command.
 
     `folder`: of the script, copied. `script`: its path below. `texts`: paths below to contents.
     `lines`: paths to lines of which it is to be told whether they are reached.
@@ -227,7 +227,7 @@ def _beyond(child: Running, limits: Limits) -> str:
 
 
 def _judged(outcome: Outcome, recording: Recording) -> Ran:
-    """Say what is wrong with a run; one that made as many updates as were asked for is fine."""
+    """Return the problem of a run; none if it made the requested number of updates."""
     problem, missing = outcome.message, ""
     lines: Sequence[str] = [line for line in outcome.log_tail.splitlines() if line.strip()]
     last = f": {lines[-1].strip()[:200]}" if lines else ""

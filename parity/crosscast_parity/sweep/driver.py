@@ -28,10 +28,10 @@ FROM_OUTSIDE = frozenset(
 
 
 class Watch(Protocol):
-    """Is told how a sweep comes on."""
+    """Receives the progress of a sweep."""
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
-        """Called once, with all cells and those that were done before."""
+        """Called once, with all cells and the cells that were already done."""
 
     def tick(self) -> None:
         """Called now and then while cells run."""

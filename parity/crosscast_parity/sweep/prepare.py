@@ -48,7 +48,7 @@ class Cell:
 def prepare(
     points: Sequence[Point], folder: Path, training: Training, compile_to: CompileTo
 ) -> list[Cell]:
-    """Write what every cell needs below `folder`; what is there already stays as it is.
+    """Write the inputs of every cell below `folder`; existing files are kept.
 
     Raises:
         DiagnosticError: CC733 for a recipe of several processes, CC6xx for its data, CC3xx from

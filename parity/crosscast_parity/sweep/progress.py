@@ -20,7 +20,7 @@ LOOK_SECONDS = 1.0
 
 
 class WindowCounter:
-    """Counts windows: those that the cells of this run are to train, and those they have."""
+    """Counts the windows that this run's cells have to train and have trained."""
 
     def __init__(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         left = {cell.folder for cell in cells} - {cell.folder for cell in done}

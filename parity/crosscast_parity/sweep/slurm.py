@@ -40,7 +40,7 @@ class CellTask:
         return run_cell(Path(self.cell)).kind
 
     def checkpoint(self) -> Any:
-        """Return what is to be queued again when SLURM takes the node away."""
+        """Return the submission to queue again after SLURM revokes the node."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)

@@ -76,7 +76,7 @@ class Report:
 
 
 def compare(plan: Plan, toy: Toy, seen: Seen, framework: str) -> Report:
-    """Hold what a worker saw against what a plan means.
+    """Compare a worker's observations with the meaning of a plan.
 
     Args:
         plan: what the recipe of the step means.

@@ -22,7 +22,7 @@ SAFE = 32768.0
 
 
 def course_of(recipe: Recipe, stage: Stage) -> Faults:
-    """Return the windows that a recipe makes of the rows of a stage, and what overflows in them.
+    """Return the windows of a recipe for the rows of a stage, and their overflows.
 
     Overflows lie in the windows in which the harness has them in the stage, each in another
     parameter: what looks for them must not pass one over. Gradients are so small that nothing else

@@ -48,7 +48,7 @@ class CompileForm(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToyRun:
-    """One step that came to its end: its recipe, what it was given and what it did."""
+    """One finished step: its recipe, its inputs and its results."""
 
     name: str
     framework: str
@@ -120,7 +120,7 @@ def step_on_toy(
 
 @contextmanager
 def _progress(title: str, on_progress: OnProgress) -> Iterator[None]:
-    """Tell of the beginning and the end of a run. Beside the runs of a BERT it is little work."""
+    """Report the start and the end of a run, as small work compared with runs of a BERT."""
     on_progress(Progress("started", title, None, 0.0, 1.0))
     began, outcome = time.monotonic(), Outcome(kind="finished")
     try:

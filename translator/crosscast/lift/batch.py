@@ -55,7 +55,7 @@ def groups_of(sources: Sequence[Source], named: Sequence[str]) -> list[tuple[Sou
 
 
 def lift_sources(sources: Sequence[Source], versions: Mapping[str, str]) -> Report:
-    """Return what is said of sources that belong together."""
+    """Return the report on sources that belong together."""
     return report(lift(analyse(sources, versions)))
 
 

@@ -1,4 +1,4 @@
-"""From what was read to a recipe: fill every field, check it, say what is missing."""
+"""Turn facts into a recipe: fill every field, validate it, report what is missing."""
 
 from __future__ import annotations
 

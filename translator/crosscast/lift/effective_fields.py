@@ -1,4 +1,4 @@
-"""What fields of a recipe mean together: those without effect, those that say the same."""
+"""Combined meaning of recipe fields: fields without effect, and equivalent ones."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _SWITCHES = {
 
 
 def supposed(subject: Subject) -> Iterator[Fact]:
-    """Yield facts of precision that nothing but the name of a switch says; never certain ones."""
+    """Yield facts about precision inferred from names of switches; never certain ones."""
     if subject.program is not None or any(
         f.field.startswith("precision.") for f in subject.profile
     ):

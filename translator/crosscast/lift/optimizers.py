@@ -61,7 +61,7 @@ def _only_settings(settled: Settlement) -> str:
 
 
 def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
-    """Return the optimizer that a recipe is about, and say what of the others is lost."""
+    """Return the optimizer of the recipe, and report the others as lost."""
     usable = [w for w in everyone if word(settled["optimizer.family", w].fact) in FAMILIES]
     chosen = (usable or list(everyone))[0]
     others = [w for w in everyone if w != chosen]

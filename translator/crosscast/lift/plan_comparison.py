@@ -93,7 +93,7 @@ def _named(op: Op, event: Event) -> str:
 
 
 def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) -> tuple[str, str]:
-    """Return how an operation is done that no event of its own does, and where that is said."""
+    """Return how an operation without its own event is done, and the location that says so."""
     if (isinstance(op, Autocast) and op.compute_dtype == "float32") or (
         isinstance(op, Clip) and op.mode == "none"
     ):

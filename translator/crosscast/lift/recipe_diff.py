@@ -119,7 +119,7 @@ def _beside(fields: Mapping[str, Filled]) -> frozenset[str]:
 
 
 def _silent(side: Side, path: str) -> bool:
-    """Whether a side says nothing of a field, whatever value its recipe has there."""
+    """Whether a side has no fact about a field, whatever the value in its recipe."""
     if path in side.unknown:
         return True
     if side.filled is None or path in side.filled:

@@ -100,7 +100,7 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
 
 
 def by_file(lifted: Lifted) -> dict[str, Any]:
-    """Return what each file itself says: no file has here what only another one says."""
+    """Return the facts by file; each file has only the facts that it contains."""
     subject = lifted.analysis.subject
     by_source = {
         source.name: settle(subject.profile.of_file(source.name)) for source in subject.sources

@@ -90,7 +90,7 @@ def _warmup(fact: Fact, draft: Draft) -> None:
 
 
 def _fit(warmup: Fact | None, draft: Draft) -> None:
-    """Make stand-ins fit what is said: a schedule is longer than its warm-up."""
+    """Make stand-ins consistent with facts: a schedule is longer than its warm-up."""
     steps = draft.value("schedule.warmup_steps") or 0
     if draft.value("schedule.name") == "inverse_sqrt" and not steps:
         draft.without("schedule.warmup_ratio")

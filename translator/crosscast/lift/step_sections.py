@@ -35,12 +35,12 @@ def looking(settled: Settlement) -> Look:
 
 
 def word(fact: Fact | None) -> object:
-    """Return the word that a fact says; None if it says none."""
+    """Return the word of a fact; None if it has none."""
     return fact.value if fact is not None and fact.known else None
 
 
 def number(fact: Fact | None) -> float | int | None:
-    """Return the number that a fact says; None if it says none."""
+    """Return the number of a fact; None if it has none."""
     value = word(fact)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 

@@ -241,7 +241,7 @@ class TrainingStep:
         return tuple(e for e in self.of(*kinds) if self.holds(e))
 
     def around(self, *kinds: EventKind) -> tuple[Event, ...]:
-        """Return those of them before and behind the loop: once an epoch, or once a run."""
+        """Return the events before and after the loop: once per epoch, or once per run."""
         return tuple(e for e in self.of(*kinds) if not self.holds(e))
 
     def holds(self, event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""One of several values, by a condition: what holds by default, and what is certain."""
+"""Values that depend on conditions: the default choice, and what is certain."""
 
 from __future__ import annotations
 

@@ -33,13 +33,13 @@ MAX_ENTRIES = 2000
 
 
 def value_of_node(node: ast.expr, module: Module) -> Value:
-    """Return the value of an expression, looked up anew."""
+    """Return the value of an expression without using the cache."""
     handler = _HANDLERS.get(node.__class__)
     return handler(node, module) if handler is not None else _other(node, module)
 
 
 def circular(node: ast.expr, module: Module) -> Value:
-    """Return the value of what depends on itself."""
+    """Return the value of an expression that depends on itself."""
     return Unknown(module.text(node)[:200], "it depends on itself")
 
 

@@ -36,7 +36,7 @@ _ABSL = {
 
 
 def flags_of(program: Program) -> Iterator[Flag]:
-    """Yield all flags of a program with what the launch command says of them."""
+    """Yield all flags of a program with their values in the launch command."""
     found: list[Flag] = []
     defaults: dict[str, ast.expr] = {}
     for module in program.modules:

@@ -1,4 +1,4 @@
-"""Flags: what the command line can set, and what it is if nobody does.
+"""Command-line flags: their definitions, defaults and values.
 
 A flag is read through the namespace that the parser returns: `args.x`, `vars(args)["x"]`,
 `FLAGS.x`, a field of a dataclass that a parser fills, a parameter that click or fire fills.
@@ -100,7 +100,7 @@ def _owner(base: ast.expr, module: Module, program: Program) -> str | None:
 
 
 def _is_parsed_elsewhere(base: ast.expr, module: Module) -> bool:
-    """Whether an expression is what another file makes of a parser: `read_config(parser)`."""
+    """Whether an expression is another file's result for a parser: `read_config(parser)`."""
     return any(
         isinstance(origin, ast.Call)
         and len(origin.args) == 1

@@ -1,4 +1,4 @@
-"""What is known of libraries beside signatures: public names, what calls hand through, versions."""
+"""Facts about libraries besides signatures: public names, pass-through calls, versions."""
 
 from __future__ import annotations
 

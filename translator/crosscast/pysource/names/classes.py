@@ -57,7 +57,7 @@ def attribute_bindings(
 ) -> Sequence[Binding]:
     """Return the assignments to an attribute; of the nearest class that has it.
 
-    Of each method the ones that hold when it has run; of the method that `use` is in those that
+    Of each method the ones that hold after it has run; of the method that `use` is in those that
     hold there, and only those if one of them surely ran.
     """
     for here in lineage(program, scope):
@@ -128,7 +128,7 @@ def fields(program: Program, scope: Scope) -> list[str]:
 def field_given(
     program: Program, scope: Scope, name: str, call: ast.Call, module: Module
 ) -> Binding | None:
-    """Return what a call gives for a field of a class without an `__init__` of its own."""
+    """Return the argument of a call for a field of a class without `__init__`."""
     if initializer(scope) is not None:
         return None
     given = next((k.value for k in call.keywords if k.arg == name), None)

@@ -1,4 +1,4 @@
-"""What stands behind `config["optim"]["lr"]`, `cfg.TRAIN.LR` and attributes of instances."""
+"""Resolve `config["optim"]["lr"]`, `cfg.TRAIN.LR` and attributes of instances."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def entries_of(node: ast.Attribute | ast.Subscript, module: Module) -> Sequence[
 
 
 def look_up_entries(node: ast.expr, module: Module) -> Sequence[Binding]:
-    """Return the same, looked up anew."""
+    """Return the same without using the cache."""
     assert isinstance(node, ast.Attribute | ast.Subscript)
     direct = assigned_paths(node, module)
     if direct:

@@ -146,7 +146,7 @@ def _other_branch(statement: ast.AST, ancestors: dict[ast.AST, ast.AST], module:
 
 
 def _uncovered(found: list[Binding], statement: ast.AST, module: Module) -> list[Binding]:
-    """Leave out what a name held before an `if` of which every branch assigns to it."""
+    """Drop assignments before an `if` in which every branch assigns to the name."""
     parent = module.parents.get(statement)
     if not isinstance(parent, ast.If) or statement not in parent.orelse:
         return found

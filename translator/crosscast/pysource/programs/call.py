@@ -58,7 +58,7 @@ class Call:
 
     @property
     def method(self) -> str:
-        """Last part of the name: `backward`, `step`; of an alias, that of what it stands for."""
+        """Last part of the name, with aliases resolved: `backward`, `step`."""
         function = self.node.func
         if isinstance(function, ast.Attribute):
             return function.attr
@@ -75,7 +75,7 @@ class Call:
 
     @property
     def version(self) -> str:
-        """Version of the package that the call belongs to; empty if nobody says it."""
+        """Version of the package that the call belongs to; empty if unknown."""
         program = self.module.program
         return program.version_of(self.name) if program is not None else ""
 

@@ -152,7 +152,7 @@ class Module:
 
     @property
     def nodes(self) -> list[ast.AST]:
-        """Every node of the file, outer ones first; those that can never run too."""
+        """Every node of the file, outer ones first, including unreachable ones."""
         if self._nodes is None:
             self._nodes = walk(self.tree)
         return self._nodes

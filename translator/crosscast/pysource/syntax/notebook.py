@@ -85,7 +85,7 @@ def _help(bare: str) -> bool:
 
 
 def _open_text(rows: list[str]) -> bool:
-    """Whether an odd number of triple quotes stands open: what looks like a magic is text."""
+    """Whether a triple-quoted string is open, in which a magic is text."""
     text = "\n".join(rows)
     return text.count('"""') % 2 == 1 or text.count("'''") % 2 == 1
 

@@ -93,7 +93,7 @@ def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> b
 
 
 def _counts_items(backward: Event, step: TrainingStep) -> bool:
-    """Whether the model is told how many tokens a window has."""
+    """Whether the model receives the number of tokens of a window."""
     for event in step.of("forward"):
         node = event.node
         if not isinstance(node, ast.Call) or event.excludes(backward):

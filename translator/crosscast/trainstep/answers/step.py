@@ -235,7 +235,7 @@ def _way(event: Event, step: TrainingStep) -> str:
 
 
 def _now_and_then(event: Event) -> bool:
-    """Whether it stands under a test such as `step % evaluate_every == 0`."""
+    """Whether it is under a test such as `step % evaluate_every == 0`."""
     return "argument" in event.detail and any(
         g.window is None and "%" in g.text for g in event.guards
     )

@@ -78,7 +78,7 @@ def steps_value(step: TrainingStep) -> Value | None:
 
 
 def _by_library(step: TrainingStep) -> Value | None:
-    """Return what a library was told where the program counts by itself."""
+    """Return the setting of a library in a program that counts micro-batches itself."""
     for event in step.of("backward"):
         match event.node:
             case ast.Call(func=ast.Attribute(value=library)) if event.library == "accelerate":

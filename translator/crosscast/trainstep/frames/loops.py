@@ -55,7 +55,7 @@ class LoopHead:
 
 
 def head_of(node: AnyLoop, frame: Frame) -> LoopHead:
-    """Return what the head of a loop says; the role is a first guess."""
+    """Return a loop from its head; its role is provisional."""
     if isinstance(node, ast.While):
         text = frame.module.text(node.test)
         endless = isinstance(node.test, ast.Constant)

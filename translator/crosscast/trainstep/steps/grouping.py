@@ -99,7 +99,7 @@ def _update_loops(events: Sequence[Event], periods: dict[int, str]) -> list[Loop
                 paths[id(loop)] = event.loops[:place]
                 break
         else:
-            if not steps and event.loops:  # nobody steps: the innermost loop
+            if not steps and event.loops:  # no step: the innermost loop
                 loop = event.loops[-1]
                 chosen[id(loop)] = loop
                 paths[id(loop)] = event.loops[:-1]

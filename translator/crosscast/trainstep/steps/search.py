@@ -34,7 +34,7 @@ _found: WeakKeyDictionary[Program, tuple[TrainingStep, ...]] = WeakKeyDictionary
 def training_steps(program: Program) -> tuple[TrainingStep, ...]:
     """Return the training steps of a program, in the order in which they are reached.
 
-    A loop that several calls lead to is told once. Empty if no gradients are computed.
+    A loop reached by several calls is reported once. Empty if no gradients are computed.
     """
     known = _found.get(program)
     if known is None:

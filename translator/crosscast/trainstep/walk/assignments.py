@@ -106,7 +106,7 @@ _BY_VALUE = frozenset({"tensorflow", "jax"})
 
 
 def keep(walker: Walker, name: str, loss: Loss, frame: Frame) -> None:
-    """Keep what is known of a variable that holds a loss, and tell of its divisions."""
+    """Keep the state of a variable that holds a loss, and add events for its divisions."""
     if loss:
         for division in loss.divisions:
             walker.divided(division)

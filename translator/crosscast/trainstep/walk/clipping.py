@@ -182,7 +182,7 @@ def _scaled(walker: Walker, call: ast.Call, frame: Frame) -> bool:
 
 
 def clipper_step(walker: Walker, call: ast.Call, frame: Frame) -> None:
-    """`clipper.step(parameters)` of an object that was told the limit when it was made."""
+    """`clipper.step(parameters)` of an object that received the limit at construction."""
     assert isinstance(call.func, ast.Attribute)
     made = maker_call(call.func.value, frame)
     kind, limit = "", None

@@ -1,4 +1,4 @@
-"""Where control goes: what is skipped, and what a part of an expression depends on."""
+"""Control flow: skipped statements, and conditions of parts of expressions."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _by_argument(walker: Walker, call: ast.Call, frame: Frame) -> tuple[Module, 
 
 
 def _overridden(walker: Walker, module: Module, function: Function) -> tuple[Module, Function]:
-    """Return what a subclass writes in the place of a method that only says that it must."""
+    """Return the subclass's implementation of an abstract method."""
     owner = module.class_of(function)
     if owner is None or not isinstance(function.body[-1], ast.Raise):
         return module, function
@@ -141,7 +141,7 @@ def follow(
 
 
 def _owner(call: ast.Call, frame: Frame) -> str:
-    """Return what `self` of the called function is to the outermost caller."""
+    """Return the expression of the outermost caller for `self` of the called function."""
     function = call.func
     if not isinstance(function, ast.Attribute):
         return canonical(function, frame)
@@ -171,7 +171,7 @@ def _outer(module: Module, function: Function, frame: Frame) -> Frame | None:
 
 
 def lexical(module: Module, function: Function | None) -> Frame | None:
-    """Return the frame of a function that nobody is known to call, with those around it."""
+    """Return the frame of a function without known callers, with the frames around it."""
     if function is None:
         return None
     frame = bare(module, module.scopes[function])

@@ -48,7 +48,7 @@ class ProgramWalker(Walker):
             del self.conditions[-added:]
 
     def statement(self, node: ast.stmt, frame: Frame) -> int:
-        """Walk through one statement; return how many conditions hold for those behind it."""
+        """Walk through one statement; return the number of conditions for the following ones."""
         match node:
             case ast.If():
                 return self._if(node, frame)
