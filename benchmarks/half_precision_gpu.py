@@ -133,10 +133,10 @@ def measure(size: str, folder: Path, options: argparse.Namespace) -> dict[str, A
             running = [name for name in options.precisions if not found[name].get("failed")]
             shift = number % max(1, len(running))
             for name in running[shift:] + running[:shift]:
-                said = workers[name].train(options.windows)
-                found[name]["failed"] = said.get("failed", "")
-                found[name]["seconds"] += [said["seconds"]] if not said.get("failed") else []
-                found[name]["peak_memory"] = said.get("peak_memory")
+                result = workers[name].train(options.windows)
+                found[name]["failed"] = result.get("failed", "")
+                found[name]["seconds"] += [result["seconds"]] if not result.get("failed") else []
+                found[name]["peak_memory"] = result.get("peak_memory")
     finally:
         for worker in workers.values():
             worker.close()

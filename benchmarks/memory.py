@@ -106,11 +106,11 @@ def others(recipe: Recipe, accelerate: int) -> dict[str, int]:
 
 
 def ask_accelerate(recipes: list[Recipe]) -> dict[str, Any]:
-    asked = []
+    requests = []
     for recipe in recipes:
         assert isinstance(recipe.model, BertModel)
-        asked.append((4 * parameter_count(recipe.model), recipe.precision.compute_dtype))
-    command = [sys.executable, "-c", ACCELERATE, json.dumps(asked)]
+        requests.append((4 * parameter_count(recipe.model), recipe.precision.compute_dtype))
+    command = [sys.executable, "-c", ACCELERATE, json.dumps(requests)]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     answer: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return answer

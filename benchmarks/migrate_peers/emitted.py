@@ -74,9 +74,9 @@ def _written(
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     written = out / target / "train.py"
     if not written.exists():
-        said = [line for line in lines if re.search(r"\bCC\d{3}\b", line)]
-        if done.returncode == 1 and said:
-            return Made(script=None, said=lines, refused=said[0])
+        messages = [line for line in lines if re.search(r"\bCC\d{3}\b", line)]
+        if done.returncode == 1 and messages:
+            return Made(script=None, said=lines, refused=messages[0])
         return Made(script=None, failed=last_line(done.stderr))
     for extra in (f"{target}_net.py", "start.py"):
         shutil.copy(HERE / "models" / extra, written.parent)

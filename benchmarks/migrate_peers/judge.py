@@ -89,8 +89,8 @@ def _ran(
 def _with_float32(half: Mapping[str, object], plain: Mapping[str, object]) -> dict[str, object]:
     """Return the combined result of both runs: within rounding in float16, equal in float32."""
     same = bool(half.get("same") and plain.get("same"))
-    told = {} if plain["runs"] else {"why": f"in float32: {plain['why']}"}
-    return {"rounded": half.get("curve"), "curve": plain.get("curve"), "same": same} | told
+    reason = {} if plain["runs"] else {"why": f"in float32: {plain['why']}"}
+    return {"rounded": half.get("curve"), "curve": plain.get("curve"), "same": same} | reason
 
 
 def compared(losses: Sequence[float], curve: list[float] | str, bound: float) -> dict[str, object]:
@@ -115,8 +115,8 @@ def facts(case: Case, made: Made) -> dict[str, object]:
     if made.trace is None:  # a line that stayed is not lost because lift cannot read it
         read = _lifted(case.path)
         different = [path for path in different if _at(recipe, path) != _at(read, path)]
-    said = "\n".join(made.said).lower()
-    told = [path for path in different if any(w in said for w in WORDS[path.partition(".")[0]])]
+    messages = "\n".join(made.said).lower()
+    told = [path for path in different if any(w in messages for w in WORDS[path.partition(".")[0]])]
     return {
         "facts": len(case.facts),
         "told": [_became(recipe, path) for path in different if path in told],
@@ -178,7 +178,7 @@ def _comments_kept(case: Case, text: str) -> list[int]:
 
 def _error(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("WARNING", "W0", "I0", "E0"))]
-    errors = [line for line in told if line.partition(":")[0].endswith(("Error", "Exception"))]
-    message = (errors or told or ["no message"])[-1]
+    messages = [line for line in lines if not line.startswith(("WARNING", "W0", "I0", "E0"))]
+    errors = [line for line in messages if line.partition(":")[0].endswith(("Error", "Exception"))]
+    message = (errors or messages or ["no message"])[-1]
     return re.sub(r" ?\(/[^)]*\)?", "", message)[:240]  # files of this machine

@@ -264,10 +264,10 @@ def test_types_are_the_choice_of_the_framework(tmp_path: Path) -> None:
     found = {}
     for target, model in TYPES.items():
         folder = tmp_path / target
-        code, said, _ = train(folder, target, model, "adamw", precision=BFLOAT16)
-        assert code == 0, said
+        code, output, _ = train(folder, target, model, "adamw", precision=BFLOAT16)
+        assert code == 0, output
         found[target] = {
-            line.rpartition(" ")[2] for line in said.splitlines() if "embedding" in line
+            line.rpartition(" ")[2] for line in output.splitlines() if "embedding" in line
         }
     assert found == {"torch": {"torch.float32"}, "tensorflow": {"bfloat16"}}
     program = tmp_path / "seen_types.py"

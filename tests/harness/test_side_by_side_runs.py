@@ -84,36 +84,36 @@ def alive(number: int) -> bool:
 
 
 def test_a_script_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    told.mkdir()
+    notes = tmp_path / "told"
+    notes.mkdir()
     text = f"""\
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if not os.fork():
-    open({str(told / "child")!r}, "w").write(str(os.getpid()))
+    open({str(notes / "child")!r}, "w").write(str(os.getpid()))
 while True:
     time.sleep(1)
 """
     found = ran(tmp_path, text, limits=Limits(seconds=3.0))
     assert found.problem == "it was stopped after 3 s"
-    assert not alive(int((told / "child").read_text()))
+    assert not alive(int((notes / "child").read_text()))
 
 
 def test_children_of_a_script_that_has_ended_do_not_stay(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    told.mkdir()
+    notes = tmp_path / "told"
+    notes.mkdir()
     text = f"""\
 import os, time
 if not os.fork():
-    open({str(told / "child")!r}, "w").write(str(os.getpid()))
+    open({str(notes / "child")!r}, "w").write(str(os.getpid()))
     time.sleep(600)
-while not os.path.exists({str(told / "child")!r}):
+while not os.path.exists({str(notes / "child")!r}):
     time.sleep(0.01)
 """
     begun = time.monotonic()
     assert ran(tmp_path, text).problem == "no optimizer made a step"
     assert time.monotonic() - begun < 60
-    assert not alive(int((told / "child").read_text()))
+    assert not alive(int((notes / "child").read_text()))
 
 
 def test_a_flood_of_output_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,18 +55,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/false-alarms"))
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
-    asked = parser.parse_args(argv)
-    asked.output.mkdir(parents=True, exist_ok=True)
-    journal = Journal(asked.output / "comparisons.json")
+    options = parser.parse_args(argv)
+    options.output.mkdir(parents=True, exist_ok=True)
+    journal = Journal(options.output / "comparisons.json")
     found: list[Comparison] = []
     for group in groups():
-        if asked.only in group.name:
-            found += _of_group(group, asked.output, asked.jobs, journal)
+        if options.only in group.name:
+            found += _of_group(group, options.output, options.jobs, journal)
     plain = [asdict(trial) for trial in found]
-    (asked.output / "false-alarms.json").write_text(json.dumps(plain, indent=1) + "\n")
+    (options.output / "false-alarms.json").write_text(json.dumps(plain, indent=1) + "\n")
     text = page(plain)
-    (asked.output / "false-alarms.md").write_text(text)
-    if asked.docs:
+    (options.output / "false-alarms.md").write_text(text)
+    if options.docs:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
     return int(any(trial.alarms for trial in found))

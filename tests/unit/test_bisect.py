@@ -215,8 +215,8 @@ def gradients(script: Recipe) -> Callable[[Recipe], tuple[Check, ...]]:
 def test_what_records_do_not_show_is_trained() -> None:
     script = changed(BASE, {"model.layer_norm_eps": 1e-5})
     run = gradients(script)
-    asked = replace(recorded(script), run=run)
-    found = bisect_script(asked, found=run(BASE))
+    recorded_script = replace(recorded(script), run=run)
+    found = bisect_script(recorded_script, found=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("model.layer_norm_eps",)
     assert "L1a gradient of window 0 0.1 -> 2e-06 (limit 1e-05)" in found.sentence

@@ -127,13 +127,13 @@ def test_a_recipe_of_the_script_is_expressed(script: str) -> None:
 @pytest.mark.parametrize("script", ALL)
 def test_sums_in_half_are_the_choice_of_the_script(script: str) -> None:
     full = {"precision": "{mode: full, compute_dtype: float16}"}
-    said = []
+    reported = []
     for dtype in ("float32", "compute"):
         accumulation = f"{{steps: 1, tail: carry, dtype: {dtype}}}"
         changes = NO_SCALE | full | {"accumulation": accumulation}
         (compiled,) = compile_recipe(fitting(**changes), [f"paddle@{script}"])
-        said.append({(diagnostic.code, diagnostic.path) for diagnostic in compiled.diagnostics})
-    assert said[1] - said[0] == {("CC389", "accumulation.dtype")}
+        reported.append({(diagnostic.code, diagnostic.path) for diagnostic in compiled.diagnostics})
+    assert reported[1] - reported[0] == {("CC389", "accumulation.dtype")}
 
 
 @pytest.mark.parametrize(

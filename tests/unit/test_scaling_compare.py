@@ -161,9 +161,9 @@ def own_micro_batches(rank: int, window: int, line: Line, arrays: dict[str, np.n
 def test_a_deviation_is_seen_and_named(
     tmp_path: Path, change: Change, fails: set[str], cause: str
 ) -> None:
-    found, told = judged(tmp_path, change)
+    found, likely = judged(tmp_path, change)
     assert found == fails
-    assert told.startswith(cause)
+    assert likely.startswith(cause)
 
 
 def test_what_an_overflow_leaves_on_both_sides_is_not_compared(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_what_an_overflow_leaves_on_both_sides_is_not_compared(tmp_path: Path) -
 
 
 def test_an_end_of_another_kind_is_a_difference(tmp_path: Path) -> None:
-    found, told = judged(tmp_path, kind="timeout")
+    found, likely = judged(tmp_path, kind="timeout")
     assert found == {"end"}
-    assert told.startswith("a deadlock")
+    assert likely.startswith("a deadlock")
 
 
 def test_moments_that_only_one_side_has_are_far_apart(tmp_path: Path) -> None:

@@ -236,21 +236,23 @@ def test_what_is_run_keeps_how_the_recipe_trains() -> None:
         section, _, name = path.partition(".")
         mine, theirs = data[section], own[section]
         assert (mine[name], path) == (theirs[name], path) if name else mine == theirs
-    said = words(subject)
+    text = words(subject)
     for part in (
         "model.dropout: 0.1",
         "BERT tiny",
         "16 rows per window instead of 32",
         "init_scale",
     ):
-        assert part in said
+        assert part in text
     assert {shape.rows for shape in subject.shapes} == {16}
     assert subject.recipe.processes == 1
 
 
 def test_as_many_processes_as_asked_for_or_as_the_recipe_has() -> None:
-    def count(recipe: Recipe, asked: int | None = None) -> int:
-        subject = make_subject(recipe, processes=asked, windows=8, stress=False, keep_model=False)
+    def count(recipe: Recipe, processes: int | None = None) -> int:
+        subject = make_subject(
+            recipe, processes=processes, windows=8, stress=False, keep_model=False
+        )
         return max(shape.processes for shape in subject.shapes)
 
     many: dict[str, Any] = {"distributed.strategy": "data_parallel"}

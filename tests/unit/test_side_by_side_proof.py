@@ -51,29 +51,29 @@ def proven(**ran: Sequence[Recording | Ran]) -> tuple[Execution, list[str]]:
 
 
 def test_equal_runs_are_the_same_and_need_no_more() -> None:
-    found, asked = proven(old=[times(3), times(3)], new=[times(3)])
+    found, order = proven(old=[times(3), times(3)], new=[times(3)])
     assert (found.outcome, found.updates, found.exact) == ("same", 3, True)
     assert found.wording == "3 updates on both sides, no difference"
-    assert asked == ["old", "old", "new"]
+    assert order == ["old", "old", "new"]
 
 
 def test_a_difference_is_only_believed_when_both_sides_repeat_theirs() -> None:
     other = times(3, backwards=1)
-    found, asked = proven(old=[times(3), times(3)], new=[other, other], old_moved=[times(3)])
+    found, order = proven(old=[times(3), times(3)], new=[other, other], old_moved=[times(3)])
     assert found.outcome == "different"
     assert found.wording == "update 1: after 1 backward passes instead of 2"
     assert found.differs == "accumulation.steps"
-    assert asked == ["old", "old", "new", "old_moved", "new"]
+    assert order == ["old", "old", "new", "old_moved", "new"]
     found, _ = proven(old=[times(3), times(3)], new=[other, times(3)], old_moved=[times(3)])
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("two runs of the migrated script differ: update 1:")
 
 
 def test_an_original_that_does_not_repeat_itself_proves_nothing() -> None:
-    found, asked = proven(old=[times(3), times(3, **off(1e-9))])
+    found, order = proven(old=[times(3), times(3, **off(1e-9))])
     assert found.outcome == "cannot be verified here"
     assert found.wording == "two runs of the original differ: in the last bits"
-    assert asked == ["old", "old"]
+    assert order == ["old", "old"]
 
 
 def test_an_original_that_fails_proves_nothing() -> None:
@@ -116,10 +116,10 @@ def test_other_types_are_not_compared() -> None:
 def test_random_numbers_of_another_version_are_no_accusation() -> None:
     drawn = replace(times(3, draws=True), version="2")
     other = replace(times(3, backwards=1), version="3")
-    found, asked = proven(old=[drawn, drawn], new=[other], old_moved=[drawn])
+    found, order = proven(old=[drawn, drawn], new=[other], old_moved=[drawn])
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("both sides draw random numbers, which 3 draws otherwise")
-    assert asked[-1] == "old_moved"
+    assert order[-1] == "old_moved"
     same = replace(other, version="2")
     found, _ = proven(old=[drawn, drawn], new=[same, same], old_moved=[drawn])
     assert found.outcome == "different"
@@ -146,11 +146,11 @@ NO_SKIP = recording(attempt(scale=8.0), attempt(scale=8.0), attempt(scale=8.0), 
 
 def test_an_overflow_is_injected_where_both_sides_scale() -> None:
     sides = {"old": [SCALED, SCALED], "new": [SCALED]}
-    found, asked = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[SKIPS])
+    found, order = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[SKIPS])
     assert found.outcome == "same"
     assert found.wording.endswith("; an injected overflow is skipped by both")
     assert found.shown["loss_scaling.mode"] == "both skip the update with overflowing gradients"
-    assert asked[3:] == ["old_poisoned", "new_poisoned"]
+    assert order[3:] == ["old_poisoned", "new_poisoned"]
     sides = {"old": [SCALED, SCALED], "new": [SCALED]}
     found, _ = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[NO_SKIP])
     assert found.outcome == "different"
@@ -186,11 +186,11 @@ def test_what_keras_2_counts_after_a_skip_is_not_compared() -> None:
 
 def test_an_original_that_stops_at_an_overflow_leaves_skipping_open() -> None:
     stops = Ran(recording=Recording(), problem="it ended with exit code 1: inf")
-    found, asked = proven(old=[SCALED, SCALED], new=[SCALED], old_poisoned=[stops])
+    found, order = proven(old=[SCALED, SCALED], new=[SCALED], old_poisoned=[stops])
     assert found.outcome == "same"
     assert "loss_scaling.mode" not in found.shown
     assert "skipping is not shown" in found.notes[-1]
-    assert asked[-1] == "old_poisoned"
+    assert order[-1] == "old_poisoned"
 
 
 # recordings

@@ -100,8 +100,8 @@ def test_a_usual_file(prefix: str) -> None:
         number = array.flat[0] - 0.25
         assert state.moments["exp_avg"][name].flat[0] == number
         assert state.moments["exp_avg_sq"][name].flat[0] == number + 0.5
-    told = {row.part: row.verdict for row in account.rows}
-    assert told == {
+    verdicts = {row.part: row.verdict for row in account.rows}
+    assert verdicts == {
         "weights": "carried",
         "parameters": "derived",
         "learning rate": "derived",

@@ -92,11 +92,11 @@ def test_nothing_differs_between_recipe_and_folder(script: str, tmp_path: Path) 
 @every_script
 def test_the_reader_knows_the_flags_that_are_always_given(script: str) -> None:
     table = SCRIPTS[script]
-    asked = {variable.name for variable in table.variables if not variable.default}
+    required = {variable.name for variable in table.variables if not variable.default}
     always = {
         flag.name
         for flag in table.flags
-        if flag.variable not in asked - {"TASK_NAME", "CHECKPOINTS"}
+        if flag.variable not in required - {"TASK_NAME", "CHECKPOINTS"}
     }
     assert COMMON | CLASSICS[script].own == always
 

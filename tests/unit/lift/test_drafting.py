@@ -299,13 +299,13 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
 def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
     warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
     start = fact("schedule.warmup_start", "above_zero", 3, expression="(step + 1) / WARMUP")
-    (told,) = [
+    (note,) = [
         diagnostic
         for diagnostic in lifted(*PLAIN, *warm, start).diagnostics
         if diagnostic.code == "CC911"
     ]
-    assert told.path == "schedule.warmup_steps"
-    assert "(step + 1) / WARMUP" in told.message
+    assert note.path == "schedule.warmup_steps"
+    assert "(step + 1) / WARMUP" in note.message
     assert "CC911" not in codes(lifted(*PLAIN, *warm))
 
 
@@ -345,8 +345,8 @@ def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() ->
     assert "beta1 is not in the source" in found.fields["optimizer.betas"].note
     open_one = open_fact("optimizer.beta1", "args.b1", 42, subject="opt")
     for more in ((), (fact("optimizer.beta2", 0.98, 42, subject="opt"),)):
-        asked = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
-        assert asked.how == "stand_in"
+        betas = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
+        assert betas.how == "stand_in"
     both = (fact("optimizer.beta1", 0.8, 42, subject="opt"),
             fact("optimizer.beta2", 0.98, 42, subject="opt"))  # fmt: skip
     assert lifted(*KERAS_ADAM, *both).fields["optimizer.betas"].note == ""
