@@ -56,8 +56,7 @@ CODES = (
     Code(
         "CC319",
         "no activation checkpointing before PyTorch 1.11",
-        "The script needs use_reentrant=False of torch.utils.checkpoint, which PyTorch 1.11 "
-        "introduced.",
+        "torch.utils.checkpoint has no use_reentrant=False, which the script needs, before 1.11.",
     ),
     Code(
         "CC360",

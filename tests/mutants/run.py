@@ -77,7 +77,7 @@ def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     _tell(framework, clean)
     about = {bug.name: {"bug": repr(bug), "seeds": seeds} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
-    for trial in laboratory.trials(missing, keep=asked.keep):
+    for trial in laboratory.trials(missing, keep=arguments.keep):
         journal.add(about[trial.name], asdict(trial))
         _tell(framework, trial)
     known = (journal.find(key) for key in about.values())
